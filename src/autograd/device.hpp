@@ -1,0 +1,14 @@
+// Where an array lives. Chosen at run time; a build may know only the CPU.
+#pragma once
+
+#include <cstdint>
+
+namespace tally {
+
+enum class Device : std::uint8_t { cpu, cuda };
+
+inline const char* to_string(Device device) { return device == Device::cpu ? "cpu" : "cuda"; }
+
+bool available(Device device);  // true when this build and this machine have it
+
+}  // namespace tally

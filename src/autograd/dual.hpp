@@ -1,0 +1,64 @@
+// Forward mode inside reverse mode: a number and its rate of change, as one more scalar type of the engine.
+//
+// A reverse sweep over duals x + εv gives the gradient and, in ε, the Hessian times v.
+#pragma once
+
+#include <cmath>
+
+namespace tally {
+
+template <class S>
+struct Dual {
+    S value{};
+    S rate{};
+
+    constexpr Dual() = default;
+    constexpr Dual(S v, S r) : value(v), rate(r) {}
+    explicit constexpr Dual(double constant) : value(static_cast<S>(constant)) {}
+
+    constexpr Dual operator-() const { return {-value, -rate}; }
+    friend constexpr Dual operator+(Dual a, Dual b) { return {a.value + b.value, a.rate + b.rate}; }
+    friend constexpr Dual operator-(Dual a, Dual b) { return {a.value - b.value, a.rate - b.rate}; }
+    friend constexpr Dual operator*(Dual a, Dual b) { return {a.value * b.value, a.rate * b.value + a.value * b.rate}; }
+    friend constexpr Dual operator/(Dual a, Dual b) {
+        const S quotient = a.value / b.value;
+        return {quotient, (a.rate - quotient * b.rate) / b.value};
+    }
+    constexpr Dual& operator+=(Dual b) { return *this = *this + b; }
+    constexpr Dual& operator-=(Dual b) { return *this = *this - b; }
+    constexpr Dual& operator*=(Dual b) { return *this = *this * b; }
+    constexpr Dual& operator/=(Dual b) { return *this = *this / b; }
+
+    // A branch is taken by the value alone.
+    friend constexpr bool operator==(Dual a, Dual b) { return a.value == b.value; }
+    friend constexpr auto operator<=>(Dual a, Dual b) { return a.value <=> b.value; }
+
+    friend Dual exp(Dual x) {
+        const S y = std::exp(x.value);
+        return {y, y * x.rate};
+    }
+    friend Dual log(Dual x) { return {std::log(x.value), x.rate / x.value}; }
+    friend Dual sqrt(Dual x) {
+        const S y = std::sqrt(x.value);
+        return {y, x.rate / (2 * y)};
+    }
+    friend Dual tanh(Dual x) {
+        const S y = std::tanh(x.value);
+        return {y, (1 - y * y) * x.rate};
+    }
+    friend Dual sin(Dual x) { return {std::sin(x.value), std::cos(x.value) * x.rate}; }
+    friend Dual cos(Dual x) { return {std::cos(x.value), -std::sin(x.value) * x.rate}; }
+    friend Dual abs(Dual x) { return x.value < 0 ? -x : x; }
+    friend Dual erf(Dual x) {
+        const S two_over_root_pi = static_cast<S>(1.12837916709551257390);
+        return {std::erf(x.value), two_over_root_pi * std::exp(-x.value * x.value) * x.rate};
+    }
+    friend Dual pow(Dual x, Dual p) {
+        const S y = std::pow(x.value, p.value);
+        S change = p.value == 0 ? S(0) : p.value * std::pow(x.value, p.value - 1) * x.rate;
+        if (p.rate != 0) change += x.value == 0 && p.value >= 0 ? S(0) : y * std::log(x.value) * p.rate;
+        return {y, change};
+    }
+};
+
+}  // namespace tally

@@ -1,0 +1,17 @@
+// A string literal as a template argument: operation names cost nothing at run time.
+#pragma once
+
+#include <cstddef>
+
+namespace tally {
+
+template <std::size_t N>
+struct FixedName {
+    char text[N]{};
+    constexpr FixedName(const char (&literal)[N]) {
+        for (std::size_t i = 0; i < N; ++i) text[i] = literal[i];
+    }
+    constexpr operator const char*() const { return text; }
+};
+
+}  // namespace tally

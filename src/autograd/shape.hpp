@@ -1,0 +1,46 @@
+// The extents of an array: up to six axes, kept inline so that making one never allocates.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace tally {
+
+inline constexpr int max_rank = 6;
+
+class Shape {
+  public:
+    Shape() = default;  // rank 0: one element, no axes
+    Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+    explicit Shape(std::span<const std::int64_t> extents);
+
+    int rank() const { return rank_; }
+    std::size_t size() const { return size_; }  // number of elements
+    std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(axis)]; }
+
+    const std::int64_t* begin() const { return extents_.data(); }
+    const std::int64_t* end() const { return extents_.data() + rank_; }
+
+    friend bool operator==(const Shape& a, const Shape& b) {
+        return a.rank_ == b.rank_ && a.extents_ == b.extents_;  // unused extents are always 0
+    }
+
+  private:
+    std::array<std::int64_t, max_rank> extents_{};
+    std::size_t size_ = 1;
+    int rank_ = 0;
+};
+
+std::string to_string(const Shape& shape);  // "(6, 3)", "(4)", "()"
+
+// The axis counted from the front; axis -1 is the last. Out of range is an error that names `op`.
+int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
+
+// The shape that `a` and `b` broadcast to, by NumPy's rules; an error that names `op` when they cannot.
+Shape broadcast(const char* op, const Shape& a, const Shape& b);
+
+}  // namespace tally
