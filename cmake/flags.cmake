@@ -1,0 +1,21 @@
+# tally_flags: what every translation unit of this tree is compiled with; never exported to consumers.
+include(CheckCXXCompilerFlag)
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    set(portable_arch x86-64-v3)
+endif()
+set(TALLY_ARCH "${portable_arch}" CACHE STRING "Value of -march: native in the presets, a portable one for an installed library, empty for none")
+
+add_library(tally_flags INTERFACE)
+target_compile_options(tally_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+if(TALLY_WERROR)
+    target_compile_options(tally_flags INTERFACE -Werror)
+endif()
+
+if(TALLY_ARCH)
+    check_cxx_compiler_flag("-march=${TALLY_ARCH}" TALLY_ARCH_WORKS_${TALLY_ARCH})
+    if(NOT TALLY_ARCH_WORKS_${TALLY_ARCH})
+        message(FATAL_ERROR "${CMAKE_CXX_COMPILER} does not know -march=${TALLY_ARCH}; choose another with -DTALLY_ARCH=..., or none with -DTALLY_ARCH=")
+    endif()
+    target_compile_options(tally_flags INTERFACE "-march=${TALLY_ARCH}")
+endif()

