@@ -1,0 +1,78 @@
+// Shapes in words, axes counted from the back, and NumPy's rules of broadcasting.
+#include "autograd/shape.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "autograd/error.hpp"
+
+namespace tally {
+namespace {
+
+// So many that the byte count of any element type (up to 16 bytes, Dual<double>) still fits into 63 bits.
+constexpr std::size_t max_elements = std::numeric_limits<std::int64_t>::max() / 16;
+
+std::string in_words(std::span<const std::int64_t> extents) {
+    std::string text = "(";
+    for (const std::int64_t extent : extents) {
+        if (text.size() > 1) text += ", ";
+        text += std::to_string(extent);
+    }
+    return text + ")";
+}
+
+}  // namespace
+
+Shape::Shape(std::span<const std::int64_t> extents) {
+    if (extents.size() > static_cast<std::size_t>(max_rank)) {
+        throw Error("[shape] more than " + std::to_string(max_rank) + " axes: " + in_words(extents));
+    }
+    std::size_t product = 1;  // of the extents that are not 0: partial products must not overflow either
+    bool empty = false;
+    for (const std::int64_t extent : extents) {
+        if (extent < 0) throw Error("[shape] negative extent: " + in_words(extents));
+        if (extent == 0) {
+            empty = true;
+        } else if (static_cast<std::size_t>(extent) > max_elements / product) {
+            throw Error("[shape] too many elements: " + in_words(extents) + "; the limit is " +
+                        std::to_string(max_elements));
+        } else {
+            product *= static_cast<std::size_t>(extent);
+        }
+    }
+    std::copy(extents.begin(), extents.end(), extents_.begin());
+    size_ = empty ? 0 : product;
+    rank_ = static_cast<int>(extents.size());
+}
+
+std::string to_string(const Shape& shape) { return in_words({shape.begin(), shape.end()}); }
+
+int checked_axis(const char* op, std::int64_t axis, const Shape& shape) {
+    const int rank = shape.rank();
+    if (axis < -rank || axis >= rank) {
+        const std::string valid =
+            rank == 0 ? "it has no axes"
+                      : "valid are " + std::to_string(-rank) + " to " + std::to_string(rank - 1);
+        throw Error("[" + std::string(op) + "] axis " + std::to_string(axis) + " is out of range for " +
+                    to_string(shape) + ": " + valid);
+    }
+    return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+Shape broadcast(const char* op, const Shape& a, const Shape& b) {
+    if (a == b) return a;
+    const int rank = std::max(a.rank(), b.rank());
+    std::array<std::int64_t, max_rank> extents{};
+    for (int axis = 0; axis < rank; ++axis) {  // a missing leading axis counts as 1
+        const int axis_a = axis - (rank - a.rank()), axis_b = axis - (rank - b.rank());
+        const std::int64_t extent_a = axis_a < 0 ? 1 : a[axis_a], extent_b = axis_b < 0 ? 1 : b[axis_b];
+        if (extent_a != extent_b && extent_a != 1 && extent_b != 1) {
+            throw Error("[" + std::string(op) + "] cannot broadcast " + to_string(a) + " with " +
+                        to_string(b));
+        }
+        extents[static_cast<std::size_t>(axis)] = extent_a == 1 ? extent_b : extent_a;
+    }
+    return Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(rank)));
+}
+
+}  // namespace tally

@@ -1,0 +1,85 @@
+// Shapes: sizes, words, axes from the back, broadcasting, and everything that is refused.
+#include "autograd/shape.hpp"
+
+#include <limits>
+#include <vector>
+
+#include "autograd/error.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+
+namespace {
+
+constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+TEST_CASE("a shape knows its rank, extents and size") {
+    const Shape matrix{6, 3};
+    CHECK(matrix.rank() == 2);
+    CHECK(matrix.size() == 18);
+    CHECK(matrix[0] == 6);
+    CHECK(matrix[1] == 3);
+    CHECK(std::vector<std::int64_t>(matrix.begin(), matrix.end()) == std::vector<std::int64_t>{6, 3});
+    CHECK(Shape{}.rank() == 0);
+    CHECK(Shape{}.size() == 1);
+    CHECK(Shape{4, 0, 2}.size() == 0);
+    CHECK(Shape{1, 2, 3, 4, 5, 6}.size() == 720);
+}
+
+TEST_CASE("shapes are equal when ranks and extents are") {
+    CHECK(Shape{2, 3} == Shape{2, 3});
+    CHECK_FALSE(Shape{2, 3} == Shape{3, 2});
+    CHECK_FALSE(Shape{2} == Shape{2, 1});
+    CHECK_FALSE(Shape{} == Shape{0});
+    CHECK_FALSE(Shape{2} == Shape{2, 0});
+}
+
+TEST_CASE("a shape in words") {
+    CHECK(to_string(Shape{6, 3}) == "(6, 3)");
+    CHECK(to_string(Shape{4}) == "(4)");
+    CHECK(to_string(Shape{}) == "()");
+    CHECK(to_string(Shape{0, 1}) == "(0, 1)");
+}
+
+TEST_CASE("impossible shapes are errors that name the shape") {
+    CHECK_THROWS_WITH((Shape{3, -1}), "[shape] negative extent: (3, -1)");
+    CHECK_THROWS_WITH((Shape{0, -1}), "[shape] negative extent: (0, -1)");
+    CHECK_THROWS_WITH((Shape{1, 2, 3, 4, 5, 6, 7}), "[shape] more than 6 axes: (1, 2, 3, 4, 5, 6, 7)");
+    CHECK_THROWS_WITH((Shape{4294967296, 4294967296}),
+                      test::contains("[shape] too many elements: (4294967296, 4294967296)"));
+    CHECK_THROWS_AS(Shape{huge}, Error);
+    CHECK_THROWS_AS((Shape{huge, 0}), Error);  // a reduction over the empty axis would overflow
+    CHECK_NOTHROW(Shape{huge / 16});           // 16 bytes an element just fit
+    CHECK_THROWS_AS(Shape{huge / 16 + 1}, Error);
+}
+
+TEST_CASE("axes count from both ends") {
+    const Shape shape{2, 3, 4};
+    CHECK(checked_axis("sum", 0, shape) == 0);
+    CHECK(checked_axis("sum", 2, shape) == 2);
+    CHECK(checked_axis("sum", -1, shape) == 2);
+    CHECK(checked_axis("sum", -3, shape) == 0);
+    CHECK_THROWS_WITH(checked_axis("sum", 3, shape),
+                      "[sum] axis 3 is out of range for (2, 3, 4): valid are -3 to 2");
+    CHECK_THROWS_WITH(checked_axis("max", -4, shape),
+                      "[max] axis -4 is out of range for (2, 3, 4): valid are -3 to 2");
+    CHECK_THROWS_WITH(checked_axis("sum", 0, Shape{}), "[sum] axis 0 is out of range for (): it has no axes");
+    CHECK_THROWS_AS(checked_axis("sum", (std::int64_t{1} << 32), shape), Error);  // not truncated to 0
+}
+
+TEST_CASE("broadcasting follows NumPy") {
+    CHECK(broadcast("add", Shape{3, 2}, Shape{3, 2}) == Shape{3, 2});
+    CHECK(broadcast("add", Shape{3, 2}, Shape{2}) == Shape{3, 2});
+    CHECK(broadcast("add", Shape{2}, Shape{3, 2}) == Shape{3, 2});
+    CHECK(broadcast("add", Shape{3, 1}, Shape{1, 4}) == Shape{3, 4});
+    CHECK(broadcast("add", Shape{}, Shape{5, 1}) == Shape{5, 1});
+    CHECK(broadcast("add", Shape{8, 1, 6, 1}, Shape{7, 1, 5}) == Shape{8, 7, 6, 5});
+    CHECK(broadcast("add", Shape{0, 3}, Shape{1, 3}) == Shape{0, 3});
+    CHECK(broadcast("add", Shape{1}, Shape{0}) == Shape{0});
+    CHECK_THROWS_WITH(broadcast("add", Shape{3, 2}, Shape{4}), "[add] cannot broadcast (3, 2) with (4)");
+    CHECK_THROWS_WITH(broadcast("mul", Shape{0}, Shape{2}), "[mul] cannot broadcast (0) with (2)");
+    CHECK_THROWS_WITH(broadcast("add", Shape{2147483648, 1, 1}, Shape{1, 2147483648, 4}),
+                      test::contains("too many elements: (2147483648, 2147483648, 4)"));
+}
