@@ -1,0 +1,83 @@
+// The pool: blocks come back to whoever asks next, sizes never mix, and threads end without losing one.
+#include "autograd/pool.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+
+using namespace tally;
+
+namespace {
+
+struct Held {
+    unsigned char* memory;
+    std::size_t bytes;
+    unsigned char mark;
+
+    bool intact() const {
+        return std::all_of(memory, memory + bytes, [this](unsigned char byte) { return byte == mark; });
+    }
+};
+
+// Destroyed after the pool's guard when it is made before the thread's first `give`.
+struct GivesLate {
+    std::vector<void*> blocks;
+    ~GivesLate() {
+        for (void* block : blocks) pool::give(block, 40);
+        pool::give(pool::take(40), 40);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a block given back is taken next, by requests of its size class only") {
+    if (!pool::enabled) TALLY_SKIP("the pool is off under AddressSanitizer");
+    void* first = pool::take(33);
+    pool::give(first, 33);
+    void* other = pool::take(32);  // one class below
+    CHECK(other != first);
+    CHECK(pool::take(48) == first);  // 33 to 48 share a list
+    pool::give(first, 48);
+    pool::give(other, 32);
+}
+
+TEST_CASE("pool blocks are aligned, disjoint and hold what they were asked for") {
+    const unsigned seed = std::random_device{}();
+    INFO("seed " << seed);
+    std::mt19937 generator(seed);
+    std::vector<Held> held;
+    for (int step = 0; step < 20000; ++step) {
+        if (held.empty() || (held.size() < 500 && generator() % 2 == 0)) {
+            const std::size_t bytes = generator() % 8 == 0 ? generator() % 3000 : generator() % 200;
+            auto* memory = static_cast<unsigned char*>(pool::take(bytes));
+            REQUIRE(reinterpret_cast<std::uintptr_t>(memory) % pool::granule == 0);
+            const auto mark = static_cast<unsigned char>(generator());
+            if (bytes > 0) std::memset(memory, mark, bytes);
+            held.push_back({memory, bytes, mark});
+        } else {
+            std::swap(held[generator() % held.size()], held.back());
+            REQUIRE(held.back().intact());
+            pool::give(held.back().memory, held.back().bytes);
+            held.pop_back();
+        }
+    }
+    for (const Held& block : held) pool::give(block.memory, block.bytes);
+}
+
+TEST_CASE("blocks may be given back by another thread, and after a thread's lists are gone") {
+    std::vector<void*> from_here;
+    for (int i = 0; i < 100; ++i) from_here.push_back(pool::take(40));
+    std::thread([blocks = std::move(from_here)]() mutable {
+        static thread_local GivesLate late;
+        late.blocks = std::move(blocks);
+        pool::give(pool::take(40), 40);  // makes the guard, which is therefore destroyed first
+        pool::give(pool::take(640), 640);
+    }).join();
+    pool::drop();
+    SUCCEED("a leak or a double free would end the program under AddressSanitizer or LeakSanitizer");
+}
