@@ -1,7 +1,7 @@
 // What a device must offer: one table of kernels per scalar type. src/cpu fills it; a GPU fills a second one.
 //
 // Contracts, for all of them:
-//  - arrays are contiguous and row-major; sizes may be 0; operands never overlap the destination unless said so;
+//  - arrays are contiguous and row-major; sizes may be 0; operands never overlap the destination, but map may work in place (y == x);
 //  - a plain pointer destination is uninitialised memory, all of which is written;
 //  - `Into` sets or adds. With `set` the destination is not read and wholly written, also when a summed extent is 0;
 //  - the order of additions is fixed: the same call gives the same bits every time;
@@ -70,6 +70,8 @@ struct Kernels {
     void (*add_scaled)(S factor, const S* x, Into<S[]> y, std::size_t n);  // y (+)= factor * x; exact copy when factor is 1
     void (*gather)(const Walk<1>&, const S* x, Into<S[]> y);    // y (+)= x read along the walk; y contiguous
     void (*scatter)(const Walk<1>&, const S* dy, Into<S[]> x);  // the mirror image: x[walk] (+)= dy, all other x set to 0 by `set`
+    // A block of a matrix to a block of another: y[r * y_pitch + i] (+)= x[r * x_pitch + i], i < width; nothing else is written.
+    void (*block)(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count, std::size_t width);
     void (*rows)(const S* x, const std::int32_t* index, S* y, std::size_t count, std::size_t width);  // y[i] = x[index[i]]
     void (*rows_back)(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count, std::size_t height,
                       std::size_t width);

@@ -1,0 +1,301 @@
+// Array<S>: numbers of one type in a shape, on a device. A handle: copies share one buffer, and whoever is about to
+// write to a shared buffer copies it first, so that an array never changes behind your back.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "autograd/device.hpp"
+#include "autograd/dual.hpp"
+#include "autograd/error.hpp"
+#include "autograd/kernels.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/scalar.hpp"
+#include "autograd/shape.hpp"
+
+namespace tally {
+
+namespace device_copy {
+void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count);
+}
+
+template <class S>
+class Array {
+  public:
+    using scalar = S;
+
+    Array() = default;  // no memory yet
+    Array(Shape shape, std::span<const S> values, Device device = Device::cpu);
+    Array(Shape shape, std::initializer_list<S> values, Device device = Device::cpu)
+        : Array(std::move(shape), std::span<const S>(values.begin(), values.size()), device) {}
+    Array(Shape shape, const std::vector<S>& values, Device device = Device::cpu)
+        : Array(std::move(shape), std::span<const S>(values), device) {}
+    Array(std::initializer_list<S> vector) : Array(Shape{static_cast<std::int64_t>(vector.size())}, vector) {}
+
+    static Array empty(const Shape& shape, Device device = Device::cpu) {  // uninitialised
+        Array made;
+        made.shape_ = shape;
+        made.device_ = device;
+        made.materialise();
+        return made;
+    }
+    static Array full(const Shape& shape, S value, Device device = Device::cpu);
+    static Array zeros(const Shape& shape, Device device = Device::cpu) { return full(shape, S(0), device); }
+
+    Array(const Array& other)
+        : shape_(other.shape_), offset_(other.offset_), storage_(other.storage_), device_(other.device_) {
+        if (storage_) memory::keep(storage_);
+    }
+    Array(Array&& other) noexcept
+        : shape_(other.shape_), offset_(other.offset_), storage_(std::exchange(other.storage_, nullptr)), device_(other.device_) {}
+    Array& operator=(const Array& other) {
+        if (this != &other) *this = Array(other);
+        return *this;
+    }
+    Array& operator=(Array&& other) noexcept {
+        shape_ = other.shape_;
+        offset_ = other.offset_;
+        device_ = other.device_;
+        std::swap(storage_, other.storage_);
+        return *this;
+    }
+    ~Array() {
+        if (storage_) memory::forget(storage_);
+    }
+
+    const Shape& shape() const { return shape_; }
+    std::size_t size() const { return shape_.size(); }
+    Device device() const { return device_; }
+    Storage* storage() const { return storage_; }
+
+    // Reading. span() and item() look at the numbers, so they want the CPU; data() is a pointer of the device.
+    const S* data() const { return pointer(); }
+    std::span<const S> span() const;
+    std::vector<S> to_vector() const;  // from any device
+    S item() const;
+
+    // Writing, by whoever owns the array: the buffer is copied first if others hold it, its version is raised.
+    S* writable();
+
+    Array to(Device device) const;
+    Array clone() const;
+    Array reshaped(const Shape& shape) const;                   // shares the buffer
+    Array leading(std::int64_t from, std::int64_t to) const;    // rows [from, to) of the first axis; shares the buffer
+
+    // ---- for the engine ----
+    void materialise() {  // memory for the shape, uninitialised
+        storage_ = memory::allocate(size() * sizeof(S), device_);
+        offset_ = 0;
+    }
+    S* raw() { return pointer(); }  // of a buffer just made, or destined to be written
+    void let_go() {
+        if (storage_) memory::forget(std::exchange(storage_, nullptr));
+    }
+    static Array shaped(const Shape& shape, Device device) {  // memory comes with the first write
+        Array made;
+        made.shape_ = shape;
+        made.device_ = device;
+        return made;
+    }
+
+  private:
+    S* pointer() const { return storage_ ? static_cast<S*>(storage_->data) + offset_ : nullptr; }
+
+    Shape shape_;
+    std::size_t offset_ = 0;  // of the first element in the buffer
+    Storage* storage_ = nullptr;
+    Device device_ = Device::cpu;
+};
+
+// "[-0.3536  0.0207 -0.6125]"; more axes nest, long arrays are shortened.
+template <class S>
+std::string to_string(const Array<S>& array, int digits = 4);
+template <class S>
+std::ostream& operator<<(std::ostream& out, const Array<S>& array);
+
+// A value kept for the backward pass, and the version it had: stepping an optimizer in between is noticed.
+template <class S>
+class Saved<Array<S>> {
+  public:
+    Saved() = default;
+    explicit Saved(const Array<S>& value) : value_(value) {
+        if (!value_.storage()) return;
+        memory::save(value_.storage());
+        version_ = value_.storage()->version;
+    }
+    Saved(Saved&& other) noexcept : value_(std::move(other.value_)), version_(other.version_) {}
+    Saved& operator=(Saved&& other) noexcept {
+        drop();
+        value_ = std::move(other.value_);
+        version_ = other.version_;
+        return *this;
+    }
+    ~Saved() { drop(); }
+
+    const Array<S>& get(const char* op) const {
+        if (value_.storage() && value_.storage()->version != version_) stale(op);
+        return value_;
+    }
+
+  private:
+    void drop() {
+        if (value_.storage()) memory::unsave(value_.storage());
+        value_.let_go();
+    }
+    [[noreturn]] void stale(const char* op) const {
+        throw Error(std::string("[backward] '") + op + "' saved version " + std::to_string(version_) + " of an array of " +
+                    to_string(value_.shape()) + ", which is now at version " + std::to_string(value_.storage()->version) +
+                    ": it was changed in place between forward and backward; step the optimizer after backward()");
+    }
+
+    Array<S> value_;
+    std::uint32_t version_ = 0;
+};
+
+// ---- arrays as values of the engine ----
+
+[[noreturn]] void fail_devices(const char* op, Device a, Device b);
+
+// The kernels of the device on which the operands are; on different devices there are none.
+template <class S, class... Others>
+const Kernels<S>& on([[maybe_unused]] const char* op, const Array<S>& a, const Others&... others) {
+    ((others.device() == a.device() || !others.storage() ? void() : fail_devices(op, a.device(), others.device())), ...);
+    return kernels<S>(a.device());
+}
+
+// The memory to write a gradient to. The gradient already has the form of its value.
+template <class S>
+Into<S[]> destination(Into<Array<S>> into) {
+    if (into.how == Write::set && (!into.dst.storage() || into.dst.storage()->refs > 1)) {
+        into.dst.let_go();
+        into.dst.materialise();
+    }
+    return {into.dst.raw(), into.how};
+}
+
+[[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
+
+template <class S>
+void take(Into<Array<S>> into, Array<S>&& gradient) {
+    if (!same_form(into.dst, gradient)) fail_gradient_form(form(into.dst), form(gradient));
+    if (into.how == Write::set && !into.dst.storage())
+        into.dst = std::move(gradient);
+    else
+        on<S>("take", gradient).add_scaled(S(1), gradient.data(), destination(into), gradient.size());
+}
+
+template <class S>
+Array<S> like(const Array<S>& x) {
+    return Array<S>::shaped(x.shape(), x.device());
+}
+
+template <class S>
+Array<S> empty_like(const Array<S>& x) {
+    return Array<S>::empty(x.shape(), x.device());
+}
+
+template <class S>
+Array<S> ones_like(const Array<S>& x) {
+    return Array<S>::full(x.shape(), S(1), x.device());
+}
+
+template <class S>
+bool ready(const Array<S>& x) {
+    return x.storage() != nullptr;
+}
+
+template <class S>
+void let_go(Array<S>& x) {
+    x.let_go();
+}
+
+template <class S>
+void own(Array<S>& x) {
+    if (x.storage() && x.storage()->refs > 1) x = x.clone();
+}
+
+template <class S>
+void settle(Array<S>& x, MemoryClass held_as) {
+    if (!x.storage()) return;
+    if (held_as == MemoryClass::gradient) own(x);
+    if (x.storage()->held_as != held_as) memory::reclassify(x.storage(), held_as);
+}
+
+template <class S>
+bool same_form(const Array<S>& a, const Array<S>& b) {
+    return a.shape() == b.shape() && a.device() == b.device();
+}
+
+template <class S>
+std::string form(const Array<S>& x) {
+    return "shape " + to_string(x.shape()) + (x.device() == Device::cpu ? "" : " on cuda");
+}
+
+template <class S>
+bool single(const Array<S>& x) {
+    return x.size() == 1;
+}
+
+template <class S>
+const Shape& shape_of(const Array<S>& x) {
+    return x.shape();
+}
+
+template <class S>
+S item(const Array<S>& x) {
+    return x.item();
+}
+
+// ---- the elementwise formulas on arrays ----
+
+template <UnaryFunctor F, class S>
+Array<S> map(const F& f, const Array<S>& x) {
+    Array<S> y = empty_like(x);
+    kernels<S>(x.device()).map[slot<F, UnaryOps>](&f, x.data(), y.raw(), x.size());
+    return y;
+}
+
+template <UnaryFunctor F, class S>
+void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S>> dx) {
+    kernels<S>(dy.device()).map_back[slot<F, UnaryOps>](&f, dy.data(), kept.data(), destination(dx), dy.size());
+}
+
+// How two operands are read while an output of shape `out` is written; neighbouring axes merged.
+Walk<2> walk(const Shape& out, const Shape& a, const Shape& b);
+Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
+
+template <BinaryFunctor F, class S>
+Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
+    const Kernels<S>& kernel = on(F::name, a, b);
+    Array<S> y = Array<S>::empty(a.shape() == b.shape() ? a.shape() : broadcast(F::name, a.shape(), b.shape()), a.device());
+    kernel.zip[slot<F, BinaryOps>](&f, walk(y.shape(), a.shape(), b.shape()), a.data(), b.data(), y.raw());
+    return y;
+}
+
+// For one operand, summed over the axes in which it repeats. Of a, b and y only what the functor keeps is there.
+template <BinaryFunctor F, class S>
+void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y, Into<Array<S>> da) {
+    const Walk<2> how = walk(dy.shape(), da.dst.shape(), ready(b) ? b.shape() : dy.shape());
+    kernels<S>(dy.device()).zip_back_a[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(), destination(da));
+}
+
+template <BinaryFunctor F, class S>
+void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y, Into<Array<S>> db) {
+    const Walk<2> how = walk(dy.shape(), ready(a) ? a.shape() : dy.shape(), db.dst.shape());
+    kernels<S>(dy.device()).zip_back_b[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(), destination(db));
+}
+
+extern template class Array<float>;
+extern template class Array<double>;
+extern template class Array<Dual<double>>;
+extern template class Array<std::int32_t>;
+
+}  // namespace tally

@@ -1,0 +1,78 @@
+// The sweep over recorded nodes, newest first, and their dismantling, oldest last.
+#include "autograd/node.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+
+namespace tally {
+
+std::uint32_t number_this_thread() {
+    static std::atomic<std::uint32_t> last{0};
+    return context.thread = ++last;
+}
+
+void dismantle_all(Node* doomed) {
+    while (doomed) {
+        Node* node = doomed;
+        doomed = node->next_doomed;
+        node->dismantle(doomed);
+    }
+}
+
+namespace {
+bool older(const Node* a, const Node* b) { return a->id < b->id; }
+}  // namespace
+
+void Sweep::insert(Node* node) {
+    if (near_count_ == near_size) {  // the oldest will be needed last
+        heap_.push_back(near_[0]);
+        std::push_heap(heap_.begin(), heap_.end(), older);
+        std::copy(near_.begin() + 1, near_.end(), near_.begin());
+        --near_count_;
+    }
+    std::size_t place = near_count_++;
+    for (; place > 0 && older(node, near_[place - 1]); --place) near_[place] = near_[place - 1];
+    near_[place] = node;
+}
+
+Node* Sweep::newest() {
+    if (!heap_.empty() && (near_count_ == 0 || older(near_[near_count_ - 1], heap_.front()))) {
+        std::pop_heap(heap_.begin(), heap_.end(), older);
+        Node* node = heap_.back();
+        heap_.pop_back();
+        return node;
+    }
+    return near_count_ ? near_[--near_count_] : nullptr;
+}
+
+void Sweep::run() {
+    while (Node* node = newest()) {
+        node->state = State::spent;
+        try {
+            if (visitor_) (*visitor_)(*node);
+            node->pull(*this);
+        } catch (...) {
+            node->forget();
+            let_go_of(node);
+            throw;
+        }
+        let_go_of(node);
+    }
+}
+
+// After an error what was queued is spent: its values may be half used.
+Sweep::~Sweep() {
+    while (Node* node = newest()) {
+        node->state = State::spent;
+        node->forget();
+        let_go_of(node);
+    }
+}
+
+void Sweep::refuse(const Node* node) {
+    throw Error("[backward] through '" + std::string(node->op()) +
+                "' a second time: its saved values are gone; run forward again");
+}
+
+}  // namespace tally

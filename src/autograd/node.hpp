@@ -1,0 +1,147 @@
+// A node of the graph, and the sweep that is all of backward: newest first, each node once, no recursion.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "autograd/error.hpp"
+#include "autograd/pool.hpp"
+
+namespace tally {
+
+class Sweep;
+class Node;
+
+// A node only moves forward: constant and leaf stay what they are; fresh -> queued -> spent.
+enum class State : std::uint8_t { constant, leaf, fresh, queued, spent };
+
+// What belongs to the thread that records. A graph must be used where it was recorded.
+struct ThreadContext {
+    std::uint64_t next_id = 1;
+    std::int64_t live_nodes = 0;
+    std::uint32_t thread = 0;  // 0: not numbered yet
+    bool recording = true;     // false inside NoGrad
+    bool watching = false;     // true inside Watch
+};
+inline constinit thread_local ThreadContext context;
+std::uint32_t number_this_thread();
+
+inline std::uint32_t this_thread() { return context.thread ? context.thread : number_this_thread(); }
+
+class Node {
+  public:
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+
+    virtual const char* op() const = 0;
+    virtual void pull(Sweep&) = 0;               // sends this node's gradient to its inputs, and forgets them
+    virtual void forget() {}                     // lets go of inputs, saved values and gradient
+    virtual std::vector<Node*> inputs() const { return {}; }  // for who looks on; null where nothing is held
+    virtual void dismantle(Node*& doomed) = 0;   // lets go of everything and frees itself
+
+    // Creation order is a topological order: an input is always older, its id smaller.
+    union {
+        std::uint64_t id;
+        Node* next_doomed;  // once nobody refers to it
+    };
+    std::uint32_t refs = 1;     // handles together count one, each newer node that reads it counts one
+    std::uint32_t handles = 1;  // when the last handle goes, the value goes, unless a rule saved it
+    std::uint32_t thread;
+    State state;
+    bool touched = false;  // a gradient has arrived
+    bool target = false;   // grad() asks for the gradient of this one
+    bool watched;          // keep values and constants for whoever looks on
+
+  protected:
+    explicit Node(State s) : id(context.next_id++), thread(this_thread()), state(s), watched(context.watching) { ++context.live_nodes; }
+    virtual ~Node() { --context.live_nodes; }
+};
+
+void dismantle_all(Node* doomed);  // a loop, so that a chain of a million nodes needs no stack
+
+inline void let_go_of(Node* node) {
+    if (--node->refs == 0) {
+        node->next_doomed = nullptr;
+        dismantle_all(node);
+    }
+}
+
+// Inside dismantle(): the input joins the list of the doomed instead of being freed recursively.
+inline void let_go_of(Node* node, Node*& doomed) {
+    if (--node->refs == 0) {
+        node->next_doomed = doomed;
+        doomed = node;
+    }
+}
+
+// Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; the rest spills into a heap.
+class Sweep {
+  public:
+    using Visitor = std::function<void(Node&)>;
+
+    explicit Sweep(bool targets_only, const Visitor* visitor = nullptr) : targets_only_(targets_only), visitor_(visitor) {}
+    Sweep(const Sweep&) = delete;
+    Sweep& operator=(const Sweep&) = delete;
+    ~Sweep();
+
+    // A leaf is reached, not pulled; a spent node is an error.
+    void queue(Node* node) {
+        if (node->state == State::fresh) {
+            node->state = State::queued;
+            ++node->refs;
+            insert(node);
+        } else if (node->state == State::spent) {
+            refuse(node);
+        }
+    }
+    bool wants(const Node* node) const {
+        return node && node->state != State::constant && (!targets_only_ || node->state != State::leaf || node->target);
+    }
+    void run();  // until nothing waits
+
+    [[noreturn]] static void refuse(const Node* node);
+
+  private:
+    void insert(Node* node);
+    Node* newest();
+
+    static constexpr std::size_t near_size = 16;
+    std::array<Node*, near_size> near_;  // oldest first
+    std::size_t near_count_ = 0;
+    std::vector<Node*> heap_;
+    bool targets_only_;
+    const Visitor* visitor_;
+};
+
+// Graph nodes alive in this thread, leaves and constants included.
+inline std::int64_t live_nodes() { return context.live_nodes; }
+
+// While one lives, operations on this thread compute values and record nothing.
+class NoGrad {
+  public:
+    NoGrad() : before_(std::exchange(context.recording, false)) {}
+    ~NoGrad() { context.recording = before_; }
+    NoGrad(const NoGrad&) = delete;
+    NoGrad& operator=(const NoGrad&) = delete;
+
+  private:
+    bool before_;
+};
+
+// While one lives, recorded nodes keep their values and their constant inputs, so that a picture can show them.
+class Watch {
+  public:
+    Watch() : before_(std::exchange(context.watching, true)) {}
+    ~Watch() { context.watching = before_; }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+  private:
+    bool before_;
+};
+
+}  // namespace tally

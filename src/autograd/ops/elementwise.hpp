@@ -1,0 +1,85 @@
+// Every elementwise operation, for numbers and arrays alike: one line each. The formulas are in functors.hpp.
+#pragma once
+
+#include <concepts>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "autograd/var.hpp"
+
+namespace tally {
+
+template <UnaryFunctor F, class T>
+Var<T> apply(F f, Var<T> x) {
+    T y = map(f, x.value());
+    if constexpr (F::keeps == Keep::nothing)
+        return record<F::name>(std::move(y), nothing_kept, [f](Pull<T> to, const T& dy) { map_back(f, dy, dy, to.into(0)); },
+                               std::move(x));
+    else
+        return record<F::name>(std::move(y), keep(F::keeps == Keep::input ? x.value() : y),
+                               [f](Pull<T> to, const T& dy, const T& kept) { map_back(f, dy, kept, to.into(0)); }, std::move(x));
+}
+
+// What the derivatives read is kept, and only for an operand that wants a gradient.
+template <BinaryFunctor F, class T>
+Var<T> apply(F f, Var<T> a, Var<T> b) {
+    const bool for_a = a.wants_grad(), for_b = b.wants_grad();
+    T y = zip(f, a.value(), b.value());
+    return record<F::name>(
+        std::move(y),
+        std::tuple(keep_if<F::for_a.a || F::for_b.a, 0>((F::for_a.a && for_a) || (F::for_b.a && for_b), a.value()),
+                   keep_if<F::for_a.b || F::for_b.b, 1>((F::for_a.b && for_a) || (F::for_b.b && for_b), b.value()),
+                   keep_if<F::for_a.y || F::for_b.y, 2>((F::for_a.y && for_a) || (F::for_b.y && for_b), y)),
+        [f](Pull<T> to, const T& dy, const T& kept_a, const T& kept_b, const T& kept_y) {
+            if (to.wants(0)) zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0));
+            if (to.wants(1)) zip_back_b(f, dy, kept_a, kept_b, kept_y, to.into(1));
+        },
+        std::move(a), std::move(b));
+}
+
+template <class N>
+concept PlainNumber = std::is_arithmetic_v<N>;
+
+// clang-format off
+template <class T> Var<T> operator-(Var<T> x) { return apply(functor::Neg{}, std::move(x)); }
+template <class T> Var<T> exp(Var<T> x) { return apply(functor::Exp{}, std::move(x)); }
+template <class T> Var<T> log(Var<T> x) { return apply(functor::Log{}, std::move(x)); }
+template <class T> Var<T> sqrt(Var<T> x) { return apply(functor::Sqrt{}, std::move(x)); }
+template <class T> Var<T> tanh(Var<T> x) { return apply(functor::Tanh{}, std::move(x)); }
+template <class T> Var<T> sigmoid(Var<T> x) { return apply(functor::Sigmoid{}, std::move(x)); }
+template <class T> Var<T> relu(Var<T> x) { return apply(functor::Relu{}, std::move(x)); }
+template <class T> Var<T> gelu(Var<T> x) { return apply(functor::Gelu{}, std::move(x)); }
+template <class T> Var<T> abs(Var<T> x) { return apply(functor::Abs{}, std::move(x)); }
+template <class T> Var<T> sin(Var<T> x) { return apply(functor::Sin{}, std::move(x)); }
+template <class T> Var<T> cos(Var<T> x) { return apply(functor::Cos{}, std::move(x)); }
+
+template <class T> Var<T> operator+(Var<T> a, Var<T> b) { return apply(functor::Add{}, std::move(a), std::move(b)); }
+template <class T> Var<T> operator-(Var<T> a, Var<T> b) { return apply(functor::Sub{}, std::move(a), std::move(b)); }
+template <class T> Var<T> operator*(Var<T> a, Var<T> b) { return apply(functor::Mul{}, std::move(a), std::move(b)); }
+template <class T> Var<T> operator/(Var<T> a, Var<T> b) { return apply(functor::Div{}, std::move(a), std::move(b)); }
+template <class T> Var<T> pow(Var<T> a, Var<T> b) { return apply(functor::Pow{}, std::move(a), std::move(b)); }
+template <class T> Var<T> maximum(Var<T> a, Var<T> b) { return apply(functor::Maximum{}, std::move(a), std::move(b)); }
+template <class T> Var<T> minimum(Var<T> a, Var<T> b) { return apply(functor::Minimum{}, std::move(a), std::move(b)); }
+template <class T> Var<T> squared_difference(Var<T> a, Var<T> b) { return apply(functor::SquaredDifference{}, std::move(a), std::move(b)); }
+
+template <class T, PlainNumber N> Var<T> operator+(Var<T> x, N n) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
+template <class T, PlainNumber N> Var<T> operator+(N n, Var<T> x) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
+template <class T, PlainNumber N> Var<T> operator-(Var<T> x, N n) { return apply(functor::AddNumber{-double(n)}, std::move(x)); }
+template <class T, PlainNumber N> Var<T> operator-(N n, Var<T> x) { return apply(functor::NumberMinus{double(n)}, std::move(x)); }
+template <class T, PlainNumber N> Var<T> operator*(Var<T> x, N n) { return apply(functor::MulNumber{double(n)}, std::move(x)); }
+template <class T, PlainNumber N> Var<T> operator*(N n, Var<T> x) { return apply(functor::MulNumber{double(n)}, std::move(x)); }
+template <class T, PlainNumber N> Var<T> operator/(Var<T> x, N n) { return apply(functor::DivNumber{double(n)}, std::move(x)); }
+template <class T, PlainNumber N> Var<T> operator/(N n, Var<T> x) { return apply(functor::NumberOver{double(n)}, std::move(x)); }
+template <class T, PlainNumber N> Var<T> pow(Var<T> x, N n) { return apply(functor::PowNumber{double(n)}, std::move(x)); }
+// clang-format on
+
+inline constexpr double unbounded = std::numeric_limits<double>::infinity();
+
+template <class T>
+Var<T> clamp(Var<T> x, double low, double high = unbounded) {
+    if (!(low <= high)) throw Error("[clamp] the bounds are not in order: " + std::to_string(low) + " and " + std::to_string(high));
+    return apply(functor::Clamp{low, high}, std::move(x));
+}
+
+}  // namespace tally

@@ -1,0 +1,119 @@
+// Numbers as values of the engine: float, double and Dual. Nothing here is kept, counted or shared.
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <type_traits>
+
+#include "autograd/dual.hpp"
+#include "autograd/functors.hpp"
+#include "autograd/into.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/shape.hpp"
+
+namespace tally {
+
+template <class T>
+inline constexpr bool is_dual = false;
+template <class S>
+inline constexpr bool is_dual<Dual<S>> = true;
+
+template <class T>
+concept Number = std::floating_point<T> || is_dual<T>;
+
+template <Number T>
+void take(Into<T> into, T&& value) {
+    if (into.how == Write::set)
+        into.dst = value;
+    else
+        into.dst += value;
+}
+
+template <UnaryFunctor F, Number T>
+T map(const F& f, const T& x) {
+    return f.value(x);
+}
+
+template <UnaryFunctor F, Number T>
+void map_back(const F& f, const T& dy, const T& kept, Into<T> dx) {
+    take(dx, f.back(dy, kept));
+}
+
+template <BinaryFunctor F, Number T>
+T zip(const F& f, const T& a, const T& b) {
+    return f.value(a, b);
+}
+
+template <BinaryFunctor F, Number T>
+void zip_back_a(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> da) {
+    take(da, f.back_a(dy, a, b, y));
+}
+
+template <BinaryFunctor F, Number T>
+void zip_back_b(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> db) {
+    take(db, f.back_b(dy, a, b, y));
+}
+
+template <Number T>
+T ones_like(const T&) {
+    return T(1);
+}
+
+template <Number T>
+void let_go(T&) {}
+
+template <Number T>
+bool same_form(const T&, const T&) {
+    return true;
+}
+
+template <Number T>
+std::string form(const T&) {
+    return "a number";
+}
+
+template <Number T>
+bool single(const T&) {
+    return true;
+}
+
+template <Number T>
+const Shape& shape_of(const T&) {
+    static const Shape no_axes;
+    return no_axes;
+}
+
+template <Number T>
+T item(const T& x) {
+    return x;
+}
+
+template <Number T>
+bool ready(const T&) {
+    return true;
+}
+
+template <Number T>
+void own(T&) {}  // a number is never shared
+
+template <Number T>
+void settle(T&, MemoryClass) {}
+
+template <Number T>
+T like(const T&) {
+    return T();
+}
+
+// A rule's own copy of a number: later changes cannot reach it.
+template <class T>
+class Saved {
+  public:
+    Saved() = default;
+    explicit Saved(const T& value) : value_(value) {}
+    const T& get(const char*) const { return value_; }
+
+  private:
+    T value_{};
+};
+
+}  // namespace tally

@@ -1,0 +1,39 @@
+// What a type must offer so that the engine can differentiate through it. Three kinds of type do: numbers
+// (scalar.hpp), arrays (array.hpp) and, as the scalar type of either, Dual (dual.hpp).
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <utility>
+
+#include "autograd/functors.hpp"
+#include "autograd/into.hpp"
+#include "autograd/memory.hpp"
+
+namespace tally {
+
+// The value `x`, the gradient `dy` that arrives, the gradient `dx` to write.
+template <class T>
+concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
+    // every formula, and its mirror image, which writes through Into
+    { map(functor::Neg{}, x) } -> std::same_as<T>;
+    map_back(functor::Neg{}, dy, x, dx);
+    { zip(functor::Add{}, x, x) } -> std::same_as<T>;
+    zip_back_a(functor::Add{}, dy, x, x, x, dx);
+    zip_back_b(functor::Add{}, dy, x, x, x, dx);
+
+    take(dx, std::move(owned));         // dx = owned, or dx += owned; a buffer that may change hands is not copied
+    { ones_like(x) } -> std::same_as<T>;
+    { like(x) } -> std::same_as<T>;     // same form; its memory comes with the first write
+    { ready(x) } -> std::same_as<bool>; // has its memory
+    let_go(owned);                      // gives the memory back; the form stays known
+    own(owned);                         // a buffer shared with somebody else is copied
+    settle(owned, MemoryClass::gradient);  // what this memory counts as from now on
+    { same_form(x, x) } -> std::same_as<bool>;  // shape and device
+    { form(x) } -> std::same_as<std::string>;   // in words, for errors
+    { single(x) } -> std::same_as<bool>;        // exactly one element
+    item(x);                                    // which one
+    shape_of(x);
+};
+
+}  // namespace tally

@@ -1,0 +1,367 @@
+// Var<T>: a value that remembers how it was made; and record(), by which every operation joins the graph.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <new>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "autograd/error.hpp"
+#include "autograd/fixed_name.hpp"
+#include "autograd/node.hpp"
+#include "autograd/pool.hpp"
+#include "autograd/shape.hpp"
+#include "autograd/value.hpp"
+
+namespace tally {
+
+template <class T>
+class ValueNode : public Node {
+  public:
+    ValueNode(T v, State s) : Node(s), value(std::move(v)), gradient() {}
+
+    // Asked for immediately before the kernel that writes: the first contribution sets, each later one adds.
+    Into<T> into() {
+        if (has_gradient()) {
+            own(gradient);  // a buffer shared with somebody else is not written to
+            return {gradient, Write::add};
+        }
+        if (!same_form(gradient, value)) gradient = like(value);
+        touched = true;
+        return {gradient, Write::set};
+    }
+
+    bool has_gradient() const { return touched && ready(gradient); }
+
+    const char* op() const override { return state == State::leaf ? "parameter" : "constant"; }
+    void pull(Sweep&) override {}
+    void dismantle(Node*&) override {
+        this->~ValueNode();
+        pool::give(this, sizeof *this);
+    }
+
+    T value;     // let go when nobody holds a handle
+    T gradient;  // of an inner node: only during the sweep
+};
+
+// What a rule writes to: the gradients of its operation's inputs.
+template <class T>
+class Pull {
+  public:
+    Pull(ValueNode<T>* const* inputs, const Sweep& sweep) : inputs_(inputs), sweep_(sweep) {}
+    bool wants(std::size_t input) const { return sweep_.wants(inputs_[input]); }
+    Into<T> into(std::size_t input) const { return inputs_[input]->into(); }
+    // Hands over a gradient that is already there; nothing is copied when it is the first.
+    void give(std::size_t input, T gradient) const { tally::take(into(input), std::move(gradient)); }
+
+  private:
+    ValueNode<T>* const* inputs_;
+    const Sweep& sweep_;
+};
+
+template <Value T>
+class Var;
+
+// The name of an operation: known to the compiler (and then free of cost), or to the program.
+template <FixedName Name>
+struct FixedLabel {
+    constexpr const char* text() const { return Name; }
+};
+struct Label {
+    const char* text() const { return name.c_str(); }
+    std::string name;
+};
+
+// A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (Pull<T>, const T& dy, const T& kept...).
+template <class T, class Name, class Inputs, class Rule, class... Kept>
+class Operation final : public ValueNode<T> {
+  public:
+    Operation(Name name, T v, Inputs inputs, std::tuple<Kept...> kept, Rule rule)
+        : ValueNode<T>(std::move(v), State::fresh), inputs_(std::move(inputs)), kept_(std::move(kept)), rule_(std::move(rule)), name_(std::move(name)) {}
+
+    const char* op() const override { return name_.text(); }
+
+    std::vector<Node*> inputs() const override { return {inputs_.begin(), inputs_.end()}; }
+
+    void pull(Sweep& sweep) override {
+        bool wanted = false;
+        for (ValueNode<T>* input : inputs_) {
+            if (!sweep.wants(input)) continue;
+            sweep.queue(input);
+            wanted = true;
+        }
+        if (wanted && this->touched) {
+            std::apply([&](const auto&... kept) { rule_(Pull<T>(inputs_.data(), sweep), std::as_const(this->gradient), kept.get(op())...); },
+                       kept_);
+            for (ValueNode<T>* input : inputs_)
+                if (input && input->state == State::leaf && input->touched) settle(input->gradient, MemoryClass::gradient);
+        }
+        forget();
+    }
+
+    void forget() override {
+        for (ValueNode<T>*& input : inputs_)
+            if (input) let_go_of(std::exchange(input, nullptr));
+        kept_ = {};
+        if (!this->target) {
+            let_go(this->gradient);
+            this->touched = false;
+        }
+    }
+
+    void dismantle(Node*& doomed) override {
+        for (ValueNode<T>* input : inputs_)
+            if (input) let_go_of(input, doomed);
+        this->~Operation();
+        pool::give(this, sizeof *this);
+    }
+
+  private:
+    Inputs inputs_;  // an array, or a vector, of nodes; null where no gradient is wanted
+    std::tuple<Kept...> kept_;
+    [[no_unique_address]] Rule rule_;
+    [[no_unique_address]] Name name_;
+};
+
+template <class T>
+struct Visit {  // what an observer of the sweep sees: a node about to be pulled
+    const Node& node;
+    const T& value;  // let go already, unless a handle or a Watch keeps it
+    const T& gradient;
+};
+
+template <Value T>
+class Var {
+  public:
+    using value_type = T;
+
+    Var() = default;
+    Var(T value) : Var(std::move(value), State::constant) {}
+    Var(T value, State state) : node_(new (pool::take(sizeof(ValueNode<T>))) ValueNode<T>(std::move(value), state)) {}
+    explicit Var(ValueNode<T>* node) : node_(node) {}
+
+    Var(const Var& other) : node_(other.node_) {
+        if (node_) ++node_->handles;
+    }
+    Var(Var&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+    Var& operator=(Var other) noexcept {
+        std::swap(node_, other.node_);
+        return *this;
+    }
+    ~Var() {
+        if (node_ && --node_->handles == 0) {
+            if (node_->refs > 1 && !node_->watched) let_go(node_->value);
+            let_go_of(node_);
+        }
+    }
+
+    explicit operator bool() const { return node_ != nullptr; }
+    const T& value() const { return checked("value").value; }
+    auto item() const { return tally::item(value()); }  // the only element
+    const Shape& shape() const { return shape_of(value()); }
+    bool wants_grad() const { return node_ && node_->state != State::constant; }
+
+    // ---- the gradient of a leaf ----
+    bool has_grad() const { return node_ && node_->has_gradient(); }
+    const T& grad() const {
+        const ValueNode<T>& node = checked("grad");
+        if (!node.has_gradient())
+            throw Error(std::string("[grad] no gradient has arrived at this '") + node.op() + "' of " + form(node.value) +
+                        (node.state == State::leaf ? "; call backward() on a result that uses it" : "; only parameters keep one"));
+        return node.gradient;
+    }
+    void zero_grad() const { checked("zero_grad").touched = false; }  // untouched; its buffer stays for the next window
+    void free_grad() const {
+        checked("free_grad").touched = false;
+        node_->gradient = T();
+    }
+    // In place, for optimizers: f(value, gradient). Whoever saved the value for a backward pass will notice.
+    template <class F>
+    void update(F f) const {
+        ValueNode<T>& node = checked("update");
+        if (node.state != State::leaf) throw Error(std::string("[update] only a parameter is updated, not the result of '") + node.op() + "'");
+        if (node.has_gradient()) f(node.value, std::as_const(node.gradient));
+    }
+
+    // ---- backward ----
+    void backward() const { start("backward", nullptr, false, nullptr); }
+    void backward(T seed) const { start("backward", &seed, false, nullptr); }
+    void backward(const std::function<void(const Visit<T>&)>& observer) const {
+        const Sweep::Visitor visitor = [&](Node& node) {
+            auto& seen = static_cast<ValueNode<T>&>(node);
+            observer(Visit<T>{seen, seen.value, seen.gradient});
+        };
+        start("backward", nullptr, false, &visitor);
+    }
+
+    ValueNode<T>* node() const { return node_; }
+    // Turns a handle into a newer node's reference; the value goes with the last handle.
+    ValueNode<T>* release(bool held) && {
+        ValueNode<T>* node = std::exchange(node_, nullptr);
+        if (--node->handles > 0) {
+            if (held) ++node->refs;
+            return held ? node : nullptr;
+        }
+        if (held) {
+            if (!node->watched) let_go(node->value);
+            return node;
+        }
+        let_go_of(node);
+        return nullptr;
+    }
+    ValueNode<T>& checked(const char* what) const {
+        if (!node_) throw Error(std::string("[") + what + "] this variable is empty: nothing was assigned to it");
+        return *node_;
+    }
+    void start(const char* what, T* seed, bool targets_only, const Sweep::Visitor* visitor) const {
+        ValueNode<T>& node = checked(what);
+        check_thread(what, node);
+        if (node.state == State::spent) Sweep::refuse(&node);
+        if (node.state == State::constant)
+            throw Error(std::string("[") + what + "] nothing to differentiate: this value of " + form(node.value) + " depends on no parameter");
+        if (!seed && !single(node.value))
+            throw Error(std::string("[") + what + "] needs a seed: the result is " + form(node.value) + ", and only a single element may go without");
+        if (seed && !same_form(*seed, node.value))
+            throw Error(std::string("[") + what + "] the seed is " + form(*seed) + ", the result " + form(node.value));
+        Sweep sweep(targets_only, visitor);
+        tally::take(node.into(), seed ? std::move(*seed) : ones_like(node.value));
+        if (node.state == State::leaf) settle(node.gradient, MemoryClass::gradient);
+        sweep.queue(&node);
+        sweep.run();
+    }
+    static void check_thread(const char* what, const Node& node) {
+        if (node.thread != this_thread())
+            throw Error(std::string("[") + what + "] '" + node.op() + "' was recorded in thread " + std::to_string(node.thread) +
+                        " and is used in thread " + std::to_string(this_thread()) + "; a graph belongs to one thread");
+    }
+
+  private:
+    ValueNode<T>* node_ = nullptr;
+};
+
+// ---- leaves and constants ----
+
+template <Value T>
+Var<T> parameter(T value) {
+    settle(value, MemoryClass::parameter);
+    return Var<T>(std::move(value), State::leaf);
+}
+
+template <Value T>
+Var<T> constant(T value) {
+    return Var<T>(std::move(value), State::constant);
+}
+
+template <Value T>
+Var<T> detach(const Var<T>& x) {
+    return Var<T>(x.value(), State::constant);
+}
+
+// ---- recording ----
+
+// The values a rule reads, in the order of its arguments; keep_if keeps one only on a condition.
+inline constexpr std::tuple<> nothing_kept;
+
+template <class... T>
+std::tuple<Saved<T>...> keep(const T&... values) {
+    return {Saved<T>(values)...};
+}
+
+template <class T>
+Saved<T> keep_if(bool needed, const T& value) {
+    return needed ? Saved<T>(value) : Saved<T>();
+}
+
+template <class T, int Place>
+struct Unsaved {  // takes no room in the node
+    const T& get(const char*) const {
+        static const T none{};
+        return none;
+    }
+};
+
+template <bool Ever, int Place, class T>
+auto keep_if(bool needed, const T& value) {
+    if constexpr (Ever)
+        return keep_if(needed, value);
+    else
+        return Unsaved<T, Place>();
+}
+
+// Joins a computed value to the graph. Inputs are moved in: a temporary's value is let go here unless a rule keeps it.
+template <class Name, class T, class... Kept, class Rule, class... Inputs>
+Var<T> record_as(Name name, T value, std::tuple<Kept...> kept, Rule rule, Inputs... inputs) {
+    using Nodes = std::array<ValueNode<T>*, sizeof...(Inputs)>;
+    (Var<T>::check_thread(name.text(), inputs.checked(name.text())), ...);
+    if (!context.recording || !(inputs.wants_grad() || ...)) return Var<T>(std::move(value), State::constant);
+    using Op = Operation<T, Name, Nodes, Rule, Kept...>;
+    void* room = pool::take(sizeof(Op));
+    const Nodes nodes{std::move(inputs).release(inputs.wants_grad() || context.watching)...};
+    return Var<T>(new (room) Op(std::move(name), std::move(value), nodes, std::move(kept), std::move(rule)));
+}
+
+template <FixedName Name, class T, class... Kept, class Rule, class... Inputs>
+Var<T> record(T value, std::tuple<Kept...> kept, Rule rule, Inputs... inputs) {
+    return record_as(FixedLabel<Name>(), std::move(value), std::move(kept), std::move(rule), std::move(inputs)...);
+}
+
+// The same for any number of inputs.
+template <FixedName Name, class T, class... Kept, class Rule>
+Var<T> record_many(T value, std::tuple<Kept...> kept, Rule rule, std::vector<Var<T>> inputs) {
+    bool wanted = false;
+    for (const Var<T>& input : inputs) {
+        Var<T>::check_thread(Name, input.checked(Name));
+        wanted = wanted || input.wants_grad();
+    }
+    if (!context.recording || !wanted) return Var<T>(std::move(value), State::constant);
+    using Nodes = std::vector<ValueNode<T>*>;
+    using Op = Operation<T, FixedLabel<Name>, Nodes, Rule, Kept...>;
+    Nodes nodes;
+    nodes.reserve(inputs.size());
+    void* room = pool::take(sizeof(Op));
+    for (Var<T>& input : inputs) nodes.push_back(std::move(input).release(input.wants_grad() || context.watching));
+    return Var<T>(new (room) Op(FixedLabel<Name>(), std::move(value), std::move(nodes), std::move(kept), std::move(rule)));
+}
+
+// ---- gradients without touching any leaf ----
+
+template <Value T>
+std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
+    struct Loan {  // a leaf's own gradient, set aside while this sweep runs, and put back whatever happens
+        explicit Loan(ValueNode<T>& n) : node(n), gradient(std::exchange(n.gradient, T())), touched(std::exchange(n.touched, false)) {
+            node.target = true;
+        }
+        ~Loan() {
+            node.target = false;
+            node.gradient = std::move(gradient);
+            node.touched = touched;
+        }
+        ValueNode<T>& node;
+        T gradient;
+        bool touched;
+    };
+    std::deque<Loan> loans;
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+        ValueNode<T>& node = xs[i].checked("grad");
+        if (!xs[i].wants_grad())
+            throw Error("[grad] input " + std::to_string(i) + " of " + form(node.value) + " is a constant: it has no gradient");
+        if (node.target) throw Error("[grad] input " + std::to_string(i) + " of " + form(node.value) + " is asked for twice");
+        loans.emplace_back(node);
+    }
+    y.start("grad", nullptr, true, nullptr);
+    std::vector<T> gradients;
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+        if (!xs[i].has_grad())
+            throw Error("[grad] no gradient arrived at input " + std::to_string(i) + " of " + form(xs[i].value()) + ": the result does not depend on it");
+        gradients.push_back(std::exchange(xs[i].node()->gradient, T()));
+    }
+    return gradients;
+}
+
+}  // namespace tally

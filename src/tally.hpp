@@ -1,0 +1,23 @@
+// tally: everything a program needs, in one line.
+#pragma once
+
+#include "autograd/array.hpp"
+#include "autograd/device.hpp"
+#include "autograd/error.hpp"
+#include "autograd/gradcheck.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/npy.hpp"
+#include "autograd/ops/custom.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/loss.hpp"
+#include "autograd/ops/norm.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/ops/where.hpp"
+#include "autograd/picture.hpp"
+#include "autograd/random.hpp"
+#include "autograd/step.hpp"
+#include "autograd/tensor.hpp"
+#include "autograd/var.hpp"
+#include "autograd/version.hpp"
