@@ -1,0 +1,43 @@
+#!/bin/sh
+# usage: install_test.sh cmake|pkg-config BUILD_FOLDER     with CXX, CXXFLAGS and CMAKE in the environment
+# Installs into a temporary prefix, moves it, and builds the outside project there.
+set -eu
+way=$1
+build=$2
+outside=$(CDPATH='' cd -- "$(dirname -- "$0")/outside" && pwd)
+
+if [ "$way" = pkg-config ] && ! command -v pkg-config >/dev/null; then
+    echo 'skipped: no pkg-config'
+    exit 77
+fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+"$CMAKE" --install "$build" --prefix "$scratch/elsewhere" >"$scratch/install.log"
+prefix="$scratch/the prefix" # an installed tree may be moved, and its path may hold blanks
+mv "$scratch/elsewhere" "$prefix"
+
+if [ "$way" = cmake ]; then
+    "$CMAKE" -S "$outside" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$prefix"
+    "$CMAKE" --build "$scratch/build"
+    "$scratch/build/outside"
+    exit
+fi
+
+export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
+[ -d "$PKG_CONFIG_PATH" ] || PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tally.pc)")
+# shellcheck disable=SC2086  # flags are words
+eval "$CXX" -std=c++20 ${CXXFLAGS:-} "'$outside/main.cpp'" -o "'$scratch/outside'" "$(pkg-config --cflags --libs tally)"
+"$scratch/outside"
+
+# Each installed header compiles alone, and none of them knows what the kernels are made of.
+if grep -rnE '# *include *[<"](xtensor|xtensor-blas|xtl|xsimd|cblas|lapacke|f77blas)' "$prefix/include"; then
+    echo 'a public header includes xtensor or BLAS' >&2
+    exit 1
+fi
+find "$prefix/include" -name '*.hpp' >"$scratch/headers"
+[ "$(wc -l <"$scratch/headers")" -gt 5 ]
+while IFS= read -r header; do
+    eval "$CXX" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -x c++ "'$header'" \
+        "$(pkg-config --cflags tally)" || { echo "does not compile alone: $header" >&2; exit 1; }
+done <"$scratch/headers"

@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+# First contact through ./learn: what it asks for, installs, builds and hands over, with every tool around it faked.
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+LEARN = Path(__file__).resolve().parents[2] / "learn"
+SHELLS = [[shell] for shell in ("dash", "bash") if shutil.which(shell)]
+SHELLS += [["busybox", "sh"]] if shutil.which("busybox") else []
+
+# Each fake writes what it was asked for into $calls; state is kept as files in $fakes.
+FAKES = {
+    "c++": """
+        case $1 in --version) echo "c++ 12.0"; exit 0 ;; esac
+        echo "c++" >>"$calls"
+        [ -e "$fakes/installed" ] || { echo "fatal error: no such header" >&2; exit 1; }
+    """,
+    "cmake": """
+        echo "cmake $*" >>"$calls"
+        case $1 in
+            --version) echo "cmake version 3.25.1" ;;
+            --preset) mkdir -p build/release && touch build/release/Makefile ;;
+            --build)
+                if [ -e "$fakes/broken" ]; then seq 100; exit 2; fi
+                for p in 10 50 100; do echo "[ $p%] Building CXX object x.o"; done
+                printf '#!/bin/sh\\necho "runner in $PWD: $*"; exit 77\\n' >"$2/learn-runner"
+                chmod +x "$2/learn-runner" ;;
+        esac
+    """,
+    "apt-get": """
+        case "$*" in
+            *--print-uris*) [ ! -e "$fakes/lists" ] || echo "'http://x/a.deb' a.deb 2500000 SHA256:0" ;;
+            *update*) echo "apt-get update" >>"$calls"; touch "$fakes/lists" "$fakes/fresh" ;;
+            *install*) echo "apt-get install" >>"$calls"
+                [ -e "$fakes/fresh" ] || exit 100
+                touch "$fakes/installed" ;;
+        esac
+    """,
+    "id": 'cat "$fakes/uid"',
+    "make": "exit 0",
+}
+SUDO = {
+    "free": '[ "$1" != -n ] || shift; echo sudo >>"$calls"; exec "$@"',
+    "password": '[ "$1" != -n ] || exit 1; echo sudo >>"$calls"; exec "$@"',
+}
+REAL = "sh env awk sed grep head tail cut cat mkdir rm touch dirname chmod seq true nproc getconf uname".split()
+
+
+class FirstContact(unittest.TestCase):
+    shell = SHELLS[0]
+
+    def setUp(self):
+        self.top = Path(tempfile.mkdtemp(prefix="first contact "))
+        self.addCleanup(shutil.rmtree, self.top)
+        self.tree, self.fakes, self.bin = self.top / "a tree", self.top / "fakes", self.top / "bin"
+        for folder in (self.tree, self.fakes, self.bin):
+            folder.mkdir()
+        shutil.copy(LEARN, self.tree / "learn")
+        for name, body in FAKES.items():
+            self.fake(name, body)
+        for name in REAL:
+            (self.bin / name).symlink_to(shutil.which(name))
+        self.state(uid="0", lists="", fresh="")
+
+    def fake(self, name, body):
+        (self.bin / name).write_text("#!/bin/sh\n" + body)
+        (self.bin / name).chmod(0o755)
+
+    def state(self, **files):
+        for name, text in files.items():
+            path = self.fakes / name
+            path.unlink(missing_ok=True) if text is None else path.write_text(text)
+
+    def calls(self):
+        path = self.top / "calls"
+        text = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return text
+
+    def environment(self, **more):
+        quiet_home = {"HOME": "/nonexistent", "TERM": "xterm", "PATH": str(self.bin)}
+        return quiet_home | {"calls": str(self.top / "calls"), "fakes": str(self.fakes)} | more
+
+    def learn(self, *words, **environment):
+        command = [shutil.which(self.shell[0]), *self.shell[1:], str(self.tree / "learn"), *words]
+        return subprocess.run(command, cwd=self.top, env=self.environment(**environment), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+
+    def learn_at_terminal(self, keys, *words):
+        command = [shutil.which(self.shell[0]), *self.shell[1:], str(self.tree / "learn"), *words]
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.top)
+            os.execve(command[0], command, self.environment())
+        os.write(terminal, keys.encode())
+        seen = b""
+        try:
+            while chunk := os.read(terminal, 4096):
+                seen += chunk
+        except OSError:  # Linux reports the other end's close as an error
+            pass
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), seen.decode()
+
+    def assertChangedNothing(self, result, code=3):
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertIn("nothing was changed", result.stderr)
+        self.assertNotIn("apt-get install", self.calls())
+
+    def test_help_needs_nothing(self):
+        for words in (["--help"], ["-h"], ["--plain", "-h"]):
+            result = self.learn(*words)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertIn("./learn run WHICH", result.stdout)
+        self.assertEqual(self.calls(), [])
+        self.assertFalse((self.tree / "build").exists())
+
+    def test_an_unknown_command_is_a_usage_error(self):
+        result = self.learn("lst")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("'lst'", result.stderr)
+        self.assertFalse((self.tree / "build").exists())
+
+    def test_an_option_value_is_no_command(self):
+        self.state(installed="")
+        self.assertIn("--width 60 list", self.learn("--width", "60", "list").stdout)
+
+    def test_root_installs_and_goes_on(self):
+        result = self.learn("run", "divide", "-o", "x y")
+        self.assertEqual(result.returncode, 77, result.stderr)  # the runner's own
+        self.assertEqual(result.stdout, f"runner in {self.top}: run divide -o x y\n")
+        self.assertIn("2.5 MB to download", result.stderr)
+        self.assertIn("apt-get install --no-install-recommends g++ libxtensor-dev", result.stderr)
+        self.assertIn("building the lessons 50 %", result.stderr)
+        calls = self.calls()
+        self.assertEqual(calls.count("apt-get install"), 1)
+        self.assertNotIn("apt-get update", calls)
+
+    def test_all_there_is_silent_and_asked_once(self):
+        self.state(installed="")
+        first = self.learn("list")
+        self.assertNotIn("missing", first.stderr)
+        calls = self.calls()
+        self.assertGreater(calls.count("c++"), 7)
+        self.assertFalse([call for call in calls if call.startswith("apt-get")])
+        self.learn("list")
+        self.assertEqual(self.calls().count("c++"), 0)
+
+    def test_missing_lists_are_read_first(self):
+        self.state(lists=None, fresh=None)
+        self.assertEqual(self.learn("list").returncode, 77)
+        apt = [call for call in self.calls() if call.startswith("apt-get")]
+        self.assertEqual(apt, ["apt-get update", "apt-get install"])
+
+    def test_stale_lists_are_read_again(self):
+        self.state(fresh=None)
+        self.assertEqual(self.learn("list").returncode, 77)
+        apt = [call for call in self.calls() if call.startswith("apt-get")]
+        self.assertEqual(apt, ["apt-get install", "apt-get update", "apt-get install"])
+
+    def test_forbidden(self):
+        self.assertChangedNothing(self.learn("list", TALLY_NO_INSTALL="1"))
+
+    def test_not_root_without_sudo(self):
+        self.state(uid="1000")
+        result = self.learn("list")
+        self.assertChangedNothing(result)
+        self.assertIn("sudo apt-get install --no-install-recommends", result.stderr)
+
+    def test_not_root_and_sudo_wants_a_password(self):
+        self.state(uid="1000")
+        self.fake("sudo", SUDO["password"])
+        self.assertChangedNothing(self.learn("list", "--yes"))
+
+    def test_sudo_without_password(self):
+        self.state(uid="1000")
+        self.fake("sudo", SUDO["free"])
+        self.assertEqual(self.learn("list").returncode, 77)
+        self.assertIn("sudo", self.calls())
+
+    def test_at_a_terminal_it_asks(self):
+        code, seen = self.learn_at_terminal("n\n", "list")
+        self.assertEqual(code, 3)
+        self.assertIn("Install now? [Y/n]", seen)
+        self.assertNotIn("apt-get install", self.calls())
+        code, seen = self.learn_at_terminal("\n", "list")
+        self.assertEqual(code, 77)
+        self.assertIn("apt-get install", self.calls())
+
+    def test_at_a_terminal_sudo_may_ask_for_its_password(self):
+        self.state(uid="1000")
+        self.fake("sudo", SUDO["password"])
+        code, _ = self.learn_at_terminal("y\n", "list")
+        self.assertEqual(code, 77)
+        self.assertIn("sudo", self.calls())
+
+    def test_yes_skips_the_question(self):
+        code, seen = self.learn_at_terminal("", "list", "--yes")
+        self.assertEqual(code, 77)
+        self.assertNotIn("[Y/n]", seen)
+
+    def test_another_package_manager_is_only_named(self):
+        (self.bin / "apt-get").unlink()
+        self.fake("dnf", "exit 1")
+        result = self.learn("list")
+        self.assertChangedNothing(result)
+        self.assertIn("dnf install gcc-c++", result.stderr)
+        self.assertIn("(untested)", result.stderr)
+
+    def test_installed_but_unusable(self):
+        self.fake("c++", 'echo "this compiler is broken"; exit 1')
+        result = self.learn("list")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("still not usable: a C++20 compiler", result.stderr)
+        self.assertIn("this compiler is broken", result.stderr)
+
+    def test_a_failed_build_shows_its_last_twenty_lines(self):
+        self.state(installed="", broken="")
+        result = self.learn("list")
+        self.assertEqual(result.returncode, 4)
+        shown = [line for line in result.stderr.splitlines() if line.isdigit()]
+        self.assertEqual(shown, [str(n) for n in range(81, 101)])
+        self.state(broken=None)
+        self.calls()
+        self.assertEqual(self.learn("list").returncode, 77)
+        self.assertGreater(self.calls().count("c++"), 7)  # what was there may be gone: probed again
+
+    def test_a_moved_tree_is_configured_again(self):
+        self.state(installed="")
+        self.learn("list")
+        (self.tree / "build/release/CMakeCache.txt").write_text("CMAKE_HOME_DIRECTORY:INTERNAL=/elsewhere\n")
+        self.calls()
+        self.assertEqual(self.learn("list").returncode, 77)
+        self.assertIn("cmake --preset release", self.calls())
+
+    def test_an_unwritable_tree(self):
+        (self.tree / "build").write_text("a file where the folder should be")
+        self.assertEqual(self.learn("list").returncode, 5)
+
+
+if __name__ == "__main__":
+    failed = False
+    for FirstContact.shell in SHELLS:
+        print("---", *FirstContact.shell, file=sys.stderr)
+        suite = unittest.defaultTestLoader.loadTestsFromTestCase(FirstContact)
+        failed |= not unittest.TextTestRunner().run(suite).wasSuccessful()
+    sys.exit(1 if failed else 0)
