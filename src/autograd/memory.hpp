@@ -28,18 +28,20 @@ struct Storage {
 };
 
 class OutOfMemory : public Error {
-  public:
+public:
     using Error::Error;
 };
 
 namespace memory {
 
-// A fresh buffer of at least `bytes`: refs = 1, savers = 0, version = 0, temporary. The bytes are uninitialised
-// (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and largest free.
+// A fresh buffer of at least `bytes`: refs = 1, savers = 0, version = 0, temporary. The bytes are
+// uninitialised (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and
+// largest free.
 Storage* allocate(std::size_t bytes, Device device);
 
-void recycle(Storage* storage);                                // refs has reached 0
-void reclassify(Storage* storage, MemoryClass held_as);        // moves the bytes from one row of the ledger to another
+void recycle(Storage* storage);  // refs has reached 0
+void reclassify(Storage* storage,
+                MemoryClass held_as);  // moves the bytes from one row of the ledger to another
 
 // Handle counts; `forget` recycles the buffer when the last array lets go.
 inline void keep(Storage* storage) { ++storage->refs; }
@@ -49,35 +51,41 @@ inline void forget(Storage* storage) {
 
 // A rule keeps or lets go of a value: while a temporary is kept by at least one rule it counts as `saved`.
 inline void save(Storage* storage) {
-    if (storage->savers++ == 0 && storage->held_as == MemoryClass::temporary) reclassify(storage, MemoryClass::saved);
+    if (storage->savers++ == 0 && storage->held_as == MemoryClass::temporary)
+        reclassify(storage, MemoryClass::saved);
 }
 inline void unsave(Storage* storage) {
-    if (--storage->savers == 0 && storage->held_as == MemoryClass::saved) reclassify(storage, MemoryClass::temporary);
+    if (--storage->savers == 0 && storage->held_as == MemoryClass::saved)
+        reclassify(storage, MemoryClass::temporary);
 }
 
 struct Report {
-    std::size_t in_use = 0, peak = 0;                                        // bytes, all classes together
+    std::size_t in_use = 0, peak = 0;                                          // bytes, all classes together
     std::size_t in_use_by[memory_classes] = {}, peak_by[memory_classes] = {};  // bytes; index: MemoryClass
-    std::size_t cached = 0;                                                  // bytes waiting in free lists
-    std::size_t budget = 0;                                                  // 0: none
-    std::size_t largest_free = 0;                                            // with a budget: largest block that can still be had
-    std::uint64_t allocations = 0;                                           // buffers handed out
-    std::uint64_t reused = 0;                                                // of these, served from a free list
+    std::size_t cached = 0;                                                    // bytes waiting in free lists
+    std::size_t budget = 0;                                                    // 0: none
+    std::size_t largest_free = 0;   // with a budget: largest block that can still be had
+    std::uint64_t allocations = 0;  // buffers handed out
+    std::uint64_t reused = 0;       // of these, served from a free list
 };
 
 Report report(Device device = Device::cpu);
-std::string to_string(const Report& report);  // a small table, one class a line
+std::string to_string(const Report& report);    // a small table, one class a line
+std::string bytes_in_words(std::size_t bytes);  // "960 B", "45.0 MiB"
 
 std::size_t in_use(Device device = Device::cpu);
 std::size_t peak(Device device = Device::cpu);
 void reset_peak(Device device = Device::cpu);
 
-// Makes the device as small as `bytes`: one contiguous arena, best fit, so that fragmentation is real. 0 lifts the
-// budget. An error while buffers are in use that lie outside (or inside) the arena.
+// Makes the device as small as `bytes`: one contiguous arena, best fit, so that fragmentation is real. 0
+// lifts the budget. An error while buffers are in use, or cached by other threads.
 void set_budget(std::size_t bytes, Device device = Device::cpu);
 
-void drop_cache(Device device = Device::cpu);  // gives cached blocks back
-void set_poison(bool on);                      // fill fresh buffers with NaN bytes (tests; on in debug builds)
+// A thread caches at most 64 MiB or the peak, whichever is more (what waits beyond that has sizes no longer
+// asked for), and gives all of it back when it ends. With a budget the threads share one cache, so that no
+// block is out of reach.
+void drop_cache(Device device = Device::cpu);  // gives this thread's cached blocks back, and the shared ones
+void set_poison(bool on);  // fill fresh buffers with NaN bytes (tests; on in debug builds)
 
 }  // namespace memory
 }  // namespace tally

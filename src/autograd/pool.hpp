@@ -20,8 +20,8 @@ namespace tally::pool {
 inline constexpr std::size_t granule = 16;    // sizes share a list in steps of this; also the alignment
 inline constexpr std::size_t largest = 1024;  // more bytes than this go to operator new and delete
 inline constexpr std::size_t list_count = largest / granule;
-inline constexpr bool enabled =
-    !TALLY_ASAN;  // AddressSanitizer sees a use after free only in memory really freed
+// AddressSanitizer sees a use after free only in memory that is really freed.
+inline constexpr bool enabled = !TALLY_ASAN;
 
 namespace detail {
 
@@ -36,8 +36,7 @@ struct Lists {
 };
 inline thread_local constinit Lists lists{};
 
-void give_to_closed(void* memory,
-                    std::size_t list) noexcept;  // opens them, or frees: the thread may be ending
+void give_to_closed(void* memory, std::size_t list) noexcept;  // opens them; frees when the thread is ending
 
 }  // namespace detail
 

@@ -1,0 +1,504 @@
+// The ledger at work: hand out, count, take back.
+//
+// A buffer that was used before costs a few nanoseconds: it comes from its thread's free lists and is counted
+// in its thread's shard, without a lock or a locked instruction. Everything rarer is in the functions named
+// `_slowly`.
+#include "autograd/memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "autograd/memory_shard.hpp"
+#include "autograd/pool.hpp"
+
+#if TALLY_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, bytes) static_cast<void>(0)
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) static_cast<void>(0)
+#endif
+
+namespace tally::memory {
+namespace {
+
+using namespace detail;
+
+constexpr bool caching = !TALLY_ASAN;  // AddressSanitizer sees a use after free only in memory really freed
+constexpr std::size_t max_bytes =
+    static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - alignment;
+constexpr std::int64_t min_cache_limit = 64 << 20;
+
+// ---- raw memory ----
+
+constexpr std::size_t max_host_block = std::size_t{1}
+                                       << 40;  // asked for more, the sanitizers end the program
+
+constexpr Raw host{
+    [](std::size_t bytes) {
+        return bytes > max_host_block ? nullptr
+                                      : ::operator new(bytes, std::align_val_t(alignment), std::nothrow);
+    },
+    [](void* data, std::size_t) { ::operator delete(data, std::align_val_t(alignment)); },
+    [](void* data, unsigned char byte, std::size_t bytes) { std::memset(data, byte, bytes); },
+};
+
+const Raw& raw(Device device) {
+    if (device == Device::cpu) return host;
+    throw Error("[memory] this build has no CUDA; configure with -DTALLY_CUDA=ON");
+}
+
+// ---- threads ----
+
+// Static arrays may be let go after this file's statics would have been destroyed; hence these never are.
+template <class T>
+union Immortal {
+    T value;
+    constexpr Immortal() : value() {}
+    ~Immortal() {}
+};
+
+constinit Immortal<std::mutex> registry;  // guards who holds which shard, and the caches' limits
+constinit std::atomic<Shard*> shards{nullptr};
+constinit std::atomic<int> live{0};  // threads that hold a shard
+constinit Immortal<std::array<Pool, devices>> pools;
+constinit std::atomic<bool> poison{
+#ifdef NDEBUG
+    false
+#else
+    true
+#endif
+};
+
+thread_local constinit Shard* current = nullptr;
+thread_local constinit Account* accounts[devices] = {};  // of `current`: saves the hot path an addition
+thread_local constinit bool ended = false;               // outlives the guard, which has a destructor
+
+std::size_t number(Device device) { return static_cast<std::size_t>(device); }
+Pool& pool_of(Device device) { return pools.value[number(device)]; }
+
+template <class Visit>
+void for_each_shard(Visit visit) {
+    for (Shard* shard = shards.load(std::memory_order_acquire); shard != nullptr; shard = shard->next)
+        visit(*shard);
+}
+
+std::size_t sum(Device device, int row) {
+    std::int64_t total = 0;
+    for_each_shard([&](Shard& shard) {
+        total += shard.account[number(device)].row[static_cast<std::size_t>(row)].bytes.get();
+    });
+    return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));  // others may be writing meanwhile
+}
+
+std::size_t cached_bytes(Device device) {
+    std::int64_t total = pool_of(device).cached.get();
+    for_each_shard([&](Shard& shard) { total += shard.account[number(device)].cached.get(); });
+    return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
+}
+
+// Alone, a thread looks at the peak only when its own sum exceeds `alarm`; with company at every allocation.
+void look_at_all_peaks(Shard& shard) {
+    for (Account& account : shard.account)
+        for (Account::Row& row : account.row) row.alarm.store(Account::always);
+}
+
+std::int64_t cache_limit(Device device) {
+    if (!caching || pool_of(device).budget.load() != 0) return -1;
+    return std::max(min_cache_limit, pool_of(device).peak[all_classes].load());
+}
+
+void free_storage(Storage* storage) {
+    raw(storage->device).give(storage->data, storage->bytes);
+    delete storage;
+}
+
+void drop(Account& account) {
+    account.cache.for_each(free_storage);
+    account.cache.clear();
+    account.cached.set(0);
+}
+
+void enter() {
+    const std::lock_guard lock(registry.value);
+    Shard* shard = shards.load();
+    while (shard != nullptr && shard->taken) shard = shard->next;
+    if (shard == nullptr) {
+        shard = new Shard;
+        shard->next = shards.load();
+        shards.store(shard, std::memory_order_release);
+    }
+    shard->taken = true;
+    for (std::size_t device = 0; device < devices; ++device)
+        shard->account[device].cache_limit.store(cache_limit(Device(device)));
+    // All seq_cst: a thread that was alone either sees that it no longer is, or has its alarm overwritten
+    // here.
+    live.fetch_add(1);
+    for_each_shard(look_at_all_peaks);
+    current = shard;
+    for (std::size_t device = 0; device < devices; ++device) accounts[device] = &shard->account[device];
+}
+
+void leave() {
+    for (Account& account : current->account) drop(account);
+    const std::lock_guard lock(registry.value);
+    current->taken = false;
+    current = nullptr;
+    std::fill(std::begin(accounts), std::end(accounts), nullptr);
+    live.fetch_sub(1);
+}
+
+struct Stay {
+    Stay() { enter(); }
+    ~Stay() { leave(); }
+};
+
+void stay_for_life() {
+    struct Guard : Stay {
+        ~Guard() { ended = true; }
+    };
+    static thread_local const Guard guard;
+}
+
+// Runs `action` with a shard: one for the thread's life, or just a visit once the thread is ending.
+template <class Action>
+[[gnu::noinline, gnu::cold]] auto with_shard(Action action) {
+    std::optional<Stay> visit;
+    if (current == nullptr) {
+        if (ended)
+            visit.emplace();
+        else
+            stay_for_life();
+    }
+    return action();
+}
+
+// ---- counting ----
+
+[[gnu::noinline, gnu::cold]] void look_for_peak(Device device, int row, Account::Row& own) {
+    std::atomic<std::int64_t>& peak = pool_of(device).peak[static_cast<std::size_t>(row)];
+    const auto now = static_cast<std::int64_t>(sum(device, row));
+    for (std::int64_t seen = peak.load(); seen < now && !peak.compare_exchange_weak(seen, now);) {
+    }
+    if (live.load() > 1) return;
+    own.alarm.store(own.bytes.get());
+    if (live.load() > 1) own.alarm.store(Account::always);
+}
+
+[[gnu::always_inline]] inline void grow(Account& account, Device device, int row, std::int64_t bytes) {
+    Account::Row& own = account.row[static_cast<std::size_t>(row)];
+    const std::int64_t now = own.bytes.get() + bytes;
+    own.bytes.set(now);
+    if (now > own.alarm.load(std::memory_order_relaxed)) [[unlikely]]
+        look_for_peak(device, row, own);
+}
+
+[[gnu::always_inline]] inline void shrink(Account& account, int row, std::int64_t bytes) {
+    account.row[static_cast<std::size_t>(row)].bytes.add(-bytes);
+}
+
+[[gnu::always_inline]] inline Storage* handed_out(Storage* storage, Account& account, Device device,
+                                                  std::int64_t bytes) {
+    storage->refs = 1;
+    storage->savers = 0;
+    storage->version = 0;
+    storage->held_as = MemoryClass::temporary;
+    account.allocations.add(1);
+    grow(account, device, static_cast<int>(MemoryClass::temporary), bytes);
+    grow(account, device, all_classes, bytes);
+    return storage;
+}
+
+[[gnu::always_inline]] inline void taken_back(MemoryClass held_as, Account& account, std::int64_t bytes) {
+    shrink(account, static_cast<int>(held_as), bytes);
+    shrink(account, all_classes, bytes);
+}
+
+// ---- the budget ----
+
+void return_to_arena(Pool& pool, Storage* storage) {
+    pool.arena->give(static_cast<std::size_t>(static_cast<std::byte*>(storage->data) - pool.base),
+                     storage->bytes);
+    delete storage;
+}
+
+void drop(Pool& pool) {
+    pool.cache.for_each([&pool](Storage* storage) { return_to_arena(pool, storage); });
+    pool.cache.clear();
+    pool.cached.set(0);
+}
+
+bool in_arena(const Pool& pool, const Storage* storage) {
+    const auto* data = static_cast<const std::byte*>(storage->data);
+    return pool.base != nullptr && std::less_equal<>()(pool.base, data) &&
+           std::less<>()(data, pool.base + pool.budget.load());
+}
+
+[[noreturn]] void out_of_memory(std::size_t asked, Device device, std::size_t free, std::size_t largest) {
+    const std::size_t budget = pool_of(device).budget.load();
+    std::string text = std::string("[memory] out of memory on ") + tally::to_string(device) + ": asked " +
+                       bytes_in_words(asked) + " (" + std::to_string(asked) + " bytes), " +
+                       (budget != 0 ? "budget " + bytes_in_words(budget) : "no budget") + ", in use " +
+                       bytes_in_words(in_use(device)) + ", cached " + bytes_in_words(cached_bytes(device));
+    if (budget != 0) text += ", largest free block " + bytes_in_words(largest);
+    if (budget != 0 && free >= asked) text += "; " + bytes_in_words(free) + " are free, but fragmented";
+    text += "; use smaller micro-batches" +
+            std::string(budget != 0 ? ", checkpoint, or raise the budget" : " or checkpoint");
+    throw OutOfMemory(text);
+}
+
+Storage* allocate_in_arena(Pool& pool, std::size_t rounded, std::size_t bytes, Device device,
+                           Account& account) {
+    if (Storage* storage = pool.cache.take(rounded)) {
+        pool.cached.add(-static_cast<std::int64_t>(rounded));
+        return storage;
+    }
+    auto storage = std::make_unique<Storage>();
+    auto offset = pool.arena->take(rounded);
+    if (!offset) {
+        drop(pool);
+        offset = pool.arena->take(rounded);
+    }
+    if (!offset) out_of_memory(bytes, device, pool.arena->free_bytes(), pool.arena->largest());
+    storage->data = pool.base + *offset;
+    storage->bytes = rounded;
+    storage->device = device;
+    account.fresh.add(1);
+    return storage.release();
+}
+
+// ---- the rarer paths ----
+
+Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device, Account& account) {
+    auto storage = std::make_unique<Storage>();
+    const std::size_t wanted =
+        caching ? rounded : bytes;  // so that AddressSanitizer sees an overrun of one byte
+    storage->data = raw(device).grab(wanted);
+    if (storage->data == nullptr) {
+        drop(account);
+        storage->data = raw(device).grab(wanted);
+    }
+    if (storage->data == nullptr) out_of_memory(bytes, device, 0, 0);
+    storage->bytes = rounded;
+    storage->device = device;
+    account.fresh.add(1);
+    return storage.release();
+}
+
+[[gnu::noinline]] Storage* allocate_slowly(std::size_t bytes, Device device) {
+    const Raw& device_memory = raw(device);
+    if (bytes == 0) return new Storage{nullptr, 0, 1, 0, 0, MemoryClass::temporary, device, nullptr};
+    Pool& pool = pool_of(device);
+    if (bytes > max_bytes) out_of_memory(bytes, device, 0, report(device).largest_free);
+    const std::size_t rounded = rounded_up(bytes);
+    Account& account = current->account[number(device)];
+    Storage* storage = account.cache.take(rounded);
+    if (storage != nullptr) {
+        account.cached.add(-static_cast<std::int64_t>(rounded));
+    } else if (pool.budget.load() != 0) {
+        const std::lock_guard lock(pool.mutex);
+        storage = pool.arena ? allocate_in_arena(pool, rounded, bytes, device, account)
+                             : allocate_outside(rounded, bytes, device, account);
+    } else {
+        storage = allocate_outside(rounded, bytes, device, account);
+    }
+    ASAN_UNPOISON_MEMORY_REGION(storage->data, bytes);
+    if (poison.load(std::memory_order_relaxed)) device_memory.fill(storage->data, 0xFF, bytes);
+    return handed_out(storage, account, device, static_cast<std::int64_t>(rounded));
+}
+
+[[gnu::noinline]] void recycle_slowly(Storage* storage) {
+    if (storage->bytes == 0) {
+        delete storage;
+        return;
+    }
+    Account& account = current->account[number(storage->device)];
+    Pool& pool = pool_of(storage->device);
+    const auto bytes = static_cast<std::int64_t>(storage->bytes);
+    taken_back(storage->held_as, account, bytes);
+    if (pool.budget.load() != 0) {
+        const std::lock_guard lock(pool.mutex);
+        if (in_arena(pool, storage)) {
+            ASAN_POISON_MEMORY_REGION(storage->data, storage->bytes);
+            if (!caching) return return_to_arena(pool, storage);
+            pool.cached.add(static_cast<std::int64_t>(storage->bytes));
+            return pool.cache.put(storage, storage->bytes);
+        }
+    }
+    // More waits here than was ever in use at once: the sizes have changed, and what waits will not be asked
+    // for again.
+    std::int64_t limit;
+    {
+        const std::lock_guard lock(registry.value);
+        limit = cache_limit(storage->device);
+        account.cache_limit.store(limit);
+    }
+    if (bytes > limit) return free_storage(storage);
+    if (account.cached.get() + bytes > limit) drop(account);
+    account.cached.add(bytes);
+    account.cache.put(storage, storage->bytes);
+}
+
+}  // namespace
+
+Storage* allocate(std::size_t bytes, Device device) {
+    Account* const account = accounts[number(device)];
+    if (account == nullptr || poison.load(std::memory_order_relaxed)) [[unlikely]]
+        return with_shard([=] { return allocate_slowly(bytes, device); });
+    const std::size_t rounded = rounded_up(bytes);  // 0 also for absurd sizes; nothing ever waits there
+    Storage* const storage = account->cache.take(rounded);
+    if (storage == nullptr) [[unlikely]]
+        return allocate_slowly(bytes, device);
+    account->cached.add(-static_cast<std::int64_t>(rounded));
+    return handed_out(storage, *account, device, static_cast<std::int64_t>(rounded));
+}
+
+void recycle(Storage* storage) {
+    Account* const account = accounts[number(storage->device)];
+    if (account == nullptr) [[unlikely]]
+        return with_shard([=] { recycle_slowly(storage); });
+    const auto bytes = static_cast<std::int64_t>(storage->bytes);
+    const MemoryClass held_as = storage->held_as;
+    const std::int64_t waiting = account->cached.get() + bytes;
+    if (bytes == 0 || waiting > account->cache_limit.load(std::memory_order_relaxed)) [[unlikely]]
+        return recycle_slowly(storage);
+    account->cache.put(storage, static_cast<std::size_t>(bytes));
+    account->cached.set(waiting);
+    taken_back(held_as, *account, bytes);
+}
+
+void reclassify(Storage* storage, MemoryClass held_as) {
+    const Device device = storage->device;
+    Account* const account = accounts[number(device)];
+    if (account == nullptr) [[unlikely]]
+        return with_shard([=] { reclassify(storage, held_as); });
+    const auto bytes = static_cast<std::int64_t>(storage->bytes);
+    shrink(*account, static_cast<int>(storage->held_as), bytes);
+    storage->held_as = held_as;
+    grow(*account, device, static_cast<int>(held_as), bytes);
+}
+
+std::size_t in_use(Device device) { return sum(device, all_classes); }
+std::size_t peak(Device device) { return static_cast<std::size_t>(pool_of(device).peak[all_classes].load()); }
+
+void reset_peak(Device device) {
+    for (int row = 0; row < rows; ++row)
+        pool_of(device).peak[static_cast<std::size_t>(row)].store(
+            static_cast<std::int64_t>(sum(device, row)));
+    for_each_shard(look_at_all_peaks);
+}
+
+Report report(Device device) {
+    Report now;
+    Pool& pool = pool_of(device);
+    now.in_use = in_use(device);
+    now.peak = peak(device);
+    for (int row = 0; row < memory_classes; ++row) {
+        now.in_use_by[row] = sum(device, row);
+        now.peak_by[row] = static_cast<std::size_t>(pool.peak[static_cast<std::size_t>(row)].load());
+    }
+    std::uint64_t fresh = 0;
+    for_each_shard([&](Shard& shard) {
+        fresh += shard.account[number(device)].fresh.get();
+        now.allocations += shard.account[number(device)].allocations.get();
+    });
+    now.reused = now.allocations - std::min(fresh, now.allocations);
+    const std::lock_guard lock(pool.mutex);
+    now.cached = cached_bytes(device);
+    now.budget = pool.budget.load();
+    if (pool.arena) {
+        Arena without_cache = *pool.arena;  // cached blocks are dropped before an allocation fails
+        pool.cache.for_each([&](const Storage* storage) {
+            without_cache.give(static_cast<std::size_t>(static_cast<std::byte*>(storage->data) - pool.base),
+                               storage->bytes);
+        });
+        now.largest_free = without_cache.largest();
+    }
+    return now;
+}
+
+std::string bytes_in_words(std::size_t bytes) {
+    if (bytes < 1024) return std::to_string(bytes) + " B";
+    constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double number = static_cast<double>(bytes) / 1024;
+    std::size_t unit = 0;
+    while (number >= 1023.95 && unit + 1 < std::size(units)) {
+        number /= 1024;
+        ++unit;
+    }
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f %s", number, units[unit]);
+    return text;
+}
+
+std::string to_string(const Report& report) {
+    constexpr const char* names[] = {"parameters", "gradients", "saved", "temporary"};
+    std::string text = "                in use        peak\n";
+    const auto line = [&text](const char* name, std::size_t now, std::size_t most) {
+        char row[64];
+        std::snprintf(row, sizeof row, "%-10s %11s %11s\n", name, bytes_in_words(now).c_str(),
+                      bytes_in_words(most).c_str());
+        text += row;
+    };
+    for (int row = 0; row < memory_classes; ++row)
+        line(names[row], report.in_use_by[row], report.peak_by[row]);
+    line("together", report.in_use, report.peak);
+    text += "cached " + bytes_in_words(report.cached) + ", ";
+    text += report.budget == 0 ? "no budget"
+                               : "budget " + bytes_in_words(report.budget) + " (largest free block " +
+                                     bytes_in_words(report.largest_free) + ")";
+    return text + "; " + std::to_string(report.allocations) + " allocations, " +
+           std::to_string(report.reused) + " of them reused\n";
+}
+
+void set_budget(std::size_t bytes, Device device) {
+    const Raw& device_memory = raw(device);
+    const auto refuse = [&](std::size_t held, const char* how) {
+        throw Error("[memory] cannot set a budget of " + std::to_string(bytes) + " bytes on " +
+                    tally::to_string(device) + " while " + std::to_string(held) + " bytes are " + how);
+    };
+    drop_cache(device);
+    const std::lock_guard registry_lock(registry.value);
+    Pool& pool = pool_of(device);
+    const std::lock_guard lock(pool.mutex);
+    if (const std::size_t held = in_use(device)) refuse(held, "in use; let go of every array first");
+    if (const std::size_t held = cached_bytes(device))
+        refuse(held, "cached by other threads; let these end first");
+    std::byte* base = nullptr;
+    std::optional<Arena> arena;
+    if (bytes != 0) {
+        arena.emplace(bytes / alignment * alignment);
+        if (bytes <= max_bytes) base = static_cast<std::byte*>(device_memory.grab(rounded_up(bytes)));
+        if (base == nullptr)
+            throw OutOfMemory("[memory] cannot set a budget of " + std::to_string(bytes) + " bytes (" +
+                              bytes_in_words(bytes) + ") on " + tally::to_string(device) +
+                              ": the device itself has less");
+        ASAN_POISON_MEMORY_REGION(base, rounded_up(bytes));
+    }
+    if (pool.base != nullptr) {
+        ASAN_UNPOISON_MEMORY_REGION(pool.base, rounded_up(pool.budget.load()));
+        device_memory.give(pool.base, rounded_up(pool.budget.load()));
+    }
+    pool.base = base;
+    pool.arena = std::move(arena);
+    pool.budget.store(bytes);
+    for_each_shard(
+        [&](Shard& shard) { shard.account[number(device)].cache_limit.store(cache_limit(device)); });
+}
+
+void drop_cache(Device device) {
+    if (current != nullptr) drop(current->account[number(device)]);
+    const std::lock_guard lock(pool_of(device).mutex);
+    drop(pool_of(device));
+}
+
+void set_poison(bool on) { poison.store(on); }
+
+}  // namespace tally::memory

@@ -1,0 +1,551 @@
+// The ledger: true to the byte, by class, at its peak, under a budget, over threads, and after it had to
+// refuse.
+#include "autograd/memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "autograd/arena.hpp"
+#include "autograd/pool.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+
+namespace {
+
+constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
+constexpr bool caching = pool::enabled;  // both are off under AddressSanitizer
+
+constexpr std::size_t row(MemoryClass held_as) { return static_cast<std::size_t>(held_as); }
+
+Storage* allocate(std::size_t bytes) { return memory::allocate(bytes, Device::cpu); }
+
+// A budget, or a setting, that does not outlive its test.
+struct Budget {
+    explicit Budget(std::size_t bytes) { memory::set_budget(bytes); }
+    ~Budget() {
+        memory::set_budget(0);
+        memory::reset_peak();
+    }
+};
+struct Poison {
+    explicit Poison(bool on) { memory::set_poison(on); }
+    ~Poison() {
+#ifdef NDEBUG
+        memory::set_poison(false);
+#else
+        memory::set_poison(true);
+#endif
+    }
+};
+
+std::string message_of_failed(std::size_t bytes) {
+    try {
+        memory::forget(allocate(bytes));
+    } catch (const OutOfMemory& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a fresh buffer is aligned, rounded to 64 bytes, temporary and counted") {
+    const std::size_t before = memory::in_use();
+    for (const std::size_t bytes : {1u, 12u, 63u, 64u, 65u, 4096u, 65536u, 65537u, 1000000u}) {
+        Storage* storage = allocate(bytes);
+        CHECK(reinterpret_cast<std::uintptr_t>(storage->data) % 64 == 0);
+        CHECK(storage->bytes == (bytes + 63) / 64 * 64);
+        CHECK(storage->refs == 1);
+        CHECK(storage->savers == 0);
+        CHECK(storage->version == 0);
+        CHECK(storage->held_as == MemoryClass::temporary);
+        CHECK(storage->device == Device::cpu);
+        CHECK(memory::in_use() == before + storage->bytes);
+        std::memset(storage->data, 1, bytes);
+        memory::forget(storage);
+        CHECK(memory::in_use() == before);
+    }
+}
+
+TEST_CASE("a buffer used again starts afresh") {
+    Storage* storage = allocate(100);
+    storage->version = 7;
+    memory::keep(storage);
+    memory::save(storage);
+    memory::reclassify(storage, MemoryClass::gradient);
+    memory::forget(storage);
+    memory::forget(storage);
+    storage = allocate(100);
+    CHECK(storage->refs == 1);
+    CHECK(storage->savers == 0);
+    CHECK(storage->version == 0);
+    CHECK(storage->held_as == MemoryClass::temporary);
+    memory::forget(storage);
+}
+
+TEST_CASE("nothing is a buffer without memory, and counts for nothing") {
+    const memory::Report before = memory::report();
+    Storage* storage = allocate(0);
+    CHECK(storage->data == nullptr);
+    CHECK(storage->bytes == 0);
+    memory::reclassify(storage, MemoryClass::parameter);
+    memory::forget(storage);
+    const memory::Report after = memory::report();
+    CHECK(after.allocations == before.allocations);
+    CHECK(after.reused == before.reused);
+    CHECK(after.in_use == before.in_use);
+    CHECK(after.cached == before.cached);
+}
+
+TEST_CASE("bytes are counted by class, and follow the buffer from class to class") {
+    const memory::Report before = memory::report();
+    const auto held = [&](MemoryClass held_as) {
+        return memory::report().in_use_by[row(held_as)] - before.in_use_by[row(held_as)];
+    };
+    Storage* weights = allocate(640);
+    Storage* value = allocate(128);
+    memory::reclassify(weights, MemoryClass::parameter);
+    CHECK(held(MemoryClass::parameter) == 640);
+    CHECK(held(MemoryClass::temporary) == 128);
+
+    memory::save(value);
+    memory::save(value);
+    CHECK(held(MemoryClass::saved) == 128);
+    CHECK(held(MemoryClass::temporary) == 0);
+    memory::unsave(value);
+    CHECK(held(MemoryClass::saved) == 128);
+    memory::unsave(value);
+    CHECK(held(MemoryClass::saved) == 0);
+    CHECK(held(MemoryClass::temporary) == 128);
+
+    memory::save(weights);  // a parameter that a rule keeps remains a parameter
+    CHECK(held(MemoryClass::parameter) == 640);
+    memory::unsave(weights);
+    CHECK(held(MemoryClass::parameter) == 640);
+
+    memory::save(value);
+    memory::forget(value);
+    CHECK(held(MemoryClass::saved) == 0);  // taken from the class it was in
+    memory::forget(weights);
+    CHECK(held(MemoryClass::parameter) == 0);
+    CHECK(memory::in_use() == before.in_use);
+}
+
+TEST_CASE("the peak is exact, over all and by class") {
+    const std::size_t before = memory::in_use();
+    memory::reset_peak();
+    CHECK(memory::peak() == before);
+    Storage* a = allocate(64 * 10);
+    Storage* b = allocate(64 * 5);
+    memory::forget(a);
+    Storage* c = allocate(64 * 7);
+    CHECK(memory::peak() == before + 64 * 15);
+    memory::reclassify(c, MemoryClass::gradient);
+    CHECK(memory::peak() == before + 64 * 15);
+    memory::forget(c);
+    const memory::Report now = memory::report();
+    CHECK(now.in_use == before + 64 * 5);
+    CHECK(now.peak == before + 64 * 15);
+    CHECK(now.peak_by[row(MemoryClass::temporary)] - now.in_use_by[row(MemoryClass::temporary)] == 64 * 10);
+    CHECK(now.peak_by[row(MemoryClass::gradient)] - now.in_use_by[row(MemoryClass::gradient)] == 64 * 7);
+    memory::reset_peak();
+    CHECK(memory::peak() == before + 64 * 5);
+    Storage* d = allocate(64);
+    CHECK(memory::peak() == before + 64 * 6);
+    memory::forget(b);
+    memory::forget(d);
+}
+
+TEST_CASE("buffers are used again, and that is counted") {
+    if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
+    for (const std::size_t bytes : {std::size_t{100}, 3 * MiB}) {
+        memory::drop_cache();
+        CHECK(memory::report().cached == 0);
+        const memory::Report before = memory::report();
+        Storage* first = allocate(bytes);
+        void* const data = first->data;
+        const std::size_t rounded = first->bytes;
+        memory::forget(first);
+        CHECK(memory::report().cached == rounded);
+        CHECK(allocate(bytes) == first);
+        CHECK(first->data == data);
+        CHECK(memory::report().cached == 0);
+        Storage* other = allocate(bytes - 64);  // another size
+        CHECK(other->data != data);
+        CHECK(memory::report().allocations - before.allocations == 3);
+        CHECK(memory::report().reused - before.reused == 1);
+        memory::forget(first);
+        memory::forget(other);
+        memory::drop_cache();
+        CHECK(memory::report().cached == 0);
+    }
+}
+
+TEST_CASE("the cache does not outgrow the peak when sizes keep changing") {
+    memory::drop_cache();
+    memory::reset_peak();
+    for (std::size_t i = 0; i < 400; ++i) {
+        memory::forget(allocate(MiB + 64 * i));
+        REQUIRE(memory::report().cached <= std::max(64 * MiB, memory::peak()));
+    }
+    memory::drop_cache();
+}
+
+TEST_CASE("fresh bytes are NaN when poisoned, also of a buffer used again") {
+    const Poison on(true);
+    for (const std::size_t bytes : {60u, 100000u}) {
+        for (int round = 0; round < 2; ++round) {
+            Storage* storage = allocate(bytes);
+            const auto* data = static_cast<unsigned char*>(storage->data);
+            CHECK(std::all_of(data, data + bytes, [](unsigned char byte) { return byte == 0xFF; }));
+            std::memset(storage->data, 0, bytes);
+            memory::forget(storage);
+        }
+    }
+}
+
+TEST_CASE("a request that no machine can meet is refused, and nothing is lost") {
+    const memory::Report before = memory::report();
+    for (const std::size_t bytes :
+         {std::numeric_limits<std::size_t>::max(), std::numeric_limits<std::size_t>::max() - 63,
+          std::size_t{1} << 63, std::size_t{1} << 62}) {
+        const std::string message = message_of_failed(bytes);
+        CHECK_THAT(message, test::contains("[memory] out of memory on cpu: asked "));
+        CHECK_THAT(message, test::contains("(" + std::to_string(bytes) + " bytes), no budget, in use "));
+    }
+    const memory::Report after = memory::report();
+    CHECK(after.in_use == before.in_use);
+    CHECK(after.allocations == before.allocations);
+}
+
+TEST_CASE("a device that this build lacks is an error in words") {
+    const std::string words = "[memory] this build has no CUDA; configure with -DTALLY_CUDA=ON";
+    CHECK_THROWS_WITH(memory::allocate(64, Device::cuda), words);
+    CHECK_THROWS_WITH(memory::allocate(0, Device::cuda), words);
+    CHECK_THROWS_WITH(memory::set_budget(MiB, Device::cuda), words);
+    CHECK(memory::report(Device::cuda).in_use == 0);
+}
+
+TEST_CASE("beyond the budget an allocation fails with all the sizes and a way out") {
+    const Budget budget(100 * MiB);
+    CHECK(memory::report().budget == 100 * MiB);
+    CHECK(memory::report().largest_free == 100 * MiB);
+    Storage* most = allocate(60 * MiB + 200 * KiB);
+    CHECK(memory::report().largest_free == 39 * MiB + 824 * KiB);
+    CHECK(
+        message_of_failed(45 * MiB) ==
+        "[memory] out of memory on cpu: asked 45.0 MiB (47185920 bytes), budget 100.0 MiB, in use 60.2 MiB, "
+        "cached 0 B, largest free block 39.8 MiB; use smaller micro-batches, checkpoint, or raise the "
+        "budget");
+    CHECK(memory::in_use() == most->bytes);  // still true
+    Storage* rest = allocate(39 * MiB + 824 * KiB);
+    CHECK(memory::report().largest_free == 0);
+    CHECK_THROWS_AS(allocate(1), OutOfMemory);
+    CHECK_THROWS_AS(allocate(std::numeric_limits<std::size_t>::max()), OutOfMemory);
+    memory::forget(rest);
+    memory::forget(most);
+    Storage* all = allocate(100 * MiB);
+    memory::forget(all);
+    CHECK(memory::in_use() == 0);
+}
+
+TEST_CASE("free memory in pieces cannot hold what would fit in one: fragmentation is real, and said") {
+    const Budget budget(10 * MiB);
+    std::vector<Storage*> blocks;
+    for (int i = 0; i < 10; ++i) blocks.push_back(allocate(MiB));
+    for (std::size_t i = 0; i < 10; i += 2) memory::forget(blocks[i]);  // 5 MiB free, none adjacent
+    CHECK(memory::in_use() == 5 * MiB);
+    CHECK(memory::report().largest_free == MiB);
+    const std::string message = message_of_failed(2 * MiB);
+    CHECK_THAT(
+        message,
+        test::contains("asked 2.0 MiB (2097152 bytes), budget 10.0 MiB, in use 5.0 MiB, cached 0 B, largest "
+                       "free block 1.0 MiB; 5.0 MiB are free, but fragmented; "));
+    memory::forget(blocks[1]);  // joins its two neighbours
+    CHECK(memory::report().largest_free == 3 * MiB);
+    Storage* joined = allocate(3 * MiB);
+    CHECK(joined->data != nullptr);
+    memory::forget(joined);
+    for (std::size_t i = 3; i < 10; i += 2) memory::forget(blocks[i]);
+    CHECK(memory::report().largest_free == 10 * MiB);
+}
+
+TEST_CASE("cached blocks count against the budget, and are dropped before an allocation fails") {
+    if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
+    const Budget budget(8 * MiB);
+    std::vector<Storage*> blocks;
+    for (int i = 0; i < 8; ++i) blocks.push_back(allocate(MiB));
+    for (Storage* block : blocks) memory::forget(block);
+    CHECK(memory::report().cached == 8 * MiB);
+    CHECK(memory::report().largest_free == 8 * MiB);
+    const memory::Report before = memory::report();
+    Storage* whole = allocate(8 * MiB);  // fits only because the eight were dropped and joined
+    CHECK(memory::report().cached == 0);
+    CHECK(memory::report().reused == before.reused);
+    memory::forget(whole);
+}
+
+TEST_CASE("with a budget every thread reaches what any thread has let go") {
+    const Budget budget(2 * MiB);
+    for (int i = 0; i < 3; ++i) {
+        std::thread([] { memory::forget(allocate(2 * MiB)); }).join();
+        Storage* here = allocate(MiB + 64);
+        std::thread([here] { memory::forget(here); }).join();
+    }
+    CHECK(memory::in_use() == 0);
+}
+
+TEST_CASE("a budget is set on an idle device only") {
+    Storage* storage = allocate(1000);
+    CHECK_THROWS_WITH(
+        memory::set_budget(MiB),
+        "[memory] cannot set a budget of 1048576 bytes on cpu while 1024 bytes are in use; let go of every "
+        "array first");
+    CHECK(memory::report().budget == 0);
+    memory::forget(storage);
+    const Budget budget(MiB);
+    storage = allocate(64);
+    CHECK_THROWS_AS(memory::set_budget(0), Error);
+    CHECK_THROWS_AS(memory::set_budget(2 * MiB), Error);
+    memory::forget(storage);
+    memory::set_budget(2 * MiB);
+    CHECK(memory::report().largest_free == 2 * MiB);
+    CHECK_THROWS_AS(memory::set_budget(std::numeric_limits<std::size_t>::max()), OutOfMemory);
+    CHECK(memory::report().budget == 2 * MiB);  // the old one stands
+    memory::set_budget(100);                    // not a multiple of 64: the rest cannot be used
+    CHECK(memory::report().largest_free == 64);
+    memory::set_budget(10);
+    CHECK_THROWS_AS(allocate(1), OutOfMemory);
+}
+
+TEST_CASE("a budget is refused while another thread holds cached blocks") {
+    if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
+    std::atomic<int> stage{0};
+    std::thread other([&] {
+        memory::forget(allocate(64));
+        stage = 1;
+        stage.notify_all();
+        stage.wait(1);
+    });
+    stage.wait(0);
+    CHECK_THROWS_WITH(memory::set_budget(MiB), test::contains("while 64 bytes are cached by other threads"));
+    stage = 2;
+    stage.notify_all();
+    other.join();
+    const Budget budget(MiB);
+    CHECK(memory::report().budget == MiB);
+}
+
+TEST_CASE("the arena takes the smallest gap that suffices and joins neighbours") {
+    memory::Arena arena(1000);
+    CHECK(arena.take(300) == 0u);
+    CHECK(arena.take(100) == 300u);
+    CHECK(arena.take(200) == 400u);
+    CHECK(arena.take(50) == 600u);
+    arena.give(0, 300);
+    arena.give(400, 200);  // gaps: 300 at 0, 200 at 400, 350 at 650
+    CHECK(arena.take(190) == 400u);
+    CHECK(arena.take(301) == 650u);
+    CHECK_FALSE(arena.take(301));
+    CHECK(arena.largest() == 300);
+    CHECK(arena.free_bytes() == 359);
+    arena.give(300, 100);  // between the gap at 0 and the block at 400
+    CHECK(arena.largest() == 400);
+    arena.give(400, 190);  // now 0 to 600 is one gap
+    CHECK(arena.largest() == 600);
+    arena.give(650, 301);
+    arena.give(600, 50);
+    CHECK(arena.largest() == 1000);
+    CHECK(arena.gaps() == 1);
+}
+
+TEST_CASE("the ledger agrees with a plain model over random sequences") {
+    const unsigned seed = std::random_device{}();
+    const std::size_t budget_bytes = GENERATE(std::size_t{0}, 256 * KiB);
+    INFO("seed " << seed << ", budget " << budget_bytes);
+    const Budget budget(budget_bytes);
+    std::mt19937 generator(seed);
+    struct Held {
+        Storage* storage;
+        std::size_t asked;
+        unsigned char mark;
+    };
+    std::vector<Held> held;
+    const memory::Report start = memory::report();
+    memory::reset_peak();
+    std::array<std::size_t, memory_classes> by{};
+    std::array<std::size_t, memory_classes> peak_by{};
+    for (std::size_t i = 0; i < by.size(); ++i) by[i] = peak_by[i] = start.in_use_by[i];
+    std::size_t total = start.in_use, peak = total;
+    std::uint64_t allocations = start.allocations;
+    std::size_t refused = 0;
+    const auto count = [&](MemoryClass held_as, std::size_t bytes, bool plus) {
+        std::size_t& here = by[row(held_as)];
+        here = plus ? here + bytes : here - bytes;
+        total = plus ? total + bytes : total - bytes;
+        peak_by[row(held_as)] = std::max(peak_by[row(held_as)], here);
+    };
+    for (int step = 0; step < 20000; ++step) {
+        const unsigned what = generator() % 8;
+        if (held.empty() || what < 4) {
+            const std::size_t bytes = generator() % (generator() % 16 == 0 ? 200000u : 3000u);
+            try {
+                const auto mark = static_cast<unsigned char>(generator());
+                held.push_back({allocate(bytes), bytes, mark});
+                if (bytes > 0) std::memset(held.back().storage->data, mark, bytes);
+                count(MemoryClass::temporary, (bytes + 63) / 64 * 64, true);
+                peak = std::max(peak, total);
+                allocations += bytes > 0;
+            } catch (const OutOfMemory&) {
+                REQUIRE(budget_bytes > 0);
+                REQUIRE(memory::report().largest_free < bytes);
+                ++refused;
+            }
+        }
+        if (held.empty()) continue;
+        std::swap(held[generator() % held.size()], held.back());
+        Storage* storage = held.back().storage;
+        if (what == 4 || what == 5) {
+            const auto next = static_cast<MemoryClass>(generator() % memory_classes);
+            count(storage->held_as, storage->bytes, false);
+            count(next, storage->bytes, true);
+            memory::reclassify(storage, next);
+        } else if (what > 5 || held.size() > 300) {
+            const auto* data = static_cast<const unsigned char*>(storage->data);
+            REQUIRE(std::all_of(data, data + held.back().asked,
+                                [&](unsigned char byte) { return byte == held.back().mark; }));
+            count(storage->held_as, storage->bytes, false);
+            memory::forget(storage);
+            held.pop_back();
+        }
+        if (step % 100 == 0) {
+            const memory::Report now = memory::report();
+            REQUIRE(now.in_use == total);
+            REQUIRE(now.peak == peak);
+            REQUIRE(now.allocations == allocations);
+            REQUIRE(std::equal(by.begin(), by.end(), now.in_use_by));
+            REQUIRE(std::equal(peak_by.begin(), peak_by.end(), now.peak_by));
+            if (budget_bytes > 0) REQUIRE(now.in_use + now.cached <= budget_bytes);
+        }
+    }
+    if (budget_bytes > 0) CHECK(refused > 0);
+    for (const Held& each : held) memory::forget(each.storage);
+    CHECK(memory::in_use() == start.in_use);
+    if (budget_bytes > 0) CHECK(memory::report().largest_free == budget_bytes);
+}
+
+TEST_CASE("many threads: the sums are right, and blocks may die where they were not born") {
+    const std::size_t budget_bytes = GENERATE(std::size_t{0}, 16 * MiB);
+    const Budget budget(budget_bytes);
+    const memory::Report before = memory::report();
+    memory::reset_peak();
+    constexpr std::size_t threads = 4, rounds = 3000, kept = 50;
+    std::array<std::vector<Storage*>, threads> leftovers;
+    std::vector<std::thread> running;
+    for (std::size_t t = 0; t < threads; ++t) {
+        running.emplace_back([&leftovers, t] {
+            for (std::size_t i = 0; i < rounds; ++i) {
+                Storage* storage = allocate(64 + 64 * (i % 7));
+                memory::save(storage);
+                if (i % 3 == 0) memory::reclassify(storage, MemoryClass::gradient);
+                if (i < kept)
+                    leftovers[t].push_back(storage);
+                else
+                    memory::forget(storage);
+            }
+        });
+    }
+    for (std::thread& thread : running) thread.join();
+    std::size_t left = 0;
+    for (const auto& list : leftovers)
+        for (const Storage* storage : list) left += storage->bytes;
+    const memory::Report after = memory::report();
+    CHECK(after.in_use == before.in_use + left);
+    CHECK(after.peak >= after.in_use);
+    CHECK(after.peak <= before.in_use + left + threads * 7 * 64);
+    CHECK(after.allocations == before.allocations + threads * rounds);
+    if (budget_bytes == 0) CHECK(after.cached <= before.cached);  // ended threads have given theirs back
+    std::thread([&leftovers] {
+        for (const auto& list : leftovers)
+            for (Storage* storage : list) memory::forget(storage);
+    }).join();
+    CHECK(memory::in_use() == before.in_use);
+    CHECK(memory::report().in_use_by[row(MemoryClass::gradient)] ==
+          before.in_use_by[row(MemoryClass::gradient)]);
+}
+
+TEST_CASE("a producer and a consumer do not fill the consumer's cache without bound") {
+    for (int i = 0; i < 40; ++i) {
+        std::vector<Storage*> made;
+        std::thread([&made] {
+            for (int k = 0; k < 4; ++k) made.push_back(allocate(MiB));
+        }).join();
+        for (Storage* storage : made) memory::forget(storage);
+        REQUIRE(memory::report().cached <= std::max(64 * MiB, memory::peak()));
+    }
+    memory::drop_cache();
+}
+
+namespace {
+
+struct LastArray {
+    Storage* storage = nullptr;
+    ~LastArray() {
+        if (storage != nullptr) memory::forget(storage);
+        memory::forget(allocate(64));
+    }
+};
+LastArray at_exit;  // destroyed after the main thread's lists, too
+
+}  // namespace
+
+TEST_CASE("buffers may be let go and made after the thread's own lists are gone") {
+    const std::size_t before = memory::in_use();
+    std::thread([] {
+        static thread_local LastArray
+            last;  // made before the ledger meets this thread, hence destroyed after its farewell
+        last.storage = allocate(640);
+    }).join();
+    CHECK(memory::in_use() == before);
+}
+
+TEST_CASE("sizes in words, and the report as a table") {
+    CHECK(memory::bytes_in_words(0) == "0 B");
+    CHECK(memory::bytes_in_words(1023) == "1023 B");
+    CHECK(memory::bytes_in_words(1024) == "1.0 KiB");
+    CHECK(memory::bytes_in_words(1536) == "1.5 KiB");
+    CHECK(memory::bytes_in_words(MiB - 1) == "1.0 MiB");
+    CHECK(memory::bytes_in_words(45 * MiB) == "45.0 MiB");
+    CHECK(memory::bytes_in_words(std::numeric_limits<std::size_t>::max()) == "16.0 EiB");
+
+    memory::Report report;
+    report.in_use = 2048;
+    report.peak = 4096;
+    report.in_use_by[row(MemoryClass::parameter)] = 2048;
+    report.peak_by[row(MemoryClass::parameter)] = 2048;
+    report.peak_by[row(MemoryClass::saved)] = 2048;
+    report.cached = 64;
+    report.allocations = 12;
+    report.reused = 10;
+    CHECK(memory::to_string(report) ==
+          "                in use        peak\n"
+          "parameters     2.0 KiB     2.0 KiB\n"
+          "gradients          0 B         0 B\n"
+          "saved              0 B     2.0 KiB\n"
+          "temporary          0 B         0 B\n"
+          "together       2.0 KiB     4.0 KiB\n"
+          "cached 64 B, no budget; 12 allocations, 10 of them reused\n");
+    report.budget = MiB;
+    report.largest_free = 512 * KiB;
+    CHECK_THAT(memory::to_string(report),
+               test::contains("budget 1.0 MiB (largest free block 512.0 KiB); 12 allocations"));
+}
