@@ -1,0 +1,15 @@
+// Small charts made of characters.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lesson/event.hpp"
+
+namespace tally::lesson {
+
+// At most `width` columns; at most nine lines.
+std::vector<std::string> chart_lines(const Plot& plot, std::size_t width, bool ascii);
+std::vector<std::string> chart_in_words(const Plot& plot);
+
+}  // namespace tally::lesson

@@ -1,0 +1,14 @@
+// Comparisons that say how they came out: exact, close, the largest difference and where it is.
+#pragma once
+
+#include <string>
+
+#include "lesson/event.hpp"
+
+namespace tally::lesson {
+
+Check compared_bitwise(std::string name, const Numbers& got, const Numbers& expected, int digits);
+Check compared_within(std::string name, const Numbers& got, const Numbers& expected, const Numbers& bound,
+                      int digits);
+
+}  // namespace tally::lesson

@@ -1,0 +1,108 @@
+// What a lesson emits. Renderers see nothing else, so no picture can show a number that the run did not
+// produce.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lesson/lesson.hpp"
+
+namespace tally::lesson {
+
+struct Title {
+    Lesson lesson;
+    std::string device, dtype;
+    std::uint64_t seed = 0;
+};
+
+struct Sentence {
+    enum class Role : std::uint8_t { step, note };
+    Role role = Role::step;
+    std::string text;
+};
+
+struct Source {
+    std::string file;  // the last two components: lessons/07_divide.cpp
+    std::size_t line = 0;
+    std::vector<std::string> lines;
+};
+
+struct Tensor {
+    std::string name;
+    Cell value;
+};
+
+struct TableShown {
+    std::vector<std::string> columns;
+    std::vector<std::vector<Cell>> rows;
+};
+
+struct Prediction {
+    std::string question;
+    std::vector<std::string> options;
+    int answer = 1;
+    std::string hint, why;
+};
+
+struct Reveal {
+    Prediction prediction;
+    std::optional<int> chosen;  // nothing: skipped, or nobody was asked
+};
+
+struct Check {
+    std::string name = {};
+    bool ok = false;
+    std::string detail = {};
+    std::string file = {};
+    std::size_t line = 0;
+    std::optional<bool> exact = {}, close = {};  // of comparisons
+    std::optional<double> max_diff = {}, bound = {};
+};
+
+struct Graph {
+    std::string name, svg, dot, text;
+};
+
+struct Plot {
+    std::string name;
+    bool bars = false;  // heights over 1, 2, 3, ... rather than points
+    std::vector<Series> series;
+};
+
+struct ProgressMade {
+    std::string name = {};
+    int step = 0;
+    std::int64_t done = 0, total = 0;
+    double seconds = 0;  // since the work began; not in the JSON stream, which a seed determines
+};
+
+enum class Outcome : std::uint8_t { ok, fail, skip, quit };
+const char* to_string(Outcome outcome);  // "ok", "FAIL", "skip", "quit"
+
+// How a lesson went, in as much detail as a log line needs.
+struct End {
+    Outcome outcome = Outcome::ok;
+    int steps = 0, checks = 0, failed = 0;
+    std::string detail = {};  // why it failed, was skipped, or stopped
+    std::string file = {};    // where its first failure is
+    std::size_t line = 0;
+    int failed_step = 0;
+};
+
+struct Event {
+    int step = 0;  // 0: before the first
+    std::variant<Title, Sentence, Source, Tensor, TableShown, Prediction, Reveal, Check, Graph, Plot,
+                 ProgressMade, End>
+        is;
+};
+
+// Everything emitted so far, by step: what "back" shows again.
+struct Record {
+    std::vector<std::vector<Event>> steps;  // [0]: the title
+};
+
+}  // namespace tally::lesson

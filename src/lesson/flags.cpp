@@ -1,0 +1,163 @@
+// Flags and surroundings.
+#include "lesson/flags.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+#include "lesson/files.hpp"
+#include "lesson/text.hpp"
+
+namespace tally::lesson {
+
+namespace {
+
+// Otherwise -1 would wrap around to a large seed.
+std::string only_digits(const std::string& text) {
+    return text.find_first_not_of("0123456789") == std::string::npos
+               ? ""
+               : "'" + text + "' is not a whole number from 0 up";
+}
+
+}  // namespace
+
+void add_flags(CLI::App& app, Flags& flags) {
+    auto* step = app.add_flag("--step", flags.step, "wait for a key after each step");
+    app.add_flag("--no-step", flags.no_step, "never wait (default: wait only at a terminal)")->excludes(step);
+    app.add_option("--from", flags.from, "start at step K")->type_name("K")->check(CLI::Range(1, 99));
+    app.add_option("--device", flags.device, "cpu, cuda or auto")
+        ->type_name("D")
+        ->check(CLI::IsMember({"cpu", "cuda", "auto"}));
+    app.add_flag("--json", flags.json, "one JSON object per line on stdout, and nothing else");
+    app.add_flag("--plain", flags.plain, "no waiting, no colours, no rewriting of lines");
+    app.add_flag("--ascii", flags.ascii, "pure ASCII");
+    app.add_option("--color", flags.color, "auto, always or never")
+        ->type_name("W")
+        ->check(CLI::IsMember({"auto", "always", "never"}));
+    app.add_option("--width", flags.width, "columns (default: the window's, at most 80)")
+        ->type_name("N")
+        ->check(CLI::Range(20, 1000));
+    app.add_option("--seed", flags.seed, "of everything random (default 0)")
+        ->type_name("N")
+        ->check(only_digits);
+    app.add_option("--digits", flags.digits, "after the point (default 4)")
+        ->type_name("D")
+        ->check(CLI::Range(0, 20));
+    app.add_option("--dtype", flags.dtype, "float32 or float64 (default: the lesson's)")
+        ->type_name("T")
+        ->check(CLI::IsMember({"float32", "float64"}));
+    app.add_option("--threads", flags.threads, "for large products (default 1)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1024));
+    app.add_flag("--quiet", flags.quiet, "only how it went");
+    app.add_flag("--yes", flags.yes, "answer yes to every question");
+}
+
+std::vector<std::string> arguments(const Flags& flags) {
+    std::vector<std::string> words;
+    const auto flag = [&](bool given, const char* name) {
+        if (given) words.emplace_back(name);
+    };
+    flag(flags.step, "--step");
+    flag(flags.no_step, "--no-step");
+    flag(flags.json, "--json");
+    flag(flags.plain, "--plain");
+    flag(flags.ascii, "--ascii");
+    flag(flags.quiet, "--quiet");
+    flag(flags.yes, "--yes");
+    words.push_back(fmt::format("--from={}", flags.from));
+    words.push_back(fmt::format("--device={}", flags.device));
+    words.push_back(fmt::format("--color={}", flags.color));
+    if (flags.width > 0) words.push_back(fmt::format("--width={}", flags.width));
+    words.push_back(fmt::format("--seed={}", flags.seed));
+    words.push_back(fmt::format("--digits={}", flags.digits));
+    if (!flags.dtype.empty()) words.push_back(fmt::format("--dtype={}", flags.dtype));
+    words.push_back(fmt::format("--threads={}", flags.threads));
+    return words;
+}
+
+Parsed parse(CLI::App& app, int argc, const char* const* argv) {
+    try {
+        app.parse(argc, argv);
+        return {};
+    } catch (const CLI::CallForHelp&) {
+        write_to(STDOUT_FILENO, app.help());
+        return {true, 0};
+    } catch (const CLI::ParseError& error) {
+        complain(app.get_name(), fmt::format("{} (--help lists what there is)", error.what()));
+        return {true, 2};
+    }
+}
+
+Surroundings Surroundings::of_this_process() {
+    const auto variable = [](const char* name) {
+        const char* value = std::getenv(name);
+        return std::string(value == nullptr ? "" : value);
+    };
+    std::string locale;
+    for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+        locale = variable(name);
+        if (!locale.empty()) break;
+    }
+    return {.input_is_terminal = ::isatty(STDIN_FILENO) == 1,
+            .output_is_terminal = ::isatty(STDOUT_FILENO) == 1,
+            .ci = variable("CI"),
+            .term = variable("TERM"),
+            .no_color = variable("NO_COLOR"),
+            .clicolor_force = variable("CLICOLOR_FORCE"),
+            .accessible = variable("ACCESSIBLE"),
+            .locale = locale};
+}
+
+Mode mode_for(const Flags& flags, const Surroundings& around) {
+    Mode mode;
+    if (flags.json) {
+        mode.not_waiting = "--json never waits";
+    } else if (flags.plain) {
+        mode.not_waiting = "--plain never waits";
+    } else if (flags.quiet || !flags.graph.empty()) {
+        mode.not_waiting = "nothing is shown to wait at";
+    } else if (!around.input_is_terminal || !around.output_is_terminal) {
+        mode.not_waiting = "standard input and output must be a terminal";
+    } else if (!around.ci.empty()) {
+        mode.not_waiting = "CI is set";
+    } else if (around.term.empty() || around.term == "dumb") {
+        mode.not_waiting = "TERM is dumb";
+    }
+    const bool interactive = mode.not_waiting.empty();
+    mode.waits = interactive && !flags.no_step;
+
+    auto& style = mode.style;
+    style.accessible = !around.accessible.empty() && around.accessible != "0";
+    mode.rewrites = interactive && !style.accessible;
+    style.digits = flags.digits;
+    if (flags.width > 0) style.width = static_cast<std::size_t>(flags.width);
+
+    std::string locale = around.locale;
+    for (auto& c : locale) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const bool speaks_utf8 =
+        locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+    style.ascii = flags.ascii || !speaks_utf8;
+
+    if (flags.plain || flags.json || flags.color == "never") {
+        style.colour = false;
+    } else if (flags.color == "always") {
+        style.colour = true;
+    } else if (!around.no_color.empty()) {
+        style.colour = false;
+    } else {
+        const bool forced = !around.clicolor_force.empty() && around.clicolor_force != "0";
+        style.colour = forced || interactive;
+    }
+    return mode;
+}
+
+void complain(const std::string& program, const std::string& message) {
+    const std::string line = fmt::format("{}: {}\n", program, message);
+    // Where standard error is gone too, the exit code still says it.
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace tally::lesson

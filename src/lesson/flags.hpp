@@ -1,0 +1,61 @@
+// The flags every lesson and the runner have, and what they and the surroundings decide.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lesson/layout.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace tally::lesson {
+
+struct Flags {
+    bool step = false, no_step = false;
+    int from = 1;
+    std::string device = "cpu";
+    bool json = false, plain = false, ascii = false, quiet = false, yes = false;
+    std::string color = "auto";
+    int width = 0;  // 0: as wide as the window, at most 80
+    std::uint64_t seed = 0;
+    int digits = 4;
+    std::string dtype;  // empty: the lesson's own
+    int threads = 1;
+    std::string graph;  // write the picture of the lesson's graph here, and say nothing
+};
+
+void add_flags(CLI::App& app, Flags& flags);
+std::vector<std::string> arguments(const Flags& flags);  // that give a lesson program the same flags
+
+// Parses argv into what `app` was told about; an exit code when that already ends the program (0: --help, 2:
+// usage).
+struct Parsed {
+    bool done = false;
+    int code = 0;
+};
+Parsed parse(CLI::App& app, int argc, const char* const* argv);
+
+struct Surroundings {
+    bool input_is_terminal = false, output_is_terminal = false;
+    std::string ci, term, no_color, clicolor_force, accessible,
+        locale;  // as the environment says; empty: not set
+
+    static Surroundings of_this_process();
+};
+
+// How to render: decided in one place, so that it can be tested without a terminal.
+struct Mode {
+    bool waits = false;       // step mode: wait for a key after each step
+    bool rewrites = false;    // a progress bar may rewrite its line
+    std::string not_waiting;  // why --step is refused; empty when it need not be
+    Style style;
+};
+Mode mode_for(const Flags& flags, const Surroundings& around);
+
+// Written to standard error as "name: message".
+void complain(const std::string& program, const std::string& message);
+
+}  // namespace tally::lesson

@@ -1,0 +1,317 @@
+// From an event to lines of text.
+#include "lesson/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lesson/chart.hpp"
+#include "lesson/text.hpp"
+
+namespace tally::lesson {
+
+namespace {
+
+constexpr std::size_t indent = 7;  // as wide as " [3/6] "
+
+using Lines = std::vector<std::string>;
+
+Lines indented(Lines lines, std::size_t by) {
+    for (auto& line : lines) line.insert(0, by, ' ');
+    return lines;
+}
+
+void append(Lines& lines, Lines more) { lines.insert(lines.end(), more.begin(), more.end()); }
+
+class Layout {
+public:
+    Layout(const Lesson& lesson, const Style& style, int step)
+        : lesson_(lesson), style_(style), step_(step), in_(style.width < 50 ? 2 : indent) {}
+
+    Lines operator()(const Title& title) const {
+        const std::string name = fmt::format("== Lesson {}: {} ", lesson_.number, said(lesson_.title));
+        const std::string setting = fmt::format(" {}  {}  seed {} ==", title.device, title.dtype, title.seed);
+        const std::size_t used = width_of(name) + width_of(setting);
+        Lines lines;
+        if (used + 2 <= style_.width) {
+            lines.push_back(name + std::string(style_.width - used, '=') + setting);
+        } else {
+            for (const auto& line : wrapped(name + "==", style_.width, 3)) lines.push_back(line);
+            append(lines, wrapped(setting.substr(1, setting.size() - 4), style_.width));
+        }
+        for (auto& line : lines) line = painted(line, Tone::bold, style_);
+        return lines;
+    }
+
+    Lines operator()(const Sentence& sentence) const {
+        if (sentence.role == Sentence::Role::note) return body(sentence.text);
+        return led(fmt::format(" [{}/{}] ", step_, lesson_.steps), Tone::bold, said(sentence.text));
+    }
+
+    Lines operator()(const Source& source) const {
+        Lines lines = wrapped(fmt::format("{}:{}", source.file, source.line), room());
+        for (const auto& code : source.lines) append(lines, wrapped("  " + said(code), room(), 6));
+        for (auto& line : lines) line = painted(line, Tone::source, style_);
+        return indented(lines, in_);
+    }
+
+    Lines operator()(const Tensor& tensor) const {
+        std::string name = said(tensor.name);
+        const auto& value = tensor.value;
+        if (value.is_words)
+            return indented(wrapped(padded(name, 14) + "  " + said(value.words), room(), 2), in_);
+        if (value.numbers.shape.size() > 1) name += " " + shape_text(value.numbers.shape);
+        Lines rows = tally::lesson::lines_of(value.numbers, style_.digits);
+        std::size_t widest = 0;
+        for (const auto& row : rows) widest = std::max(widest, row.size());
+        const std::size_t column = std::max<std::size_t>(width_of(name), 12) + 2;
+        if (column + widest <= room()) {
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                // A number stands where those of a vector stand, after the bracket.
+                const bool bare = value.numbers.shape.empty();
+                rows[i] = padded(i == 0 ? name : "", column) + (bare && !value.numbers.missing ? " " : "") +
+                          rows[i];
+            }
+            return indented(rows, in_);
+        }
+        Lines lines = wrapped(name, room());
+        for (const auto& row : rows) append(lines, wrapped("  " + row, room(), 3));
+        return indented(lines, in_);
+    }
+
+    Lines operator()(const TableShown& table) const;
+
+    Lines operator()(const Prediction& prediction) const {
+        Lines lines = led(fmt::format(" [{}/{}] ", step_, lesson_.steps), Tone::bold,
+                          "PREDICT  " + said(prediction.question));
+        Lines options;
+        std::size_t together = 0;
+        for (std::size_t i = 0; i < prediction.options.size(); ++i) {
+            options.push_back(fmt::format("{}) {}", i + 1, said(prediction.options[i])));
+            together += width_of(options.back()) + 4;
+        }
+        if (together <= room() + 4) {
+            lines.push_back(std::string(in_, ' ') + joined(options, "    "));
+        } else {
+            for (const auto& option : options) append(lines, indented(wrapped(option, room(), 3), in_));
+        }
+        return lines;
+    }
+
+    Lines operator()(const Reveal& reveal) const {
+        const auto& prediction = reveal.prediction;
+        const auto option = [&](int number) {
+            return fmt::format("{}) {}", number, prediction.options[static_cast<std::size_t>(number - 1)]);
+        };
+        const bool right = reveal.chosen == prediction.answer;
+        const char* verdict = !reveal.chosen ? "Answer:" : right ? "Right:" : "Not quite:";
+        std::string text = fmt::format("{} {}.", verdict, said(option(prediction.answer)));
+        if (!prediction.why.empty()) text += "  " + said(prediction.why);
+        Lines lines = wrapped(text, room(), 2);
+        if (reveal.chosen) {
+            for (auto& line : lines) line = painted(line, right ? Tone::good : Tone::warn, style_);
+        }
+        return indented(lines, in_);
+    }
+
+    Lines operator()(const Check& check) const {
+        const std::string mark = check.ok ? "[ok]" : "[FAIL]";
+        Lines pieces{mark + " " + said(check.name)};
+        const auto yes_no = [](bool yes) { return yes ? "yes" : "no"; };
+        if (check.exact) pieces.push_back(fmt::format("exact {}", yes_no(*check.exact)));
+        if (check.close) pieces.push_back(fmt::format("close {}", yes_no(*check.close)));
+        if (check.max_diff) pieces.push_back(fmt::format("max|diff| {}", short_text(*check.max_diff)));
+        if (check.bound) pieces.push_back(fmt::format("bound {}", short_text(*check.bound)));
+        Lines lines = wrapped(pieces, "   ", room(), 5);
+        if (!check.detail.empty()) append(lines, indented(wrapped(said(check.detail), room() - 5), 5));
+        if (!check.ok)
+            append(lines, indented(wrapped(fmt::format("{}:{}", check.file, check.line), room() - 5), 5));
+        lines.front() =
+            painted(mark, check.ok ? Tone::good : Tone::bad, style_) + lines.front().substr(mark.size());
+        return indented(lines, in_);
+    }
+
+    Lines operator()(const Graph& graph) const {
+        Lines lines = body(fmt::format("graph: {}", graph.name));
+        for (std::string_view rest = graph.text; !rest.empty();) {
+            const std::size_t end = std::min(rest.find('\n'), rest.size());
+            append(lines, indented(wrapped(said(rest.substr(0, end)), room()), in_));
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+        }
+        return lines;
+    }
+
+    Lines operator()(const Plot& plot) const {
+        Lines lines = body(plot.name);
+        if (style_.accessible) {
+            for (const auto& line : chart_in_words(plot))
+                append(lines, indented(wrapped(said(line), room() - 2, 2), in_ + 2));
+        } else {
+            for (const auto& line : chart_lines(plot, room(), style_.ascii))
+                lines.push_back(std::string(in_, ' ') + said(line));
+        }
+        return lines;
+    }
+
+    Lines operator()(const ProgressMade& progress) const {
+        return body(fmt::format("{}: {} % ({} of {})", progress.name,
+                                progress.done * 100 / std::max<std::int64_t>(progress.total, 1),
+                                progress.done, progress.total));
+    }
+
+    Lines operator()(const End& end) const {
+        if (end.outcome == Outcome::quit) return {};
+        const std::string mark = fmt::format("[{}]", to_string(end.outcome));
+        std::string text =
+            fmt::format(" {} lesson {}: {} steps, {} checks", mark, lesson_.slug, end.steps, end.checks);
+        if (end.failed > 0) text += fmt::format(", {} failed", end.failed);
+        if (!end.detail.empty()) text += ": " + said(end.detail);
+        Lines lines = wrapped(text, style_.width, indent);
+        if (end.outcome == Outcome::fail)
+            append(lines, wrapped("       " + again(lesson_, end), style_.width, indent));
+        const Tone tone = end.outcome == Outcome::ok     ? Tone::good
+                          : end.outcome == Outcome::fail ? Tone::bad
+                                                         : Tone::warn;
+        for (auto& line : lines) line = painted(line, tone, style_);
+        return lines;
+    }
+
+    static std::string again(const Lesson& lesson, const End& end) {
+        std::string command = fmt::format("again: ./learn run {}", lesson.slug);
+        if (end.failed_step > 1) command += fmt::format(" --from {}", end.failed_step);
+        return command;
+    }
+
+private:
+    std::size_t room() const { return style_.width - in_; }
+    std::string said(std::string_view text) const {
+        return style_.ascii ? to_ascii(text) : std::string(text);
+    }
+    Lines body(std::string_view text) const { return indented(wrapped(said(text), room()), in_); }
+
+    // "[3/6] " in front, and the rest beside it.
+    Lines led(const std::string& head, Tone tone, const std::string& text) const {
+        const std::size_t lead = width_of(head);
+        Lines lines = indented(wrapped(text, style_.width - lead), lead);
+        lines.front() = painted(head, tone, style_) + lines.front().substr(lead);
+        return lines;
+    }
+
+    const Lesson& lesson_;
+    const Style& style_;
+    int step_;
+    std::size_t in_;
+};
+
+Lines Layout::operator()(const TableShown& table) const {
+    struct Column {
+        Lines cells;  // the heading first
+        bool words = false;
+        std::size_t width = 0;
+    };
+    std::vector<Column> columns;
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+        Column column;
+        column.cells.push_back(said(table.columns[c]));
+        for (const auto& row : table.rows) {
+            column.words = column.words || row[c].is_words;
+            column.cells.push_back(row[c].is_words ? said(row[c].words)
+                                                   : row_text(row[c].numbers, style_.digits));
+        }
+        for (const auto& cell : column.cells) column.width = std::max(column.width, width_of(cell));
+        column.width = std::min(column.width, room());
+        columns.push_back(std::move(column));
+    }
+
+    // A table wider than the screen continues below itself, with its first column repeated.
+    Lines lines;
+    std::size_t next = 0;
+    while (next < columns.size()) {
+        std::vector<const Column*> block;
+        std::size_t used = 0;
+        const auto take = [&](const Column& column) {
+            block.push_back(&column);
+            used += column.width + (block.size() > 1 ? 3 : 0);
+        };
+        if (next > 0 && columns[0].width + 3 + columns[next].width <= room()) take(columns[0]);
+        take(columns[next++]);
+        while (next < columns.size() && used + 3 + columns[next].width <= room()) take(columns[next++]);
+        for (std::size_t row = 0; row <= table.rows.size(); ++row) {
+            Lines cells;
+            for (const Column* column : block) {
+                // Words stand left, numbers right; the heading of long numbers stands over their middle.
+                const std::string& cell = column->cells[row];
+                const std::size_t spare = column->width - std::min(width_of(cell), column->width);
+                const bool middle = row == 0 && column->width > 12;
+                cells.push_back(column->words ? padded(cell, column->width)
+                                              : padded(std::string(middle ? spare / 2 : spare, ' ') + cell,
+                                                       column->width));
+            }
+            std::string line = joined(cells, "   ");
+            line.erase(line.find_last_not_of(' ') + 1);
+            append(lines, wrapped(line, room(), 2));
+        }
+    }
+    return indented(lines, in_);
+}
+
+}  // namespace
+
+const char* to_string(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::ok:
+            return "ok";
+        case Outcome::fail:
+            return "FAIL";
+        case Outcome::skip:
+            return "skip";
+        case Outcome::quit:
+            break;
+    }
+    return "quit";
+}
+
+std::string painted(const std::string& text, Tone tone, const Style& style) {
+    if (!style.colour) return text;
+    const char* code = "";
+    switch (tone) {
+        case Tone::bold:
+            code = "1";
+            break;
+        case Tone::good:
+            code = "32";
+            break;
+        case Tone::bad:
+            code = "1;31";
+            break;
+        case Tone::warn:
+            code = "33";
+            break;
+        case Tone::ask:
+            code = "1;36";
+            break;
+        case Tone::source:
+            code = "36";
+            break;
+    }
+    return fmt::format("\033[{}m{}\033[0m", code, text);
+}
+
+std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, const Style& style) {
+    return std::visit(Layout(lesson, style, event.step), event.is);
+}
+
+std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double seconds) {
+    const std::string head =
+        fmt::format("lesson {:02} {:<18} {:>2} steps  {:>2} checks  {:<6}", lesson.number, lesson.slug,
+                    end.steps, end.checks, fmt::format("[{}]", to_string(end.outcome)));
+    if (end.outcome == Outcome::ok) return {fmt::format("{}  {:.2f} s", head, seconds)};
+    Lines lines{fmt::format("{}  {}", head, end.detail)};
+    if (end.outcome == Outcome::fail) {
+        const std::string place = end.file.empty() ? "" : fmt::format("{}:{}   ", end.file, end.line);
+        lines.push_back(fmt::format("  {}{}", place, Layout::again(lesson, end)));
+    }
+    return lines;
+}
+
+}  // namespace tally::lesson

@@ -1,0 +1,174 @@
+// The lesson kit's public face: free functions that act on the running lesson, so that its source reads like
+// the talk.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "autograd/device.hpp"
+#include "lesson/numbers.hpp"
+
+namespace tally::lesson {
+
+using Where = std::source_location;
+
+// ---- A lesson and its main()
+// ------------------------------------------------------------------------------------
+
+struct Lesson {
+    int number;
+    std::string slug;
+    std::string title;
+    int minutes;
+    int steps;                      // step() and predict() calls; a lesson that has more or fewer fails
+    std::string dtype = "float32";  // what --dtype is unless asked for
+};
+
+// Parses the flags, runs the body for the scalar type, renders what it emits; returns the exit code for
+// main().
+int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)());
+
+struct Options {
+    std::uint64_t seed = 0;
+    Device device = Device::cpu;
+    int threads = 1;
+    int digits = 4;
+};
+const Options& options();  // of the running lesson
+
+[[noreturn]] void skip(std::string_view reason);  // ends the lesson as skipped: exit code 77
+
+// ---- Steps
+// --------------------------------------------------------------------------------------------------------
+
+void step(std::string_view sentence);  // ends the step before it, where a viewer at a terminal is waited for
+void note(std::string_view sentence);  // one more sentence in the same step
+void code(int lines,
+          Where where = Where::current());  // shows the next lines (at most 3) of the lesson's source
+
+// ---- Values
+// -------------------------------------------------------------------------------------------------------
+
+// What a table's cell or show() takes: words, yes/no, or anything that makes Numbers.
+struct Cell {
+    std::string words;
+    Numbers numbers;
+    bool is_words = false;
+
+    Cell(const char* text) : words(text), is_words(true) {}
+    Cell(std::string text) : words(std::move(text)), is_words(true) {}
+    Cell(std::string_view text) : words(text), is_words(true) {}
+    template <std::same_as<bool> B>
+    Cell(B yes) : words(yes ? "yes" : "no"), is_words(true) {}
+    template <class T>
+    requires(std::constructible_from<Numbers, const T&> && !std::convertible_to<const T&, std::string_view>)
+        Cell(const T& value)
+        : numbers(value) {}
+    template <Number T>
+    Cell(std::initializer_list<T> list) : numbers(list) {}
+};
+
+void show(std::string_view name, const Cell& value);
+
+// A table whose rows may grow in a loop; it is shown when the lesson goes on to something else.
+class Table {
+public:
+    template <class... Cells>
+    void row(const Cells&... cells) {
+        add({Cell(cells)...});
+    }
+
+private:
+    friend Table table(std::vector<std::string> columns);
+    explicit Table(std::size_t id) : id_(id) {}
+    void add(std::vector<Cell> cells);
+    std::size_t id_;  // a row for a table already shown is an error
+};
+[[nodiscard]] Table table(std::vector<std::string> columns);
+
+// ---- Predict, then reveal
+// -----------------------------------------------------------------------------------------
+
+struct Answer {
+    int option;  // counted from 1
+};
+inline Answer answer(int option) { return {option}; }
+
+// A step that asks before it shows. The hint is for who asks for one; `why` (the hint, unless given) goes
+// with the answer.
+void predict(std::string_view question, std::vector<std::string> options, Answer answer,
+             std::string_view hint, std::string_view why = {});
+
+// ---- Checks
+// -------------------------------------------------------------------------------------------------------
+// Each returns whether it held. One that fails is shown with its operands, the lesson goes on, and its exit
+// code is 1.
+
+bool check(std::string_view name, bool holds, std::string_view detail = {}, Where where = Where::current());
+bool check_equal(std::string_view name, const Numbers& got, const Numbers& expected,
+                 Where where = Where::current());
+bool check_close(
+    std::string_view name, const Numbers& got, const Numbers& expected, const Numbers& bound,
+    Where where = Where::current());  // |got - expected| <= bound; one bound, or one for each element
+
+// ---- Pictures
+// -----------------------------------------------------------------------------------------------------
+
+void graph(std::string_view name, std::string svg, std::string dot, std::string text = {});
+template <class P>
+requires requires(const P& p) {
+    { p.svg } -> std::convertible_to<std::string>;
+    { p.dot } -> std::convertible_to<std::string>;
+}
+void graph(std::string_view name, const P& picture, std::string text = {}) {
+    graph(name, picture.svg, picture.dot, std::move(text));
+}
+
+struct Series {
+    std::string label;
+    std::vector<double> x, y;
+};
+void plot(std::string_view name, const Numbers& heights);  // a block chart over 1, 2, 3, ...
+void plot(std::string_view name,
+          const std::vector<Series>& points);  // points in the plane, a mark for each series
+
+// ---- Long work: for (auto i : progress("draws", 3000)) ...
+// -------------------------------------------------------
+
+class Progress {
+public:
+    class Iterator {
+    public:
+        Iterator(Progress* owner, std::int64_t at) : owner_(owner), at_(at) {}
+        std::int64_t operator*() const { return at_; }
+        Iterator& operator++() {
+            if (++at_ >= owner_->next_report_) owner_->report(at_);
+            return *this;
+        }
+        bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+    private:
+        Progress* owner_;
+        std::int64_t at_;
+    };
+
+    Iterator begin() { return {this, 0}; }
+    Iterator end() { return {this, total_}; }
+
+private:
+    friend Progress progress(std::string_view name, std::int64_t total);
+    Progress(std::string_view name, std::int64_t total);
+    void report(std::int64_t done);
+
+    std::string name_;
+    std::int64_t total_, next_report_ = 1, reported_ = 0;
+    double started_;
+};
+[[nodiscard]] Progress progress(std::string_view name, std::int64_t total);
+
+}  // namespace tally::lesson

@@ -1,0 +1,114 @@
+// How numbers are printed: "%7.4f" where that says something, scientific where it would hide the number.
+#include "lesson/numbers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace tally::lesson {
+
+namespace {
+
+enum class Form : std::uint8_t { integer, fixed, scientific };
+
+// One form for all the numbers of an array: fixed unless the largest would come out as zeros or as a long row
+// of digits.
+Form form_of(std::span<const double> numbers, Numbers::Type type) {
+    if (type == Numbers::Type::integer) return Form::integer;
+    double largest = 0;
+    for (double number : numbers) {
+        if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
+    }
+    return largest != 0 && (largest < 1e-3 || largest >= 1e6) ? Form::scientific : Form::fixed;
+}
+
+std::string print(double number, Form form, int digits) {
+    if (std::isnan(number)) return "nan";
+    if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
+    if (form == Form::integer) return fmt::format("{:.0f}", number);
+    return form == Form::fixed ? fmt::format("{:.{}f}", number, digits)
+                               : fmt::format("{:.{}e}", number, digits);
+}
+
+// All numbers of an array, padded to one width; fixed ones to that of "%7.4f", so that tables line up from
+// row to row.
+std::vector<std::string> printed(const Numbers& numbers, int digits) {
+    const Form form = form_of(numbers.values, numbers.type);
+    std::vector<std::string> texts;
+    std::size_t width = form == Form::fixed ? static_cast<std::size_t>(digits) + 3 : 0;
+    for (double number : numbers.values) {
+        texts.push_back(print(number, form, digits));
+        width = std::max(width, texts.back().size());
+    }
+    for (auto& text : texts) text.insert(0, width - text.size(), ' ');
+    return texts;
+}
+
+constexpr std::size_t shown_at_each_end = 3;  // of a long row or column, as NumPy does
+constexpr std::size_t longest_row = 8, longest_column = 8;
+
+std::string joined(std::span<const std::string> texts) {
+    std::string row;
+    const bool cut = texts.size() > longest_row;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        if (cut && i == shown_at_each_end) {
+            row += " ...";
+            i = texts.size() - shown_at_each_end;
+        }
+        if (i > 0) row += ' ';
+        row += texts[i];
+    }
+    return row;
+}
+
+}  // namespace
+
+const char* to_string(Numbers::Type type) {
+    switch (type) {
+        case Numbers::Type::float32:
+            return "float32";
+        case Numbers::Type::float64:
+            return "float64";
+        case Numbers::Type::integer:
+            break;
+    }
+    return "integer";
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+    std::string text = "(";
+    for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+    return text + ")";
+}
+
+std::string row_text(const Numbers& numbers, int digits) {
+    if (numbers.missing) return "-";
+    return joined(printed(numbers, digits));
+}
+
+std::string short_text(double number) {
+    if (number == 0) return "0";
+    return std::isfinite(number) ? fmt::format("{:.1e}", number) : print(number, Form::fixed, 1);
+}
+
+std::vector<std::string> lines_of(const Numbers& numbers, int digits) {
+    if (numbers.missing) return {"-"};
+    const auto texts = printed(numbers, digits);
+    if (numbers.shape.empty()) return {texts.empty() ? "" : texts.front()};
+    if (texts.empty()) return {"[]"};
+    const auto columns = static_cast<std::size_t>(numbers.shape.back());
+    const std::size_t rows = texts.size() / columns;
+    std::vector<std::string> lines;
+    for (std::size_t row = 0; row < rows; ++row) {
+        if (rows > longest_column && row == shown_at_each_end) {
+            lines.push_back("...");
+            row = rows - shown_at_each_end;
+        }
+        lines.push_back("[" + joined(std::span(texts).subspan(row * columns, columns)) + "]");
+    }
+    return lines;
+}
+
+}  // namespace tally::lesson

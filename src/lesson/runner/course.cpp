@@ -1,0 +1,81 @@
+// Finding lessons, and the student's progress.
+#include "lesson/runner/course.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "lesson/files.hpp"
+#include "lesson/json.hpp"
+#include "lesson/runner/child.hpp"
+#include "lesson/text.hpp"
+
+namespace tally::lesson {
+
+namespace fs = std::filesystem;
+
+std::vector<Program> find_programs(const std::string& folder) {
+    std::vector<Program> programs;
+    std::error_code missing;
+    for (const auto& entry : fs::directory_iterator(folder, missing)) {
+        const std::string path = entry.path().string();
+        const bool is_lesson = entry.path().filename().string().rfind("lesson_", 0) == 0;
+        if (!is_lesson || !entry.is_regular_file() || ::access(path.c_str(), X_OK) != 0) continue;
+        const Finished described = run_captured({path, "--describe"});
+        try {
+            programs.push_back({parse_description(described.captured), path});
+        } catch (const std::exception&) {
+            throw std::runtime_error(fmt::format("{} does not say which lesson it is", path));
+        }
+    }
+    if (programs.empty()) throw std::runtime_error(fmt::format("no lessons in {}; build them first", folder));
+    std::sort(programs.begin(), programs.end(),
+              [](const auto& a, const auto& b) { return a.lesson.number < b.lesson.number; });
+    return programs;
+}
+
+const Program* find_program(const std::vector<Program>& programs, const std::string& which,
+                            std::string& message) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), number);
+    const bool is_number = error == std::errc() && end == which.data() + which.size();
+    const Program* nearest = nullptr;
+    std::size_t least = 0;
+    for (const auto& program : programs) {
+        if (is_number ? program.lesson.number == number : program.lesson.slug == which) return &program;
+        const std::size_t distance = edit_distance(which, program.lesson.slug);
+        if (nearest == nullptr || distance < least) {
+            nearest = &program;
+            least = distance;
+        }
+    }
+    if (is_number) {
+        message = fmt::format("no lesson {}; there are {} to {} (./learn list)", which,
+                              programs.front().lesson.number, programs.back().lesson.number);
+    } else {
+        message =
+            fmt::format("no lesson '{}'; the nearest is '{}' (./learn list)", which, nearest->lesson.slug);
+    }
+    return nullptr;
+}
+
+StudentProgress::StudentProgress(std::string folder) : folder_(std::move(folder)) {
+    std::ifstream file(folder_ + "/progress");
+    for (std::string slug; file >> slug;) slugs_.insert(slug);
+}
+
+void StudentProgress::record(const std::string& slug, bool good) {
+    const bool changed = good ? slugs_.insert(slug).second : slugs_.erase(slug) > 0;
+    if (!changed) return;
+    std::string text;
+    for (const auto& line : slugs_) text += line + "\n";
+    make_folder(folder_);
+    write_whole(folder_ + "/progress", text);
+}
+
+}  // namespace tally::lesson

@@ -1,0 +1,100 @@
+// The findings of ./learn doctor.
+#include "lesson/runner/doctor.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/Version.hpp>
+#include <array>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <thread>
+
+#include "autograd/version.hpp"
+#include "lesson/devices.hpp"
+#include "lesson/runner/course.hpp"
+#include "lesson/terminal.hpp"
+
+namespace tally::lesson {
+
+namespace {
+
+struct Optional {
+    const char* name;
+    const char* found_as;  // a program on the PATH, or a file
+    const char* adds;
+    const char* package;
+};
+
+// Only what this version can use.
+constexpr std::array optional_things{
+    Optional{"graphviz", "dot", "your own layout and styling of the .dot pictures", "graphviz"},
+    Optional{"python3", "python3", "the tests of step mode at a pseudo-terminal", "python3"},
+    Optional{"LibTorch", "/usr/include/torch/csrc/api/include/torch/torch.h",
+             "a peer to compare with in bench/", "libtorch-dev"},
+};
+
+bool is_there(std::string_view what) {
+    if (what.front() == '/') return std::filesystem::exists(what);
+    const char* path = std::getenv("PATH");
+    for (std::string_view rest = path == nullptr ? "" : path; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(':'), rest.size());
+        if (::access(fmt::format("{}/{}", rest.substr(0, end), what).c_str(), X_OK) == 0) return true;
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return false;
+}
+
+}  // namespace
+
+std::vector<Finding> findings(const Flags& flags, const std::string& lessons_folder) {
+    std::vector<Finding> all;
+    const auto add = [&](const char* about, std::string name, std::string text) {
+        all.push_back({about, std::move(name), std::move(text)});
+    };
+
+    add("versions", "tally", fmt::format("{}.{}.{}", version.major, version.minor, version.patch));
+#ifdef __clang__
+    add("versions", "compiler", fmt::format("clang {}", __clang_version__));
+#else
+    add("versions", "compiler", fmt::format("g++ {}", __VERSION__));
+#endif
+    add("versions", "fmt",
+        fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100));
+    add("versions", "CLI11", CLI11_VERSION);
+    add("versions", "nlohmann-json",
+        fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+                    NLOHMANN_JSON_VERSION_PATCH));
+
+    add("devices", "cpu", fmt::format("yes, {} hardware threads", std::thread::hardware_concurrency()));
+    add("devices", "cuda", device_named("cuda") ? "yes" : "no CUDA device in this build");
+
+    try {
+        add("lessons", "built",
+            fmt::format("{} in {}", find_programs(lessons_folder).size(), lessons_folder));
+    } catch (const std::exception& error) {
+        add("lessons", "built", error.what());
+    }
+
+    const Mode mode = mode_for(flags, Surroundings::of_this_process());
+    const auto window = window_width();
+    add("terminal", "width", window ? fmt::format("{} columns", *window) : "standard output is no terminal");
+    add("terminal", "step mode", mode.not_waiting.empty() ? "yes" : fmt::format("no: {}", mode.not_waiting));
+    add("terminal", "colours", mode.style.colour ? "yes" : "no");
+    add("terminal", "text", mode.style.ascii ? "ASCII" : "UTF-8");
+
+    const char* chosen = std::getenv("TALLY_INSTALL");
+    const std::string install = chosen == nullptr ? "apt-get install --no-install-recommends" : chosen;
+    for (const auto& thing : optional_things) {
+        add("optional", thing.name,
+            is_there(thing.found_as)
+                ? std::string("there")
+                : fmt::format("missing; adds {}: {} {}", thing.adds, install, thing.package));
+    }
+    return all;
+}
+
+}  // namespace tally::lesson

@@ -1,0 +1,17 @@
+// What this machine has, what it lacks, and what that would add.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lesson/flags.hpp"
+
+namespace tally::lesson {
+
+struct Finding {
+    std::string about, name, text;
+};
+
+std::vector<Finding> findings(const Flags& flags, const std::string& lessons_folder);
+
+}  // namespace tally::lesson

@@ -1,0 +1,115 @@
+// The lesson that is running.
+#include "lesson/running.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace tally::lesson {
+
+namespace {
+Running* current = nullptr;
+}
+
+Running::Running(const Lesson& lesson, const Options& options, Viewer& viewer, int from)
+    : lesson_(lesson), options_(options), viewer_(viewer), from_(from) {
+    current = this;
+}
+
+Running::~Running() { current = nullptr; }
+
+Running& Running::now() {
+    if (current == nullptr)
+        throw std::logic_error("[lesson] no lesson is running; tally::lesson::run() starts one");
+    return *current;
+}
+
+void Running::begin_step() {
+    close_table();
+    if (step_ > 0 && on_screen()) viewer_.end_of_step(record_);
+    ++step_;
+    record_.steps.emplace_back();
+}
+
+void Running::emit(decltype(Event::is) what) {
+    close_table();
+    record_.steps.back().push_back({step_, std::move(what)});
+    if (on_screen()) viewer_.show(record_.steps.back().back());
+}
+
+void Running::check(Check check) {
+    ++end_.checks;
+    if (!check.ok && ++end_.failed == 1) {
+        end_.detail = check.detail.empty() ? check.name : fmt::format("{}: {}", check.name, check.detail);
+        end_.file = check.file;
+        end_.line = check.line;
+        end_.failed_step = step_;
+    }
+    emit(std::move(check));
+}
+
+void Running::ask(Prediction prediction) {
+    begin_step();
+    emit(prediction);
+    const auto chosen = on_screen() ? viewer_.ask(prediction, record_) : std::nullopt;
+    emit(Reveal{std::move(prediction), chosen});
+}
+
+// Not recorded: going back shows what came of the work, not how long it took.
+void Running::progress(ProgressMade made, bool another_tenth) {
+    made.step = step_;
+    if (on_screen()) viewer_.progress(made, another_tenth);
+}
+
+std::size_t Running::open_table(std::vector<std::string> columns) {
+    close_table();
+    table_ = TableShown{std::move(columns), {}};
+    return ++tables_;
+}
+
+void Running::add_row(std::size_t table, std::vector<Cell> cells) {
+    if (!table_ || table != tables_)
+        throw std::logic_error("[table] a row for a table that was already shown");
+    if (cells.size() != table_->columns.size()) {
+        throw std::logic_error(
+            fmt::format("[table] a row of {} cells for {} columns", cells.size(), table_->columns.size()));
+    }
+    table_->rows.push_back(std::move(cells));
+}
+
+void Running::close_table() {
+    if (auto table = std::exchange(table_, std::nullopt)) emit(*std::move(table));
+}
+
+void Running::finish(Outcome outcome, const std::string& detail) {
+    if (outcome != Outcome::quit) close_table();
+    end_.steps = step_;
+    if (outcome == Outcome::skip && end_.failed > 0) outcome = Outcome::fail;
+    if (outcome == Outcome::ok && step_ != lesson_.steps) {
+        outcome = Outcome::fail;
+        if (end_.detail.empty())
+            end_.detail = fmt::format("it says {} steps and has {}", lesson_.steps, step_);
+    } else if (outcome == Outcome::ok && end_.failed > 0) {
+        outcome = Outcome::fail;
+    } else if (!detail.empty()) {
+        end_.detail = detail;
+        if (outcome == Outcome::fail && end_.failed == 0) end_.failed_step = step_;
+    }
+    end_.outcome = outcome;
+    step_ = std::max(step_, from_);  // how it ended is always shown
+    emit(end_);
+    if (outcome != Outcome::quit) viewer_.end_of_lesson(record_);
+}
+
+const Graph* Running::last_graph() const {
+    const Graph* last = nullptr;
+    for (const auto& step : record_.steps) {
+        for (const auto& event : step) {
+            if (const auto* graph = std::get_if<Graph>(&event.is)) last = graph;
+        }
+    }
+    return last;
+}
+
+}  // namespace tally::lesson

@@ -1,0 +1,56 @@
+// The lesson that is running: numbers its steps, keeps the record, counts its checks, and hands events to the
+// viewer.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lesson/event.hpp"
+#include "lesson/viewer.hpp"
+
+namespace tally::lesson {
+
+struct Skipped {  // thrown by skip()
+    std::string reason;
+};
+
+class Running {
+public:
+    Running(const Lesson& lesson, const Options& options, Viewer& viewer, int from);
+    ~Running();
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+    static Running& now();  // an error outside a lesson
+
+    const Options& options() const { return options_; }
+    int step() const { return step_; }
+    void begin_step();
+    void emit(decltype(Event::is) what);
+    void check(Check check);
+    void ask(Prediction prediction);
+    void progress(ProgressMade made, bool another_tenth);
+
+    std::size_t open_table(std::vector<std::string> columns);
+    void add_row(std::size_t table, std::vector<Cell> cells);
+
+    void finish(Outcome outcome, const std::string& detail);
+    const End& end() const { return end_; }
+    const Graph* last_graph() const;
+
+private:
+    bool on_screen() const { return step_ == 0 || step_ >= from_; }
+    void close_table();
+
+    const Lesson& lesson_;
+    const Options& options_;
+    Viewer& viewer_;
+    int from_;
+    int step_ = 0;
+    Record record_{{{}}};
+    std::optional<TableShown> table_;
+    std::size_t tables_ = 0;
+    End end_;
+};
+
+}  // namespace tally::lesson

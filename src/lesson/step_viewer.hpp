@@ -1,0 +1,48 @@
+// Step mode: waits for a key after each step, asks before it reveals, and goes back by showing steps again.
+#pragma once
+
+#include <string>
+
+#include "lesson/terminal.hpp"
+#include "lesson/viewer.hpp"
+
+namespace tally::lesson {
+
+class StepViewer : public TextViewer {
+public:
+    StepViewer(const Lesson& lesson, const Mode& mode, bool width_is_fixed)
+        : TextViewer(lesson, mode, width_is_fixed) {}
+    std::optional<int> ask(const Prediction& prediction, const Record& record) override;
+    void end_of_step(const Record& record) override;
+    void end_of_lesson(const Record& record) override;
+
+private:
+    enum class Move : std::uint8_t { next, back, restart };
+    struct Answered {
+        Move move = Move::next;
+        std::optional<int> chosen;
+    };
+
+    // Where the viewer is in the record; it ends with the step the lesson is at.
+    struct Place {
+        const Record& record;
+        std::size_t at;
+        bool asks_again = false;  // after a restart, predictions are asked anew
+        std::size_t live() const { return record.steps.size() - 1; }
+    };
+
+    void wait(const Record& record, const char* next);
+    Move bar(const Place& place, const char* next);
+    Answered prompt(const Prediction& prediction, const Place& place);
+    void go(Place& place, Move move);
+    void browse(Place place);  // returns when the live step is on screen
+    Move present(
+        const Place& place);  // one recorded step; a question in it may be answered by going elsewhere
+    void hint(const Place& place);
+    void write_graph(const Place& place);
+    void say(const std::string& text);
+
+    KeyMode keys_;
+};
+
+}  // namespace tally::lesson

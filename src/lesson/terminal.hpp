@@ -1,0 +1,48 @@
+// The real terminal: keys one by one, and everything put back as it was, whatever ends the program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace tally::lesson {
+
+enum class Key : std::uint8_t {
+    next,
+    back,
+    hint,
+    graph,
+    restart,
+    quit,
+    skip,
+    page_down,
+    digit,
+    other,
+    resumed
+};
+
+struct KeyPress {
+    Key key = Key::other;
+    int digit = 0;  // 1 to 9, when it is one
+};
+
+std::optional<std::size_t> window_width();  // of the terminal on standard output
+
+// From here on Ctrl-C is exit code 130, and a closed pipe is an error to report rather than a death.
+void catch_interrupts();
+
+// Keys are not echoed and come one by one while one of these is alive. The terminal is restored by its
+// destructor, and by a handler on SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP and the signals of a crash, which
+// then does what it always does.
+class KeyMode {
+public:
+    KeyMode();
+    ~KeyMode();
+    KeyMode(const KeyMode&) = delete;
+    KeyMode& operator=(const KeyMode&) = delete;
+};
+
+void forget_typed_ahead();  // keys pressed before a question never answer it
+KeyPress read_key();        // waits; a terminal that is gone counts as quit
+
+}  // namespace tally::lesson

@@ -1,0 +1,144 @@
+// Text on a terminal: widths, wrapping, pure ASCII.
+#include "lesson/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+namespace tally::lesson {
+
+namespace {
+
+bool continues_code_point(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
+
+// The number of bytes that the first `columns` code points take.
+std::size_t bytes_for(std::string_view text, std::size_t columns) {
+    std::size_t at = 0;
+    while (at < text.size() && columns > 0) {
+        ++at;
+        while (at < text.size() && continues_code_point(text[at])) ++at;
+        --columns;
+    }
+    return at;
+}
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 67> names{{
+    {"×", "x"},     {"·", "*"},     {"÷", "/"},     {"−", "-"},      {"–", "-"},     {"—", "--"},
+    {"…", "..."},   {"≤", "<="},    {"≥", ">="},    {"≠", "!="},     {"≈", "~="},    {"±", "+/-"},
+    {"→", "->"},    {"←", "<-"},    {"↑", "^"},     {"↓", "v"},      {"⇒", "=>"},    {"∂", "d"},
+    {"∇", "grad "}, {"Σ", "sum "},  {"∑", "sum "},  {"√", "sqrt "},  {"∞", "inf"},   {"∈", "in"},
+    {"½", "1/2"},   {"¼", "1/4"},   {"¾", "3/4"},   {"²", "^2"},     {"³", "^3"},    {"⁰", "^0"},
+    {"¹", "^1"},    {"⁶", "^6"},    {"ᵀ", "^T"},    {"₀", "_0"},     {"₁", "_1"},    {"₂", "_2"},
+    {"₃", "_3"},    {"₈", "_8"},    {"α", "alpha"}, {"β", "beta"},   {"γ", "gamma"}, {"δ", "delta"},
+    {"ε", "eps"},   {"η", "eta"},   {"θ", "theta"}, {"λ", "lambda"}, {"μ", "mu"},    {"π", "pi"},
+    {"ρ", "rho"},   {"σ", "sigma"}, {"τ", "tau"},   {"φ", "phi"},    {"ω", "omega"}, {"Δ", "Delta"},
+    {"ℓ", "l"},     {"“", "\""},    {"”", "\""},    {"‘", "'"},      {"’", "'"},     {"⌊", "floor("},
+    {"⌋", ")"},     {"⌈", "ceil("}, {"⌉", ")"},     {"é", "e"},      {"ö", "o"},     {"ü", "u"},
+    {"ä", "a"},
+}};
+
+}  // namespace
+
+std::size_t width_of(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char byte) { return !continues_code_point(byte); }));
+}
+
+std::string repeated(std::string_view piece, std::size_t times) {
+    std::string text;
+    for (std::size_t i = 0; i < times; ++i) text += piece;
+    return text;
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+    const std::size_t used = width_of(text);
+    return std::string(text) + std::string(width > used ? width - used : 0, ' ');
+}
+
+std::string padded_left(std::string_view text, std::size_t width) {
+    const std::size_t used = width_of(text);
+    return std::string(width > used ? width - used : 0, ' ') + std::string(text);
+}
+
+std::string joined(const std::vector<std::string>& pieces, std::string_view between) {
+    std::string text;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (i > 0) text += between;
+        text += pieces[i];
+    }
+    return text;
+}
+
+std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::string_view between,
+                                 std::size_t width, std::size_t indent) {
+    width = std::max<std::size_t>(width, 4);
+    indent = std::min(indent, width / 2);
+    std::vector<std::string> lines;
+    std::string line;
+    bool fresh = true;  // nothing but indentation on this line
+    const auto end_line = [&] {
+        lines.push_back(std::move(line));
+        line.assign(indent, ' ');
+        fresh = true;
+    };
+    for (std::string_view piece : pieces) {
+        if (!fresh && width_of(line) + width_of(between) + width_of(piece) > width) end_line();
+        if (!fresh) line += between;
+        while (width_of(line) + width_of(piece) > width) {
+            const std::size_t fitting = bytes_for(piece, width - width_of(line));
+            line += piece.substr(0, fitting);
+            piece.remove_prefix(fitting);
+            end_line();
+        }
+        line += piece;
+        fresh = false;
+    }
+    if (!fresh || lines.empty()) lines.push_back(std::move(line));
+    return lines;
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+    if (width_of(text) <= width) return {std::string(text)};  // keeps the blanks that line something up
+    std::vector<std::string> words;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(' '), text.size());
+        if (end > 0) words.emplace_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return wrapped(words, " ", width, indent);
+}
+
+std::string to_ascii(std::string_view text) {
+    std::string ascii;
+    while (!text.empty()) {
+        const std::size_t length = bytes_for(text, 1);
+        const std::string_view point = text.substr(0, length);
+        if (length == 1 && static_cast<unsigned char>(point[0]) < 0x80U) {
+            ascii += point;
+        } else {
+            const auto* known =
+                std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.first == point; });
+            ascii += known == names.end() ? "?" : known->second;
+        }
+        text.remove_prefix(length);
+    }
+    return ascii;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t changed = diagonal + (a[i] == b[j] ? 0U : 1U);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({changed, row[j + 1] + 1, row[j] + 1});
+        }
+    }
+    return row[b.size()];
+}
+
+}  // namespace tally::lesson

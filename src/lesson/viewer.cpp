@@ -1,0 +1,107 @@
+// The renderers that never wait: text and JSON lines.
+#include "lesson/viewer.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "lesson/files.hpp"
+#include "lesson/json.hpp"
+#include "lesson/step_viewer.hpp"
+#include "lesson/terminal.hpp"
+#include "lesson/text.hpp"
+
+namespace tally::lesson {
+
+namespace {
+
+class JsonViewer : public Viewer {
+public:
+    JsonViewer(const Lesson& lesson, int digits) : lesson_(lesson), digits_(digits) {}
+    void show(const Event& event) override {
+        write_to(STDOUT_FILENO, json_line(event, lesson_, digits_) + "\n");
+    }
+    void progress(const ProgressMade& made, bool another_tenth) override {
+        if (another_tenth) show({made.step, made});
+    }
+
+private:
+    const Lesson& lesson_;
+    int digits_;
+};
+
+bool begins_a_paragraph(const Event& event) {
+    const auto* sentence = std::get_if<Sentence>(&event.is);
+    return (sentence != nullptr && sentence->role == Sentence::Role::step) ||
+           std::holds_alternative<Prediction>(event.is) || std::holds_alternative<End>(event.is);
+}
+
+std::string bar(const ProgressMade& made, const Style& style) {
+    const double share =
+        static_cast<double>(made.done) / static_cast<double>(std::max<std::int64_t>(made.total, 1));
+    const double rate = static_cast<double>(made.done) / made.seconds;
+    const double left = static_cast<double>(made.total - made.done) / rate;
+    const auto percent = static_cast<int>(share * 100);
+    const std::string full =
+        fmt::format("       {}  [{}{}] {:3} %  {:.3g}/s  {:.0f} s left", made.name,
+                    std::string(static_cast<std::size_t>(percent / 5), '#'),
+                    std::string(static_cast<std::size_t>(20 - percent / 5), '-'), percent, rate, left);
+    const std::string line = style.ascii ? to_ascii(full) : full;
+    // A line as wide as the window could wrap, and then it could not be rewritten.
+    return width_of(line) < style.width ? line : fmt::format(" {:3} %  {:.0f} s left", percent, left);
+}
+
+}  // namespace
+
+Style TextViewer::style() const {
+    Style style = mode_.style;
+    if (width_is_fixed_) return style;
+    style.width = 80;
+    if (const auto window = window_width()) style.width = std::clamp<std::size_t>(*window, 20, 80);
+    return style;
+}
+
+void TextViewer::write(std::string_view text) { write_to(STDOUT_FILENO, text); }
+
+void TextViewer::write_lines(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const auto& line : lines) text += line + "\n";
+    write(text);
+}
+
+void TextViewer::show(const Event& event) {
+    const auto lines = lines_of(event, lesson_, style());
+    if (lines.empty()) return;
+    if (begins_a_paragraph(event)) write("\n");
+    write_lines(lines);
+}
+
+void TextViewer::progress(const ProgressMade& made, bool another_tenth) {
+    constexpr double worth_a_bar = 0.3, worth_a_line = 1.0, between_bars = 0.1;  // seconds
+    if (!mode_.rewrites) {
+        if (another_tenth && made.seconds >= worth_a_line) show({made.step, made});
+        return;
+    }
+    const bool finished = made.done >= made.total;
+    const auto narrow = style();
+    if (finished && bar_on_screen_) {
+        write("\r" + std::string(narrow.width - 1, ' ') + "\r");
+        bar_on_screen_ = false;
+    } else if (!finished && made.seconds >= worth_a_bar &&
+               (!bar_on_screen_ || made.seconds - bar_drawn_at_ >= between_bars)) {
+        write("\r" + padded(bar(made, narrow), narrow.width - 1));
+        bar_on_screen_ = true;
+        bar_drawn_at_ = made.seconds;
+    }
+}
+
+std::unique_ptr<Viewer> make_viewer(const Lesson& lesson, const Flags& flags, const Mode& mode) {
+    if (flags.quiet || !flags.graph.empty()) return std::make_unique<Viewer>();
+    if (flags.json) return std::make_unique<JsonViewer>(lesson, flags.digits);
+    const bool width_is_fixed = flags.width > 0;
+    if (mode.waits) return std::make_unique<StepViewer>(lesson, mode, width_is_fixed);
+    return std::make_unique<TextViewer>(lesson, mode, width_is_fixed);
+}
+
+}  // namespace tally::lesson

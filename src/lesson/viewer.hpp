@@ -1,0 +1,52 @@
+// Who watches a lesson: renders its events as they come, and may wait, ask and go back.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "lesson/event.hpp"
+#include "lesson/flags.hpp"
+
+namespace tally::lesson {
+
+struct Quit {
+};  // thrown where the viewer asks to leave; no std::exception, so that no lesson catches it by accident
+
+class Viewer {
+public:
+    virtual ~Viewer() = default;
+    virtual void show(const Event&) {}
+    virtual void progress(const ProgressMade&, [[maybe_unused]] bool another_tenth) {}
+    virtual std::optional<int> ask(const Prediction&, const Record&) {
+        return std::nullopt;
+    }                                           // nothing: skipped
+    virtual void end_of_step(const Record&) {}  // may wait; throws Quit
+    virtual void end_of_lesson(const Record&) {}
+};
+
+// JSON lines, text, text that waits for keys, or nothing at all.
+std::unique_ptr<Viewer> make_viewer(const Lesson& lesson, const Flags& flags, const Mode& mode);
+
+class TextViewer : public Viewer {
+public:
+    TextViewer(const Lesson& lesson, const Mode& mode, bool width_is_fixed)
+        : lesson_(lesson), mode_(mode), width_is_fixed_(width_is_fixed) {}
+    void show(const Event& event) override;
+    void progress(const ProgressMade& made, bool another_tenth) override;
+
+protected:
+    Style style() const;  // as wide as the window is now
+    const Lesson& lesson() const { return lesson_; }
+    const Mode& mode() const { return mode_; }
+    void write(std::string_view text);
+    void write_lines(const std::vector<std::string>& lines);
+
+private:
+    const Lesson& lesson_;
+    Mode mode_;
+    bool width_is_fixed_;
+    bool bar_on_screen_ = false;
+    double bar_drawn_at_ = 0;
+};
+
+}  // namespace tally::lesson
