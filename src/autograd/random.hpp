@@ -1,0 +1,185 @@
+// Randomness without state: every number is a function of (seed, stream, index), never of what was drawn
+// before.
+//
+// Give each purpose a stream of its own: within one stream, numbers of different kinds are made from the same
+// bits. Integers and uniforms are exact arithmetic; normals use only + - * / sqrt and fma, which IEEE 754
+// rounds in one way. So all of it has the same bits on every compiler and device.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+#include <span>
+#include <vector>
+
+namespace tally::random {
+
+using Words = std::array<std::uint32_t, 4>;
+
+// Philox 4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+constexpr Words philox(Words counter, std::array<std::uint32_t, 2> key) {
+    for (int round = 0; round < 10; ++round) {
+        const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];
+        const std::uint64_t b = std::uint64_t{0xCD9E8D57} * counter[2];
+        counter = {static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(b),
+                   static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(a)};
+        key[0] += 0x9E3779B9;
+        key[1] += 0xBB67AE85;
+    }
+    return counter;
+}
+
+namespace detail {
+
+constexpr std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
+constexpr std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
+
+// The 128 bits that index number `block` of a stream stands for.
+constexpr Words words(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
+    return philox({low(block), high(block), low(stream), high(stream)}, {low(seed), high(seed)});
+}
+
+constexpr std::uint64_t join(std::uint32_t low_half, std::uint32_t high_half) {
+    return std::uint64_t{high_half} << 32 | low_half;
+}
+
+// How many numbers of type S one block holds: 4 floats or 2 doubles.
+template <class S>
+inline constexpr std::size_t lanes = sizeof(Words) / sizeof(S);
+
+template <class S>
+constexpr S uniform(const Words& words, std::size_t lane) {
+    if constexpr (sizeof(S) == 4)
+        return static_cast<S>(words[lane] >> 8) * S(0x1p-24);
+    else
+        return static_cast<S>(join(words[2 * lane], words[2 * lane + 1]) >> 11) * S(0x1p-53);
+}
+
+// In [lo, hi): the product may round up to hi, which then stands for lo.
+template <class S>
+S between(S unit, S lo, S hi) {
+    const S value = std::fma(unit, hi - lo, lo);
+    return value < hi ? value : lo;
+}
+
+// log(x) for normal x > 0: x = 2^e m with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh(s), s = (m - 1) / (m +
+// 1).
+inline double log(double x) {
+    auto bits = std::bit_cast<std::uint64_t>(x);
+    auto exponent = static_cast<int>(bits >> 52) - 1023;
+    double m = std::bit_cast<double>((bits & 0xFFFFFFFFFFFFF) | std::uint64_t{1023} << 52);
+    if (m > std::numbers::sqrt2) {
+        m *= 0.5;
+        ++exponent;
+    }
+    const double s = (m - 1) / (m + 1), z = s * s;  // z < 0.0295: the series ends below 2^-53
+    double sum = 1.0 / 23;
+    for (int n = 21; n >= 3; n -= 2) sum = std::fma(sum, z, 1.0 / n);
+    const double tail = 2 * s * z * sum;
+    return std::fma(static_cast<double>(exponent), std::numbers::ln2, std::fma(2, s, tail));
+}
+
+struct Point {
+    double x, y;
+};
+
+// On the unit circle, at the angle of turn / 2^64 of a full turn, which is split exactly into quarters and a
+// rest.
+inline Point on_circle(std::uint64_t turn) {
+    const std::uint64_t quarter = (turn + (std::uint64_t{1} << 61)) >> 62;
+    const auto rest =
+        static_cast<double>(static_cast<std::int64_t>(turn << 2));  // 2^-64 quarters, in [-1/2, 1/2)
+    const double angle = rest * 0x1p-64 * (std::numbers::pi / 2), square = -angle * angle;
+    double cos = 1, sin = 1;  // Taylor's series, from the last term that counts to the first
+    for (int n = 18; n >= 2; n -= 2) {
+        cos = std::fma(cos * square, 1.0 / (n * (n - 1)), 1.0);
+        sin = std::fma(sin * square, 1.0 / (n * (n + 1)), 1.0);
+    }
+    sin *= angle;
+    switch (quarter & 3) {
+        case 0:
+            return {cos, sin};
+        case 1:
+            return {-sin, cos};
+        case 2:
+            return {-cos, -sin};
+        default:
+            return {sin, -cos};
+    }
+}
+
+// Two independent standard normals (Box and Muller): `radius` lies in (0, 1), `turn` is of 2^64.
+inline Point normal_pair(double radius, std::uint64_t turn) {
+    const double length = std::sqrt(-2 * log(radius));
+    const Point point = on_circle(turn);
+    return {length * point.x, length * point.y};
+}
+
+// Lanes 2k and 2k + 1 of a block; a float's are computed in double from 32 bits each, and then rounded.
+template <class S>
+Point normals(const Words& words, std::size_t pair) {
+    if constexpr (sizeof(S) == 4)
+        return normal_pair((words[2 * pair] + 0.5) * 0x1p-32, join(0, words[2 * pair + 1]));
+    else
+        return normal_pair((static_cast<double>(join(words[0], words[1]) >> 12) + 0.5) * 0x1p-52,
+                           join(words[2], words[3]));
+}
+
+}  // namespace detail
+
+constexpr std::uint32_t bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+    return detail::words(seed, stream, index / 4)[index % 4];
+}
+
+// In [0, 1): 24 bits for float, 53 for double.
+template <class S>
+constexpr S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+    constexpr std::size_t lanes = detail::lanes<S>;
+    return detail::uniform<S>(detail::words(seed, stream, index / lanes), index % lanes);
+}
+
+// In [lo, hi).
+template <class S>
+S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index, S lo, S hi) {
+    return detail::between(uniform<S>(seed, stream, index), lo, hi);
+}
+
+// Mean 0, variance 1; at most 6.8 from 0 as a float, 8.6 as a double.
+template <class S>
+S normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+    constexpr std::size_t lanes = detail::lanes<S>;
+    const detail::Point pair =
+        detail::normals<S>(detail::words(seed, stream, index / lanes), index % lanes / 2);
+    return static_cast<S>(index % 2 == 0 ? pair.x : pair.y);
+}
+
+// An integer below n (0 when n is 0), without bias: as many bits as n - 1 has, drawn again until they are
+// below n.
+constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uint64_t index,
+                              std::uint64_t n) {
+    if (n < 2) return 0;
+    const std::uint64_t mask = ~std::uint64_t{0} >> std::countl_zero(n - 1);
+    for (Words words = detail::words(seed, stream, index);;
+         words = philox(words, {detail::low(seed), detail::high(seed)})) {
+        for (const std::size_t half : {0u, 2u}) {
+            const std::uint64_t drawn = detail::join(words[half], words[half + 1]) & mask;
+            if (drawn < n) return drawn;
+        }
+    }
+}
+
+// out[i] = the number with index first + i; a block of bits is computed once for all the numbers in it.
+template <class S>
+void fill_uniform(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S lo = 0, S hi = 1,
+                  std::uint64_t first = 0);
+template <class S>
+void fill_normal(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S mean = 0, S deviation = 1,
+                 std::uint64_t first = 0);
+
+// 0 to n - 1 in an order drawn from all n! (Fisher and Yates).
+std::vector<std::int32_t> permutation(std::size_t n, std::uint64_t seed, std::uint64_t stream);
+
+}  // namespace tally::random
