@@ -173,7 +173,7 @@ Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operand
 
 }  // namespace
 
-Walk<2> walk(const Shape& out, const Shape& a, const Shape& b) { return merged_walk<2>(out, {&a, &b}); }
+Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b) { return merged_walk<2>(out, {&a, &b}); }
 
 Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) { return merged_walk<3>(out, {&a, &b, &c}); }
 

@@ -99,11 +99,10 @@ class Array {
     void let_go() {
         if (storage_) memory::forget(std::exchange(storage_, nullptr));
     }
-    static Array shaped(const Shape& shape, Device device) {  // memory comes with the first write
-        Array made;
-        made.shape_ = shape;
-        made.device_ = device;
-        return made;
+    void reshape_unwritten(const Shape& shape, Device device) {  // memory comes with the first write
+        let_go();
+        shape_ = shape;
+        device_ = device;
     }
 
   private:
@@ -193,8 +192,8 @@ void take(Into<Array<S>> into, Array<S>&& gradient) {
 }
 
 template <class S>
-Array<S> like(const Array<S>& x) {
-    return Array<S>::shaped(x.shape(), x.device());
+void take_form(Array<S>& gradient, const Array<S>& x) {
+    gradient.reshape_unwritten(x.shape(), x.device());
 }
 
 template <class S>
@@ -269,7 +268,15 @@ void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S
 }
 
 // How two operands are read while an output of shape `out` is written; neighbouring axes merged.
-Walk<2> walk(const Shape& out, const Shape& a, const Shape& b);
+Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b);
+inline Walk<2> walk(const Shape& out, const Shape& a, const Shape& b) {
+    if (a != out || b != out) return broadcast_walk(out, a, b);
+    Walk<2> plain;
+    plain.rank = 1;
+    plain.size = plain.extent[0] = plain.reach[0] = plain.reach[1] = out.size();
+    plain.stride[0][0] = plain.stride[1][0] = 1;
+    return plain;
+}
 Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
 template <BinaryFunctor F, class S>

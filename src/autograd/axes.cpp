@@ -52,6 +52,7 @@ Walk<1> merged(const Shape& out, const Axes& strides, std::size_t reach) {
 }  // namespace
 
 Reduction reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
+    if (axes.empty() && !keepdims) return {{1, shape.size(), 1}, {}, {}};  // everything
     std::array<bool, max_rank> reduced{};
     for (std::int64_t axis : axes) {
         bool& flag = reduced[static_cast<std::size_t>(checked_axis(op, axis, shape))];

@@ -33,10 +33,10 @@ struct Fold {
 template <int Operands>
 struct Walk {
     int rank = 0;
-    std::size_t size = 1;                                    // product of the extents
-    std::array<std::size_t, max_rank> extent{};              // outermost first
-    std::array<std::array<std::ptrdiff_t, max_rank>, Operands> stride{};
-    std::array<std::size_t, Operands> reach{};               // elements of each operand's whole array
+    std::size_t size = 1;                                                 // product of the extents
+    std::array<std::size_t, max_rank> extent;                             // outermost first; `rank` of them
+    std::array<std::array<std::ptrdiff_t, max_rank>, Operands> stride;
+    std::array<std::size_t, Operands> reach;                              // elements of each operand's whole array
 };
 
 // C (m, n) = A (m, k) · B (k, n); a flag says that the operand is stored transposed.

@@ -70,6 +70,15 @@ Sweep::~Sweep() {
     }
 }
 
+void refuse_thread(const char* what, const Node& node) {
+    throw Error(std::string("[") + what + "] '" + node.op() + "' was recorded in thread " + std::to_string(node.thread) +
+                " and is used in thread " + std::to_string(this_thread()) + "; a graph belongs to one thread");
+}
+
+void refuse_empty(const char* what) {
+    throw Error(std::string("[") + what + "] this variable is empty: nothing was assigned to it");
+}
+
 void Sweep::refuse(const Node* node) {
     throw Error("[backward] through '" + std::string(node->op()) +
                 "' a second time: its saved values are gone; run forward again");

@@ -78,6 +78,9 @@ inline void let_go_of(Node* node, Node*& doomed) {
     }
 }
 
+[[noreturn]] void refuse_thread(const char* what, const Node& node);
+[[noreturn]] void refuse_empty(const char* what);
+
 // Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; the rest spills into a heap.
 class Sweep {
   public:
@@ -103,7 +106,7 @@ class Sweep {
     }
     void run();  // until nothing waits
 
-    [[noreturn]] static void refuse(const Node* node);
+    [[noreturn]] static void refuse(const Node* node);  // spent
 
   private:
     void insert(Node* node);

@@ -36,6 +36,14 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool tr
     }
     if (k != rows_of_b) fail("inner sizes differ");
 
+    if (a.rank() <= 2 && b.rank() <= 2) {  // no batch
+        ProductPlan plan{{static_cast<std::size_t>(m), static_cast<std::size_t>(n), static_cast<std::size_t>(k), transpose_a, transpose_b}, {}, {}};
+        if (a.rank() == 2 && b.rank() == 2)
+            plan.shape = Shape{m, n};
+        else if (a.rank() == 2 || b.rank() == 2)
+            plan.shape = Shape{a.rank() == 2 ? m : n};
+        return plan;
+    }
     const Shape batch_a = batch_of(a), batch_b = batch_of(b), batch = broadcast(op, batch_a, batch_b);
     std::vector<std::int64_t> extents(batch.begin(), batch.end());
     if (a.rank() > 1) extents.push_back(m);
@@ -44,7 +52,6 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool tr
     ProductPlan plan{{static_cast<std::size_t>(m), static_cast<std::size_t>(n), static_cast<std::size_t>(k), transpose_a, transpose_b},
                      Shape(extents),
                      {}};
-    if (batch.rank() == 0) return plan;
     if (batch_b.size() == 1 && !transpose_a) {  // rows of every member times one matrix
         plan.product.m *= batch.size();
         return plan;

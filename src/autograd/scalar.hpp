@@ -100,9 +100,7 @@ template <Number T>
 void settle(T&, MemoryClass) {}
 
 template <Number T>
-T like(const T&) {
-    return T();
-}
+void take_form(T&, const T&) {}
 
 // A rule's own copy of a number: later changes cannot reach it.
 template <class T>

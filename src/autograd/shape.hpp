@@ -26,7 +26,10 @@ class Shape {
     const std::int64_t* end() const { return extents_.data() + rank_; }
 
     friend bool operator==(const Shape& a, const Shape& b) {
-        return a.rank_ == b.rank_ && a.extents_ == b.extents_;  // unused extents are always 0
+        if (a.rank_ != b.rank_) return false;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(a.rank_); ++i)
+            if (a.extents_[i] != b.extents_[i]) return false;
+        return true;
     }
 
   private:

@@ -24,7 +24,7 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
 
     take(dx, std::move(owned));         // dx = owned, or dx += owned; a buffer that may change hands is not copied
     { ones_like(x) } -> std::same_as<T>;
-    { like(x) } -> std::same_as<T>;     // same form; its memory comes with the first write
+    take_form(owned, x);                // as x; its memory comes with the first write
     { ready(x) } -> std::same_as<bool>; // has its memory
     let_go(owned);                      // gives the memory back; the form stays known
     own(owned);                         // a buffer shared with somebody else is copied

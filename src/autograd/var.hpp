@@ -24,7 +24,7 @@ namespace tally {
 template <class T>
 class ValueNode : public Node {
   public:
-    ValueNode(T v, State s) : Node(s), value(std::move(v)), gradient() {}
+    ValueNode(T&& v, State s) : Node(s), value(std::move(v)), gradient() {}
 
     // Asked for immediately before the kernel that writes: the first contribution sets, each later one adds.
     Into<T> into() {
@@ -32,7 +32,7 @@ class ValueNode : public Node {
             own(gradient);  // a buffer shared with somebody else is not written to
             return {gradient, Write::add};
         }
-        if (!same_form(gradient, value)) gradient = like(value);
+        if (!same_form(gradient, value)) take_form(gradient, value);
         touched = true;
         return {gradient, Write::set};
     }
@@ -82,7 +82,7 @@ struct Label {
 template <class T, class Name, class Inputs, class Rule, class... Kept>
 class Operation final : public ValueNode<T> {
   public:
-    Operation(Name name, T v, Inputs inputs, std::tuple<Kept...> kept, Rule rule)
+    Operation(Name name, T&& v, Inputs inputs, std::tuple<Kept...>&& kept, Rule&& rule)
         : ValueNode<T>(std::move(v), State::fresh), inputs_(std::move(inputs)), kept_(std::move(kept)), rule_(std::move(rule)), name_(std::move(name)) {}
 
     const char* op() const override { return name_.text(); }
@@ -216,7 +216,8 @@ class Var {
         return nullptr;
     }
     ValueNode<T>& checked(const char* what) const {
-        if (!node_) throw Error(std::string("[") + what + "] this variable is empty: nothing was assigned to it");
+        if (!node_) [[unlikely]]
+            refuse_empty(what);
         return *node_;
     }
     void start(const char* what, T* seed, bool targets_only, const Sweep::Visitor* visitor) const {
@@ -236,9 +237,8 @@ class Var {
         sweep.run();
     }
     static void check_thread(const char* what, const Node& node) {
-        if (node.thread != this_thread())
-            throw Error(std::string("[") + what + "] '" + node.op() + "' was recorded in thread " + std::to_string(node.thread) +
-                        " and is used in thread " + std::to_string(this_thread()) + "; a graph belongs to one thread");
+        if (node.thread != this_thread()) [[unlikely]]
+            refuse_thread(what, node);
     }
 
   private:
@@ -266,7 +266,7 @@ Var<T> detach(const Var<T>& x) {
 // ---- recording ----
 
 // The values a rule reads, in the order of its arguments; keep_if keeps one only on a condition.
-inline constexpr std::tuple<> nothing_kept;
+using NothingKept = std::tuple<>;
 
 template <class... T>
 std::tuple<Saved<T>...> keep(const T&... values) {
@@ -295,11 +295,15 @@ auto keep_if(bool needed, const T& value) {
 }
 
 // Joins a computed value to the graph. Inputs are moved in: a temporary's value is let go here unless a rule keeps it.
+// (By reference, because the arguments before them still read what is moved.)
 template <class Name, class T, class... Kept, class Rule, class... Inputs>
-Var<T> record_as(Name name, T value, std::tuple<Kept...> kept, Rule rule, Inputs... inputs) {
+Var<T> record_as(Name name, T&& value, std::tuple<Kept...>&& kept, Rule&& rule, Inputs&&... inputs) {
     using Nodes = std::array<ValueNode<T>*, sizeof...(Inputs)>;
     (Var<T>::check_thread(name.text(), inputs.checked(name.text())), ...);
-    if (!context.recording || !(inputs.wants_grad() || ...)) return Var<T>(std::move(value), State::constant);
+    if (!context.recording || !(inputs.wants_grad() || ...)) {
+        (void(Inputs(std::move(inputs))), ...);
+        return Var<T>(std::move(value), State::constant);
+    }
     using Op = Operation<T, Name, Nodes, Rule, Kept...>;
     void* room = pool::take(sizeof(Op));
     const Nodes nodes{std::move(inputs).release(inputs.wants_grad() || context.watching)...};
@@ -307,13 +311,13 @@ Var<T> record_as(Name name, T value, std::tuple<Kept...> kept, Rule rule, Inputs
 }
 
 template <FixedName Name, class T, class... Kept, class Rule, class... Inputs>
-Var<T> record(T value, std::tuple<Kept...> kept, Rule rule, Inputs... inputs) {
+Var<T> record(T&& value, std::tuple<Kept...>&& kept, Rule&& rule, Inputs&&... inputs) {
     return record_as(FixedLabel<Name>(), std::move(value), std::move(kept), std::move(rule), std::move(inputs)...);
 }
 
 // The same for any number of inputs.
 template <FixedName Name, class T, class... Kept, class Rule>
-Var<T> record_many(T value, std::tuple<Kept...> kept, Rule rule, std::vector<Var<T>> inputs) {
+Var<T> record_many(T&& value, std::tuple<Kept...>&& kept, Rule&& rule, std::vector<Var<T>> inputs) {
     bool wanted = false;
     for (const Var<T>& input : inputs) {
         Var<T>::check_thread(Name, input.checked(Name));

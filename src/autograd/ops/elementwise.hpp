@@ -14,7 +14,7 @@ template <UnaryFunctor F, class T>
 Var<T> apply(F f, Var<T> x) {
     T y = map(f, x.value());
     if constexpr (F::keeps == Keep::nothing)
-        return record<F::name>(std::move(y), nothing_kept, [f](Pull<T> to, const T& dy) { map_back(f, dy, dy, to.into(0)); },
+        return record<F::name>(std::move(y), NothingKept(), [f](Pull<T> to, const T& dy) { map_back(f, dy, dy, to.into(0)); },
                                std::move(x));
     else
         return record<F::name>(std::move(y), keep(F::keeps == Keep::input ? x.value() : y),

@@ -17,7 +17,7 @@ Var<Array<S>> sum(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false)
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     on("sum", x.value()).sum(x.value().data(), {y.raw(), Write::set}, r.fold);
-    return record<"sum">(std::move(y), nothing_kept,
+    return record<"sum">(std::move(y), NothingKept(),
                          [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy) {
                              on("sum", dy).spread(dy.data(), S(1), destination(to.into(0)), fold);
                          },
@@ -34,7 +34,7 @@ Var<Array<S>> mean(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false
     const Kernels<S>& kernel = on("mean", x.value());
     kernel.sum(x.value().data(), {y.raw(), Write::set}, r.fold);
     kernel.map[slot<functor::DivNumber, UnaryOps>](&divide, y.data(), y.raw(), y.size());
-    return record<"mean">(std::move(y), nothing_kept,
+    return record<"mean">(std::move(y), NothingKept(),
                           [fold = r.fold, count](Pull<Array<S>> to, const Array<S>& dy) {
                               on("mean", dy).spread(dy.data(), count, destination(to.into(0)), fold);
                           },

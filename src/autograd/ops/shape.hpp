@@ -15,7 +15,7 @@ namespace tally {
 // Shares the buffer, forward and backward.
 template <class S, std::same_as<Shape> Extents>
 Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
-    return record<"reshape">(x.value().reshaped(shape), nothing_kept,
+    return record<"reshape">(x.value().reshaped(shape), NothingKept(),
                              [before = x.shape()](Pull<Array<S>> to, const Array<S>& dy) { to.give(0, dy.reshaped(before)); }, std::move(x));
 }
 
@@ -32,7 +32,7 @@ Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
     const Walk<1> walk = permuted_walk(x.shape(), axes);
     Array<S> y = Array<S>::empty(permuted(x.shape(), axes), x.value().device());
     on("permute", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
-    return record<"permute">(std::move(y), nothing_kept,
+    return record<"permute">(std::move(y), NothingKept(),
                              [walk](Pull<Array<S>> to, const Array<S>& dy) {
                                  on("permute", dy).scatter(walk, dy.data(), destination(to.into(0)));
                              },
@@ -54,7 +54,7 @@ Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shape) {
     const Walk<1> walk = broadcast_walk(shape, x.shape());
     Array<S> y = Array<S>::empty(shape, x.value().device());
     on("broadcast_to", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
-    return record<"broadcast_to">(std::move(y), nothing_kept,
+    return record<"broadcast_to">(std::move(y), NothingKept(),
                                   [walk](Pull<Array<S>> to, const Array<S>& dy) {
                                       on("broadcast_to", dy).scatter(walk, dy.data(), destination(to.into(0)));
                                   },
@@ -86,7 +86,7 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
         y = Array<S>::empty(with_extent(x.shape(), along, to - from), x.value().device());
         on("slice", x.value()).block(x.value().data() + blocks.start, blocks.pitch, {y.raw(), Write::set}, blocks.width, blocks.count, blocks.width);
     }
-    return record<"slice">(std::move(y), nothing_kept,
+    return record<"slice">(std::move(y), NothingKept(),
                            [blocks](Pull<Array<S>> pull, const Array<S>& dy) {
                                const Into<Array<S>> into = pull.into(0);
                                const Into<S[]> dx = destination(into);
@@ -120,7 +120,7 @@ Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
             .block(part.value().data(), place.width, {y.raw() + place.start, Write::set}, place.pitch, place.count, place.width);
         from = to;
     }
-    return record_many<"concat">(std::move(y), nothing_kept,
+    return record_many<"concat">(std::move(y), NothingKept(),
                                  [places](Pull<Array<S>> to, const Array<S>& dy) {
                                      for (std::size_t i = 0; i < places.size(); ++i) {
                                          if (!to.wants(i)) continue;
@@ -173,7 +173,7 @@ Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Array<std::int32_t> there = index.to(x.value().device());
     Array<S> y = Array<S>::empty(with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
     on("rows", x.value()).rows(x.value().data(), there.data(), y.raw(), count, width);
-    return record<"rows">(std::move(y), nothing_kept,
+    return record<"rows">(std::move(y), NothingKept(),
                           [there, count, height, width](Pull<Array<S>> to, const Array<S>& dy) {
                               on("rows", dy).rows_back(dy.data(), there.data(), destination(to.into(0)), count, height, width);
                           },

@@ -15,7 +15,7 @@ Var<Array<S>> where(const Array<std::int32_t>& condition, Var<Array<S>> a, Var<A
     const Walk<3> how = walk(out, condition.shape(), a.shape(), b.shape());
     Array<S> y = Array<S>::empty(out, a.value().device());
     on("where", a.value(), b.value(), condition).where(how, condition.data(), a.value().data(), b.value().data(), y.raw());
-    return record<"where">(std::move(y), nothing_kept,
+    return record<"where">(std::move(y), NothingKept(),
                            [how, condition](Pull<Array<S>> to, const Array<S>& dy) {
                                const Kernels<S>& kernel = on("where", dy);
                                if (to.wants(0)) kernel.where_back(how, condition.data(), dy.data(), 1, destination(to.into(0)));

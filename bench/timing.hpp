@@ -1,0 +1,48 @@
+// Timing contestants in turn, so that a machine that slows down slows all of them: medians and paired ratios.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tally::bench {
+
+struct Contestant {
+    std::string name;
+    std::function<void()> run;  // one unit of work
+    std::size_t repeat;         // units a round, so that a round lasts about a millisecond or more
+    double units = 1;           // divide by: operations in one unit, say
+};
+
+inline double median(std::vector<double> xs) {
+    std::sort(xs.begin(), xs.end());
+    return xs[xs.size() / 2];
+}
+
+// Runs all in turn for `rounds`, after one round that does not count; prints the median of each in ns, and how many
+// times longer the others take than the first, as the median of the ratios round by round.
+inline void race(const std::string& title, const std::vector<Contestant>& contestants, int rounds = 21) {
+    using clock = std::chrono::steady_clock;
+    std::vector<std::vector<double>> times(contestants.size());
+    for (int round = -1; round < rounds; ++round) {
+        for (std::size_t i = 0; i < contestants.size(); ++i) {
+            const Contestant& c = contestants[i];
+            const auto start = clock::now();
+            for (std::size_t n = 0; n < c.repeat; ++n) c.run();
+            const std::chrono::duration<double, std::nano> took = clock::now() - start;
+            if (round >= 0) times[i].push_back(took.count() / static_cast<double>(c.repeat) / c.units);
+        }
+    }
+    std::printf("%s\n", title.c_str());
+    for (std::size_t i = 0; i < contestants.size(); ++i) {
+        std::vector<double> ratios;
+        for (std::size_t r = 0; r < times[i].size(); ++r) ratios.push_back(times[i][r] / times[0][r]);
+        std::printf("  %-10s %10.1f ns   %8.2f x\n", contestants[i].name.c_str(), median(times[i]), median(ratios));
+    }
+}
+
+}  // namespace tally::bench
