@@ -27,6 +27,7 @@ FAKES = {
             --preset) mkdir -p build/release && touch build/release/Makefile ;;
             --build)
                 if [ -e "$fakes/broken" ]; then seq 100; exit 2; fi
+                if [ -e "$fakes/endless" ]; then echo "[  7%] Building CXX object x.o"; sleep 60; fi
                 for p in 10 50 100; do echo "[ $p%] Building CXX object x.o"; done
                 printf '#!/bin/sh\\necho "runner in $PWD: $*"; exit 77\\n' >"$2/learn-runner"
                 chmod +x "$2/learn-runner" ;;
@@ -48,7 +49,7 @@ SUDO = {
     "free": '[ "$1" != -n ] || shift; echo sudo >>"$calls"; exec "$@"',
     "password": '[ "$1" != -n ] || exit 1; echo sudo >>"$calls"; exec "$@"',
 }
-REAL = "sh env awk sed grep head tail cut cat mkdir rm touch dirname chmod seq true nproc getconf uname".split()
+REAL = "sh env awk sed grep head tail cut cat mkdir rm touch dirname chmod seq sleep true nproc getconf uname".split()
 
 
 class FirstContact(unittest.TestCase):
@@ -91,17 +92,21 @@ class FirstContact(unittest.TestCase):
         return subprocess.run(command, cwd=self.top, env=self.environment(**environment), text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
 
-    def learn_at_terminal(self, keys, *words):
+    def learn_at_terminal(self, keys, *words, when=""):  # presses the keys once `when` has been shown
         command = [shutil.which(self.shell[0]), *self.shell[1:], str(self.tree / "learn"), *words]
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.top)
             os.execve(command[0], command, self.environment())
-        os.write(terminal, keys.encode())
         seen = b""
         try:
+            if not when:
+                os.write(terminal, keys.encode())
             while chunk := os.read(terminal, 4096):
                 seen += chunk
+                if when and when.encode() in seen:
+                    os.write(terminal, keys.encode())
+                    when = ""
         except OSError:  # Linux reports the other end's close as an error
             pass
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), seen.decode()
@@ -228,6 +233,12 @@ class FirstContact(unittest.TestCase):
         self.calls()
         self.assertEqual(self.learn("list").returncode, 77)
         self.assertGreater(self.calls().count("c++"), 7)  # what was there may be gone: probed again
+
+    def test_ctrl_c_ends_the_build(self):
+        self.state(installed="", endless="")
+        code, seen = self.learn_at_terminal("\x03", "list", when="7 %")
+        self.assertEqual(code, 130)
+        self.assertTrue(seen.endswith("\n"), seen)
 
     def test_a_moved_tree_is_configured_again(self):
         self.state(installed="")
