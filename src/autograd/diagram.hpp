@@ -1,0 +1,56 @@
+// Diagram: a computation graph as plain text, and its two pictures, SVG and DOT. Knows nothing of the engine.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tally {
+
+struct Diagram {
+    enum class Role : std::uint8_t { parameter, data, operation, loss };
+
+    struct Input {
+        int from = 0;          // the operand's place in `boxes`, before the box that uses it
+        bool back = false;     // a dashed arrow carries a gradient back along this edge ...
+        std::string gradient;  // ... with this label; say it where several arrows meet in one box and add up
+    };
+
+    struct Box {
+        Role role = Role::operation;
+        std::string name;
+        std::string shape;     // "(3)"; "" for a scalar
+        std::string value;     // "" leaves the line out
+        std::string gradient;  // "" where none is wanted, "-" where none has arrived yet
+        int lane = 0;          // one per micro-batch, from the top; no_lane for what several lanes share
+        bool saved = false;
+        bool recomputed = false;
+        std::vector<Input> inputs;
+    };
+
+    static constexpr int no_lane = -1;
+    static constexpr int max_boxes = 1000;  // more cannot be read; asking for it is an error
+
+    std::string title;
+    std::string description;         // what a screen reader says; "" for a sentence that counts the boxes
+    std::vector<std::string> lanes;  // their names, shown where there is more than one lane
+    std::vector<Box> boxes;          // in topological order
+};
+
+std::string to_svg(const Diagram& diagram);
+std::string to_dot(const Diagram& diagram);
+
+// Gives each loss the lane of its number, and to each box the lane of the only loss it leads to, else
+// no_lane.
+void lanes_from_losses(Diagram& diagram);
+
+// Throws where no picture can be drawn: no boxes, too many, an input that does not come before its box.
+void require_drawable(const Diagram& diagram);
+
+std::string short_number(double number);  // "0.5000", "1.250e-07", "nan"
+std::string short_values(
+    std::span<const double> values);  // "[-0.3536  0.0207 -0.6125]", "[ 0.5000 -1.2500 ..]"
+std::string short_values(std::span<const float> values);
+
+}  // namespace tally

@@ -1,0 +1,173 @@
+// write_file_atomically: whole or not at all, with a full disk, a foreign folder, links, pipes and devices.
+#include "autograd/write_file.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "autograd/error.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A folder of its own, gone at the end.
+class Folder {
+public:
+    Folder() {
+        std::string pattern = (fs::temp_directory_path() / "tally-write-XXXXXX").string();
+        if (::mkdtemp(pattern.data()) == nullptr) throw Error("no temporary folder");
+        path_ = pattern;
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder() { fs::remove_all(path_); }
+    std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+    std::ptrdiff_t files() const {
+        return std::distance(fs::directory_iterator(path_), fs::directory_iterator());
+    }
+
+private:
+    fs::path path_;
+};
+
+std::string read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+// No file may grow beyond this while it lives: what a full disk looks like from inside, without one.
+class FileSizeLimit {
+public:
+    explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        rlimit now = before_;
+        now.rlim_cur = bytes;
+        ::setrlimit(RLIMIT_FSIZE, &now);
+    }
+    FileSizeLimit(const FileSizeLimit&) = delete;
+    FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+    ~FileSizeLimit() {
+        ::setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+
+private:
+    rlimit before_{};
+    void (*handler_)(int);
+};
+
+}  // namespace
+
+TEST_CASE("a file is written whole, over an older one too, and keeps its permissions") {
+    const Folder folder;
+    const std::string path = folder / "picture.svg", text(100'000, 'x');
+    write_file_atomically(path, text);
+    CHECK(read(path) == text);
+    fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+    write_file_atomically(path, std::string("short\0text", 10));
+    CHECK(read(path) == std::string("short\0text", 10));
+    CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+    write_file_atomically(path, "");
+    CHECK(read(path).empty());
+    CHECK(folder.files() == 1);
+}
+
+TEST_CASE("a folder that is not there, a folder in place of the file, a file in place of a folder") {
+    const Folder folder;
+    const std::string missing = folder / "no/such/picture.svg";
+    CHECK_THROWS_WITH(write_file_atomically(missing, "x"),
+                      "[write_file] cannot write '" + missing + "': No such file or directory");
+    fs::create_directory(folder / "taken");
+    CHECK_THROWS_WITH(write_file_atomically(folder / "taken", "x"), test::contains("Is a directory"));
+    write_file_atomically(folder / "file", "x");
+    CHECK_THROWS_WITH(write_file_atomically(folder / "file/picture.svg", "x"),
+                      test::contains("Not a directory"));
+    CHECK_THROWS_AS(write_file_atomically("", "x"), Error);
+    CHECK(folder.files() == 2);
+}
+
+TEST_CASE("a disk that fills up leaves the old file as it was and no temporary") {
+    const Folder folder;
+    const std::string path = folder / "picture.svg";
+    const std::string larger(50'000, 'y');
+    {
+        const FileSizeLimit limit(10'000);
+        CHECK_THROWS_WITH(write_file_atomically(path, larger), test::contains("File too large"));
+    }
+    CHECK(folder.files() == 0);
+    write_file_atomically(path, "old");
+    {
+        const FileSizeLimit limit(10'000);
+        CHECK_THROWS_AS(write_file_atomically(path, larger), Error);
+    }
+    CHECK(read(path) == "old");
+    CHECK(folder.files() == 1);
+}
+
+TEST_CASE("a pipe is written to and never replaced") {
+    const Folder folder;
+    const std::string pipe = folder / "pipe";
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+    REQUIRE(reader >= 0);
+    write_file_atomically(pipe, "text");
+    std::string received(16, ' ');
+    const ssize_t length = ::read(reader, received.data(), received.size());
+    ::close(reader);
+    REQUIRE(length == 4);
+    CHECK(received.substr(0, 4) == "text");
+    CHECK(fs::is_fifo(pipe));
+    CHECK(folder.files() == 1);
+}
+
+// Root could replace the machine's own device if the writer were wrong, so root gets a copy to write to.
+TEST_CASE("a full device is an error that names it") {
+    const Folder folder;
+    std::string full = "/dev/full";
+    if (!fs::is_character_file(full)) TALLY_SKIP("this system has no /dev/full");
+    if (::geteuid() == 0) {
+        struct stat original {};
+        REQUIRE(::stat(full.c_str(), &original) == 0);
+        full = folder / "full";
+        if (::mknod(full.c_str(), S_IFCHR | 0600, original.st_rdev) != 0)
+            TALLY_SKIP("no device may be made here");
+        const int probe = ::open(full.c_str(), O_WRONLY);
+        if (probe < 0) TALLY_SKIP("devices do not work in the temporary folder");
+        ::close(probe);
+    }
+    CHECK_THROWS_WITH(write_file_atomically(full, "x"),
+                      "[write_file] cannot write '" + full + "': No space left on device");
+    CHECK(fs::is_character_file(full));
+}
+
+TEST_CASE("a link stays a link and the file behind it is replaced") {
+    const Folder folder;
+    write_file_atomically(folder / "real", "old");
+    fs::create_symlink(folder / "real", folder / "link");
+    write_file_atomically(folder / "link", "new");
+    CHECK(fs::is_symlink(folder / "link"));
+    CHECK(read(folder / "real") == "new");
+    CHECK(folder.files() == 2);
+}
+
+TEST_CASE("a folder that may not be written to") {
+    if (::geteuid() == 0) TALLY_SKIP("root may write everywhere");
+    const Folder folder;
+    fs::create_directory(folder / "locked");
+    fs::permissions(folder / "locked", fs::perms::owner_read | fs::perms::owner_exec);
+    CHECK_THROWS_WITH(write_file_atomically(folder / "locked/picture.svg", "x"),
+                      test::contains("Permission denied"));
+    fs::permissions(folder / "locked", fs::perms::owner_all);
+}
