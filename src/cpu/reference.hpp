@@ -1,0 +1,398 @@
+// Every kernel of the table as a plain loop, for any scalar: the table of Dual, and the witness for the fast kernels.
+//
+// A sum starts from its destination. With Write::set it starts from its first term: -0 is the start that adds nothing,
+// since -0 + x is x for every x, -0 included. So a sum made in one call or in several has the same bits.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "autograd/dual.hpp"
+#include "autograd/error.hpp"
+#include "autograd/kernels.hpp"
+
+namespace tally::reference {
+
+using std::exp, std::log, std::sqrt;  // of float and double; Dual brings its own
+
+template <class S>
+S number(std::size_t n) {
+    return as<S>(static_cast<double>(n));
+}
+
+template <class S>
+S sum_start(const S& dst, Write how, std::size_t terms) {
+    if (how == Write::add) return dst;
+    return terms ? -S(0) : S(0);
+}
+
+template <class S>
+void store(Into<S[]> into, std::size_t i, S value) {
+    if (into.how == Write::add) value = into.dst[i] + value;
+    into.dst[i] = value;
+}
+
+// visit(i, at) for each element of the walk, with the place of each operand.
+template <int Operands, class Visit>
+void follow(const Walk<Operands>& walk, Visit visit) {
+    std::array<std::size_t, max_rank> index{};
+    std::array<std::ptrdiff_t, Operands> at{};
+    for (std::size_t i = 0; i < walk.size; ++i) {
+        visit(i, at);
+        for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {
+            const bool wraps = ++index[axis] == walk.extent[axis];
+            for (std::size_t o = 0; o < Operands; ++o)
+                at[o] += walk.stride[o][axis] * (wraps ? 1 - static_cast<std::ptrdiff_t>(index[axis]) : 1);
+            if (!wraps) break;
+            index[axis] = 0;
+        }
+    }
+}
+
+// Sums value(i, at) into the operand's own place, over the axes in which it repeats.
+template <class S, int Operands, class Value>
+void sum_along(const Walk<Operands>& walk, std::size_t operand, Into<S[]> d, Value value) {
+    if (d.how == Write::set)
+        for (std::size_t i = 0; i < walk.reach[operand]; ++i) d.dst[i] = sum_start(S(0), Write::set, walk.size);
+    follow(walk, [&](std::size_t i, const auto& at) { d.dst[at[operand]] += value(i, at); });
+}
+
+// ---- elementwise ----
+
+template <class F, class S>
+void map(const void* f, const S* x, S* y, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<const F*>(f)->value(x[i]);
+}
+
+template <class F, class S>
+void map_back(const void* f, const S* dy, const S* kept, Into<S[]> dx, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i)
+        store(dx, i, static_cast<const F*>(f)->back(dy[i], F::keeps == Keep::nothing ? dy[i] : kept[i]));
+}
+
+template <class F, class S>
+void zip(const void* f, const Walk<2>& walk, const S* a, const S* b, S* y) {
+    follow(walk, [&](std::size_t i, const auto& at) { y[i] = static_cast<const F*>(f)->value(a[at[0]], b[at[1]]); });
+}
+
+// Gradients for operand 0 (a) or 1 (b). What is not kept is null and takes dy's place, unread by the functor.
+template <class F, std::size_t operand, class S>
+void zip_back(const void* f, const Walk<2>& walk, const S* dy, const S* a, const S* b, const S* y, Into<S[]> d) {
+    constexpr Keeps keeps = operand == 0 ? F::for_a : F::for_b;
+    sum_along(walk, operand, d, [&](std::size_t i, const auto& at) {
+        const S kept_a = keeps.a ? a[at[0]] : dy[i], kept_b = keeps.b ? b[at[1]] : dy[i], kept_y = keeps.y ? y[i] : dy[i];
+        if constexpr (operand == 0)
+            return static_cast<const F*>(f)->back_a(dy[i], kept_a, kept_b, kept_y);
+        else
+            return static_cast<const F*>(f)->back_b(dy[i], kept_a, kept_b, kept_y);
+    });
+}
+
+template <class S>
+void where(const Walk<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
+    follow(walk, [&](std::size_t i, const auto& at) { y[i] = c[at[0]] ? a[at[1]] : b[at[2]]; });
+}
+
+template <class S>
+void where_back(const Walk<3>& walk, const std::int32_t* c, const S* dy, int place, Into<S[]> d) {
+    sum_along(walk, static_cast<std::size_t>(place), d,
+              [&](std::size_t i, const auto& at) { return (c[at[0]] != 0) == (place == 1) ? dy[i] : S(0); });
+}
+
+// ---- memory ----
+
+template <class S>
+void fill(S value, S* y, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) y[i] = value;
+}
+
+template <class S>
+void add_scaled(S factor, const S* x, Into<S[]> y, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) store(y, i, factor * x[i]);
+}
+
+template <class S>
+void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
+    follow(walk, [&](std::size_t i, const auto& at) { store(y, i, x[at[0]]); });
+}
+
+template <class S>
+void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
+    sum_along(walk, 0, x, [&](std::size_t i, const auto&) { return dy[i]; });
+}
+
+template <class S>
+void block(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count, std::size_t width) {
+    for (std::size_t r = 0; r < count; ++r)
+        for (std::size_t i = 0; i < width; ++i) store(y, r * y_pitch + i, x[r * x_pitch + i]);
+}
+
+template <class S>
+void rows(const S* x, const std::int32_t* index, S* y, std::size_t count, std::size_t width) {
+    for (std::size_t r = 0; r < count; ++r)
+        for (std::size_t i = 0; i < width; ++i) y[r * width + i] = x[static_cast<std::size_t>(index[r]) * width + i];
+}
+
+template <class S>
+void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count, std::size_t height, std::size_t width) {
+    if (dx.how == Write::set) fill(S(0), dx.dst, height * width);
+    for (std::size_t r = 0; r < count; ++r)
+        for (std::size_t i = 0; i < width; ++i) dx.dst[static_cast<std::size_t>(index[r]) * width + i] += dy[r * width + i];
+}
+
+// ---- reductions ----
+
+// run(first, step, o, i): where a run of `reduced` elements starts, the step between them, and whose it is.
+template <class Run>
+void each_run(Fold fold, Run run) {
+    for (std::size_t o = 0; o < fold.outer; ++o)
+        for (std::size_t i = 0; i < fold.inner; ++i) run(o * fold.reduced * fold.inner + i, fold.inner, o * fold.inner + i);
+}
+
+template <class S>
+S largest(const S* x, std::size_t step, std::size_t n) {  // NaN wins
+    S m = x[0];
+    for (std::size_t r = 1; r < n; ++r)
+        if (x[r * step] > m || x[r * step] != x[r * step]) m = x[r * step];
+    return m;
+}
+
+template <class S>
+S sum_exp(const S* x, S shift, std::size_t step, std::size_t n) {
+    S total = S(0);
+    for (std::size_t r = 0; r < n; ++r) total += exp(x[r * step] - shift);
+    return total;
+}
+
+template <class S>
+void sum(const S* x, Into<S[]> y, Fold fold) {
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
+        S total = sum_start(y.dst[at], y.how, fold.reduced);
+        for (std::size_t r = 0; r < fold.reduced; ++r) total += x[first + r * step];
+        y.dst[at] = total;
+    });
+}
+
+template <class S>
+void spread(const S* dy, S divisor, Into<S[]> dx, Fold fold) {
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
+        for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, dy[at] / divisor);
+    });
+}
+
+template <class S>
+void max(const S* x, S* y, Fold fold) {
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) { y[at] = largest(x + first, step, fold.reduced); });
+}
+
+template <class S>
+void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold fold) {
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
+        std::size_t ties = 0;  // none where y is NaN: all receive 0 / 0
+        for (std::size_t r = 0; r < fold.reduced; ++r) ties += x[first + r * step] == y[at];
+        const S share = dy[at] / number<S>(ties), none = S(0) / number<S>(ties);
+        for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, x[first + r * step] == y[at] ? share : none);
+    });
+}
+
+template <class S>
+S log_sum_exp(const S* x, std::size_t step, std::size_t n) {
+    const S infinity = as<S>(std::numeric_limits<double>::infinity());
+    if (n == 0) return -infinity;
+    const S m = largest(x, step, n);
+    const S shift = m == infinity || m == -infinity ? S(0) : m;  // inf - inf would be NaN
+    return log(sum_exp(x, shift, step, n)) + shift;
+}
+
+template <class S>
+void logsumexp(const S* x, S* y, Fold fold) {
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) { y[at] = log_sum_exp(x + first, step, fold.reduced); });
+}
+
+template <class S>
+void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold fold) {
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
+        for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, dy[at] * exp(x[first + r * step] - y[at]));
+    });
+}
+
+template <class S>
+void softmax(const S* x, S* y, Fold fold) {
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
+        if (fold.reduced == 0) return;
+        const S m = largest(x + first, step, fold.reduced), total = sum_exp(x + first, m, step, fold.reduced);
+        for (std::size_t r = 0; r < fold.reduced; ++r) y[first + r * step] = exp(x[first + r * step] - m) / total;
+    });
+}
+
+template <class S>
+void softmax_back(const S* dy, const S* y, Into<S[]> dx, Fold fold) {
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
+        S total = S(0);
+        for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step] * y[first + r * step];
+        for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, y[first + r * step] * (dy[first + r * step] - total));
+    });
+}
+
+template <class S>
+void log_softmax(const S* x, S* y, Fold fold) {
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
+        if (fold.reduced == 0) return;
+        const S m = largest(x + first, step, fold.reduced), log_total = log(sum_exp(x + first, m, step, fold.reduced));
+        for (std::size_t r = 0; r < fold.reduced; ++r) y[first + r * step] = x[first + r * step] - m - log_total;
+    });
+}
+
+template <class S>
+void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, Fold fold) {
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
+        S total = S(0);
+        for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step];
+        for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, dy[first + r * step] - exp(y[first + r * step]) * total);
+    });
+}
+
+// ---- linear algebra ----
+
+template <class S>
+void matmul(Product p, const S* a, const S* b, Into<S[]> c) {
+    for (std::size_t i = 0; i < p.m; ++i)
+        for (std::size_t j = 0; j < p.n; ++j) {
+            S total = sum_start(c.dst[i * p.n + j], c.how, p.k);
+            for (std::size_t l = 0; l < p.k; ++l)
+                total += a[p.transpose_a ? l * p.m + i : i * p.k + l] * b[p.transpose_b ? j * p.k + l : l * p.n + j];
+            c.dst[i * p.n + j] = total;
+        }
+}
+
+template <class S>
+void linear(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k) {
+    for (std::size_t i = 0; bias && i < m; ++i)
+        for (std::size_t j = 0; j < n; ++j) y[i * n + j] = bias[j];
+    matmul({m, n, k, false, false}, x, w, {y, bias ? Write::add : Write::set});
+}
+
+// ---- losses and norms ----
+
+[[noreturn]] inline void fail_label(std::int32_t label, std::size_t row, std::size_t classes) {
+    throw Error("[cross_entropy] label " + std::to_string(label) + " in row " + std::to_string(row) + " is not one of the " +
+                std::to_string(classes) + " classes");
+}
+
+template <class S>
+void cross_entropy(const S* logits, const std::int32_t* labels, std::int32_t ignore, S* probabilities, S* total, S* count,
+                   std::size_t rows, std::size_t classes) {
+    S sum = S(0);
+    std::size_t counted = 0;
+    for (std::size_t r = 0; r < rows; ++r) {
+        const S* x = logits + r * classes;
+        softmax(x, probabilities + r * classes, {1, classes, 1});
+        if (labels[r] == ignore) continue;
+        if (labels[r] < 0 || static_cast<std::size_t>(labels[r]) >= classes) fail_label(labels[r], r, classes);
+        const S m = largest(x, 1, classes);
+        sum += log(sum_exp(x, m, 1, classes)) - (x[labels[r]] - m);
+        ++counted;
+    }
+    *total = sum;
+    *count = number<S>(counted);
+}
+
+template <class S>
+void cross_entropy_back(const S* dtotal, const S* probabilities, const std::int32_t* labels, std::int32_t ignore, Into<S[]> dlogits,
+                        std::size_t rows, std::size_t classes) {
+    for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t c = 0; c < classes; ++c) {
+            const bool is_label = static_cast<std::size_t>(labels[r]) == c;
+            const S d = labels[r] == ignore ? S(0) : *dtotal * (probabilities[r * classes + c] - (is_label ? S(1) : S(0)));
+            store(dlogits, r * classes + c, d);
+        }
+}
+
+template <class S>
+void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd, std::size_t rows, std::size_t width) {
+    for (std::size_t r = 0; r < rows; ++r, x += width, y += width) {
+        S total = S(0), squares = S(0);
+        for (std::size_t i = 0; i < width; ++i) total += x[i];
+        mean[r] = total / number<S>(width);
+        for (std::size_t i = 0; i < width; ++i) squares += (x[i] - mean[r]) * (x[i] - mean[r]);
+        rstd[r] = S(1) / sqrt(squares / number<S>(width) + eps);
+        for (std::size_t i = 0; i < width; ++i) {
+            const S scaled = (x[i] - mean[r]) * rstd[r];
+            y[i] = (gain ? scaled * gain[i] : scaled) + (bias ? bias[i] : S(0));
+        }
+    }
+}
+
+template <class S>
+void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd, Into<S[]> dx, std::size_t rows,
+                     std::size_t width) {
+    for (std::size_t r = 0; r < rows; ++r) {
+        const auto scaled = [&](std::size_t i) { return (x[r * width + i] - mean[r]) * rstd[r]; };
+        const auto slope = [&](std::size_t i) { return gain ? dy[r * width + i] * gain[i] : dy[r * width + i]; };
+        S total = S(0), along = S(0);
+        for (std::size_t i = 0; i < width; ++i) total += slope(i);
+        for (std::size_t i = 0; i < width; ++i) along += slope(i) * scaled(i);
+        total /= number<S>(width);
+        along /= number<S>(width);
+        for (std::size_t i = 0; i < width; ++i) store(dx, r * width + i, rstd[r] * (slope(i) - total - scaled(i) * along));
+    }
+}
+
+template <class S>
+void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain, std::size_t rows, std::size_t width) {
+    for (std::size_t i = 0; i < width; ++i) {
+        S total = sum_start(dgain.dst[i], dgain.how, rows);
+        for (std::size_t r = 0; r < rows; ++r) total += dy[r * width + i] * ((x[r * width + i] - mean[r]) * rstd[r]);
+        dgain.dst[i] = total;
+    }
+}
+
+// ---- the table ----
+
+template <class S>
+Kernels<S> table() {
+    Kernels<S> t;
+    [&]<class... F>(std::tuple<F...>*) {
+        t.map = {map<F, S>...};
+        t.map_back = {map_back<F, S>...};
+    }(static_cast<UnaryOps*>(nullptr));
+    [&]<class... F>(std::tuple<F...>*) {
+        t.zip = {zip<F, S>...};
+        t.zip_back_a = {zip_back<F, 0, S>...};
+        t.zip_back_b = {zip_back<F, 1, S>...};
+    }(static_cast<BinaryOps*>(nullptr));
+    t.where = where<S>;
+    t.where_back = where_back<S>;
+    t.fill = fill<S>;
+    t.add_scaled = add_scaled<S>;
+    t.gather = gather<S>;
+    t.scatter = scatter<S>;
+    t.block = block<S>;
+    t.rows = rows<S>;
+    t.rows_back = rows_back<S>;
+    t.sum = sum<S>;
+    t.spread = spread<S>;
+    t.max = max<S>;
+    t.max_back = max_back<S>;
+    t.logsumexp = logsumexp<S>;
+    t.logsumexp_back = logsumexp_back<S>;
+    t.softmax = softmax<S>;
+    t.softmax_back = softmax_back<S>;
+    t.log_softmax = log_softmax<S>;
+    t.log_softmax_back = log_softmax_back<S>;
+    t.matmul = matmul<S>;
+    t.linear = linear<S>;
+    t.cross_entropy = cross_entropy<S>;
+    t.cross_entropy_back = cross_entropy_back<S>;
+    t.layer_norm = layer_norm<S>;
+    t.layer_norm_back = layer_norm_back<S>;
+    t.layer_norm_back_gain = layer_norm_back_gain<S>;
+    return t;
+}
+
+}  // namespace tally::reference

@@ -1,0 +1,44 @@
+// The CPU's table of kernels for each scalar type, and the one dispatch point between devices.
+#include "autograd/device.hpp"
+#include "autograd/dual.hpp"
+#include "autograd/error.hpp"
+#include "autograd/kernels.hpp"
+#include "cpu/reference.hpp"
+
+extern "C" void openblas_set_num_threads(int);
+extern "C" int openblas_get_num_threads(void);
+
+namespace tally {
+
+namespace {
+
+template <class S>
+Kernels<S> assemble() {
+    return reference::table<S>();
+}
+
+[[maybe_unused]] const bool one_thread = (openblas_set_num_threads(1), true);
+
+}  // namespace
+
+bool available(Device device) { return device == Device::cpu; }
+
+template <class S>
+const Kernels<S>& kernels(Device device) {
+    static const Kernels<S> cpu = assemble<S>();
+    if (device != Device::cpu) throw Error("[kernels] this build has no CUDA; configure with -DTALLY_CUDA=ON");
+    return cpu;
+}
+
+template const Kernels<float>& kernels<float>(Device);
+template const Kernels<double>& kernels<double>(Device);
+template const Kernels<Dual<double>>& kernels<Dual<double>>(Device);
+
+void set_threads(int threads) {
+    if (threads < 1) throw Error("[set_threads] at least one thread is needed; " + std::to_string(threads) + " were asked for");
+    openblas_set_num_threads(threads);
+}
+
+int threads() { return openblas_get_num_threads(); }
+
+}  // namespace tally
