@@ -27,7 +27,7 @@ FAKES = {
             --preset) mkdir -p build/release && touch build/release/Makefile ;;
             --build)
                 if [ -e "$fakes/broken" ]; then seq 100; exit 2; fi
-                if [ -e "$fakes/endless" ]; then echo "[  7%] Building CXX object x.o"; sleep 60; fi
+                if [ -e "$fakes/endless" ]; then echo "[  7%] Building CXX object x.o"; exec sleep 60; fi
                 for p in 10 50 100; do echo "[ $p%] Building CXX object x.o"; done
                 printf '#!/bin/sh\\necho "runner in $PWD: $*"; exit 77\\n' >"$2/learn-runner"
                 chmod +x "$2/learn-runner" ;;
