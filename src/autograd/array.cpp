@@ -42,14 +42,14 @@ template <class S>
 std::span<const S> Array<S>::span() const {
     if (!storage_) throw Error("[span] this array has no memory: nothing was assigned to it");
     if (device_ != Device::cpu) throw Error("[span] the array is on cuda; read it with to(Device::cpu) or to_vector()");
-    return {pointer(), size()};
+    return {data_, size()};
 }
 
 template <class S>
 std::vector<S> Array<S>::to_vector() const {
     if (!storage_) throw Error("[to_vector] this array has no memory: nothing was assigned to it");
     std::vector<S> values(size());
-    device_copy::bytes(values.data(), Device::cpu, pointer(), device_, size() * sizeof(S));
+    device_copy::bytes(values.data(), Device::cpu, data_, device_, size() * sizeof(S));
     return values;
 }
 
@@ -58,7 +58,7 @@ S Array<S>::item() const {
     if (size() != 1) throw Error("[item] wants exactly one element; the array is " + to_string(shape_));
     if (!storage_) throw Error("[item] this array has no memory: nothing was assigned to it");
     S value{};
-    device_copy::bytes(&value, Device::cpu, pointer(), device_, sizeof(S));
+    device_copy::bytes(&value, Device::cpu, data_, device_, sizeof(S));
     return value;
 }
 
@@ -72,7 +72,7 @@ S* Array<S>::writable() {
         if (held_as == MemoryClass::parameter) memory::reclassify(storage_, held_as);
     }
     ++storage_->version;
-    return pointer();
+    return data_;
 }
 
 template <class S>
@@ -110,7 +110,7 @@ Array<S> Array<S>::leading(std::int64_t from, std::int64_t to) const {
     extents[0] = to - from;
     Array part = *this;
     part.shape_ = Shape(extents);
-    if (part.size()) part.offset_ += static_cast<std::size_t>(from) * (part.size() / static_cast<std::size_t>(to - from));
+    if (part.size()) part.data_ += static_cast<std::size_t>(from) * (part.size() / static_cast<std::size_t>(to - from));
     return part;
 }
 

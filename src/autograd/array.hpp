@@ -40,30 +40,23 @@ class Array {
         : Array(std::move(shape), std::span<const S>(values), device) {}
     Array(std::initializer_list<S> vector) : Array(Shape{static_cast<std::int64_t>(vector.size())}, vector) {}
 
-    static Array empty(const Shape& shape, Device device = Device::cpu) {  // uninitialised
-        Array made;
-        made.shape_ = shape;
-        made.device_ = device;
-        made.materialise();
-        return made;
-    }
+    static Array empty(const Shape& shape, Device device = Device::cpu) { return Array(shape, device); }  // uninitialised
     static Array full(const Shape& shape, S value, Device device = Device::cpu);
     static Array zeros(const Shape& shape, Device device = Device::cpu) { return full(shape, S(0), device); }
 
-    Array(const Array& other)
-        : shape_(other.shape_), offset_(other.offset_), storage_(other.storage_), device_(other.device_) {
+    Array(const Array& other) : shape_(other.shape_), device_(other.device_), data_(other.data_), storage_(other.storage_) {
         if (storage_) memory::keep(storage_);
     }
     Array(Array&& other) noexcept
-        : shape_(other.shape_), offset_(other.offset_), storage_(std::exchange(other.storage_, nullptr)), device_(other.device_) {}
+        : shape_(other.shape_), device_(other.device_), data_(other.data_), storage_(std::exchange(other.storage_, nullptr)) {}
     Array& operator=(const Array& other) {
         if (this != &other) *this = Array(other);
         return *this;
     }
     Array& operator=(Array&& other) noexcept {
         shape_ = other.shape_;
-        offset_ = other.offset_;
         device_ = other.device_;
+        data_ = other.data_;
         std::swap(storage_, other.storage_);
         return *this;
     }
@@ -77,7 +70,7 @@ class Array {
     Storage* storage() const { return storage_; }
 
     // Reading. span() and item() look at the numbers, so they want the CPU; data() is a pointer of the device.
-    const S* data() const { return pointer(); }
+    const S* data() const { return storage_ ? data_ : nullptr; }
     std::span<const S> span() const;
     std::vector<S> to_vector() const;  // from any device
     S item() const;
@@ -93,9 +86,9 @@ class Array {
     // ---- for the engine ----
     void materialise() {  // memory for the shape, uninitialised
         storage_ = memory::allocate(size() * sizeof(S), device_);
-        offset_ = 0;
+        data_ = static_cast<S*>(storage_->data);
     }
-    S* raw() { return pointer(); }  // of a buffer just made, or destined to be written
+    S* raw() { return data_; }  // of a buffer just made, or destined to be written
     void let_go() {
         if (storage_) memory::forget(std::exchange(storage_, nullptr));
     }
@@ -106,12 +99,12 @@ class Array {
     }
 
   private:
-    S* pointer() const { return storage_ ? static_cast<S*>(storage_->data) + offset_ : nullptr; }
+    Array(const Shape& shape, Device device) : shape_(shape), device_(device) { materialise(); }
 
     Shape shape_;
-    std::size_t offset_ = 0;  // of the first element in the buffer
-    Storage* storage_ = nullptr;
     Device device_ = Device::cpu;
+    S* data_ = nullptr;  // of the first element in the buffer; means nothing without storage
+    Storage* storage_ = nullptr;
 };
 
 // "[-0.3536  0.0207 -0.6125]"; more axes nest, long arrays are shortened.
@@ -125,8 +118,9 @@ template <class S>
 class Saved<Array<S>> {
   public:
     Saved() = default;
-    explicit Saved(const Array<S>& value) : value_(value) {
-        if (!value_.storage()) return;
+    explicit Saved(const Array<S>* value) {
+        if (!value || !value->storage()) return;
+        value_ = *value;
         memory::save(value_.storage());
         version_ = value_.storage()->version;
     }
@@ -269,21 +263,28 @@ void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S
 
 // How two operands are read while an output of shape `out` is written; neighbouring axes merged.
 Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b);
-inline Walk<2> walk(const Shape& out, const Shape& a, const Shape& b) {
-    if (a != out || b != out) return broadcast_walk(out, a, b);
+inline Walk<2> plain_walk(std::size_t size) {
     Walk<2> plain;
     plain.rank = 1;
-    plain.size = plain.extent[0] = plain.reach[0] = plain.reach[1] = out.size();
+    plain.size = plain.extent[0] = plain.reach[0] = plain.reach[1] = size;
     plain.stride[0][0] = plain.stride[1][0] = 1;
     return plain;
+}
+inline Walk<2> walk(const Shape& out, const Shape& a, const Shape& b) {
+    return a == out && b == out ? plain_walk(out.size()) : broadcast_walk(out, a, b);
 }
 Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
 template <BinaryFunctor F, class S>
 Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
-    const Kernels<S>& kernel = on(F::name, a, b);
-    Array<S> y = Array<S>::empty(a.shape() == b.shape() ? a.shape() : broadcast(F::name, a.shape(), b.shape()), a.device());
-    kernel.zip[slot<F, BinaryOps>](&f, walk(y.shape(), a.shape(), b.shape()), a.data(), b.data(), y.raw());
+    const auto kernel = on(F::name, a, b).zip[slot<F, BinaryOps>];
+    if (a.shape() == b.shape()) {
+        Array<S> y = empty_like(a);
+        kernel(&f, plain_walk(y.size()), a.data(), b.data(), y.raw());
+        return y;
+    }
+    Array<S> y = Array<S>::empty(broadcast(F::name, a.shape(), b.shape()), a.device());
+    kernel(&f, broadcast_walk(y.shape(), a.shape(), b.shape()), a.data(), b.data(), y.raw());
     return y;
 }
 

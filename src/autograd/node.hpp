@@ -102,7 +102,7 @@ class Sweep {
         }
     }
     bool wants(const Node* node) const {
-        return node && node->state != State::constant && (!targets_only_ || node->state != State::leaf || node->target);
+        return node->state != State::constant && (!targets_only_ || node->state != State::leaf || node->target);
     }
     void run();  // until nothing waits
 

@@ -1,5 +1,6 @@
 // Which matrices a product multiplies: shapes checked, vectors and batches brought to (m, k) times (k, n).
 #include <string>
+#include <vector>
 
 #include "autograd/array.hpp"
 #include "autograd/error.hpp"
@@ -10,7 +11,7 @@ namespace tally {
 namespace {
 
 Shape batch_of(const Shape& shape) {
-    return Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.rank() > 2 ? shape.rank() - 2 : 0)));
+    return shape.rank() > 2 ? Shape(std::vector<std::int64_t>(shape.begin(), shape.end() - 2)) : Shape();
 }
 
 }  // namespace

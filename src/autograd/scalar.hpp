@@ -107,7 +107,7 @@ template <class T>
 class Saved {
   public:
     Saved() = default;
-    explicit Saved(const T& value) : value_(value) {}
+    explicit Saved(const T* value) : value_(value ? *value : T()) {}
     const T& get(const char*) const { return value_; }
 
   private:

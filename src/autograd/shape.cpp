@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "autograd/error.hpp"
 
@@ -28,24 +29,20 @@ Shape::Shape(std::span<const std::int64_t> extents) {
         throw Error("[shape] more than " + std::to_string(max_rank) + " axes: " + in_words(extents));
     }
     std::size_t product = 1;  // of the extents that are not 0: partial products must not overflow either
-    bool empty = false;
     for (const std::int64_t extent : extents) {
         if (extent < 0) throw Error("[shape] negative extent: " + in_words(extents));
-        if (extent == 0) {
-            empty = true;
-        } else if (static_cast<std::size_t>(extent) > max_elements / product) {
+        if (extent > std::numeric_limits<std::int32_t>::max())
+            throw Error("[shape] an axis is too long: " + in_words(extents) + "; the limit is " +
+                        std::to_string(std::numeric_limits<std::int32_t>::max()));
+        if (extent > 0 && static_cast<std::size_t>(extent) > max_elements / product)
             throw Error("[shape] too many elements: " + in_words(extents) + "; the limit is " +
                         std::to_string(max_elements));
-        } else {
-            product *= static_cast<std::size_t>(extent);
-        }
+        if (extent > 0) product *= static_cast<std::size_t>(extent);
     }
-    std::copy(extents.begin(), extents.end(), extents_.begin());
-    size_ = empty ? 0 : product;
-    rank_ = static_cast<int>(extents.size());
+    for (const std::int64_t extent : extents) extents_[static_cast<std::size_t>(rank_++)] = static_cast<std::int32_t>(extent);
 }
 
-std::string to_string(const Shape& shape) { return in_words({shape.begin(), shape.end()}); }
+std::string to_string(const Shape& shape) { return in_words(std::vector<std::int64_t>(shape.begin(), shape.end())); }
 
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape) {
     const int rank = shape.rank();

@@ -19,11 +19,15 @@ class Shape {
     explicit Shape(std::span<const std::int64_t> extents);
 
     int rank() const { return rank_; }
-    std::size_t size() const { return size_; }  // number of elements
+    std::size_t size() const {  // number of elements
+        std::size_t product = 1;
+        for (int axis = 0; axis < rank_; ++axis) product *= static_cast<std::size_t>(extents_[static_cast<std::size_t>(axis)]);
+        return product;
+    }
     std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(axis)]; }
 
-    const std::int64_t* begin() const { return extents_.data(); }
-    const std::int64_t* end() const { return extents_.data() + rank_; }
+    const std::int32_t* begin() const { return extents_.data(); }
+    const std::int32_t* end() const { return extents_.data() + rank_; }
 
     friend bool operator==(const Shape& a, const Shape& b) {
         if (a.rank_ != b.rank_) return false;
@@ -33,9 +37,8 @@ class Shape {
     }
 
   private:
-    std::array<std::int64_t, max_rank> extents_{};
-    std::size_t size_ = 1;
-    int rank_ = 0;
+    std::array<std::int32_t, max_rank> extents_{};  // small, because shapes are copied all the time
+    std::int32_t rank_ = 0;
 };
 
 std::string to_string(const Shape& shape);  // "(6, 3)", "(4)", "()"

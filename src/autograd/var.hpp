@@ -32,7 +32,7 @@ class ValueNode : public Node {
             own(gradient);  // a buffer shared with somebody else is not written to
             return {gradient, Write::add};
         }
-        if (!same_form(gradient, value)) take_form(gradient, value);
+        if (!ready(gradient)) take_form(gradient, value);
         touched = true;
         return {gradient, Write::set};
     }
@@ -54,19 +54,55 @@ class ValueNode : public Node {
 template <class T>
 class Pull {
   public:
-    Pull(ValueNode<T>* const* inputs, const Sweep& sweep) : inputs_(inputs), sweep_(sweep) {}
-    bool wants(std::size_t input) const { return sweep_.wants(inputs_[input]); }
+    explicit Pull(ValueNode<T>* const* inputs) : inputs_(inputs) {}
+    bool wants(std::size_t input) const { return inputs_[input] != nullptr; }
     Into<T> into(std::size_t input) const { return inputs_[input]->into(); }
     // Hands over a gradient that is already there; nothing is copied when it is the first.
     void give(std::size_t input, T gradient) const { tally::take(into(input), std::move(gradient)); }
 
   private:
     ValueNode<T>* const* inputs_;
-    const Sweep& sweep_;
 };
 
 template <Value T>
 class Var;
+
+// The values a rule reads, in the order of its arguments. Nothing is copied before it is known that a node will be made.
+template <class T>
+struct Wish {
+    using saved = Saved<T>;
+    const T* value;  // null: not needed this time
+    const T* resolve(const T* computed, const T* settled) const { return value == computed ? settled : value; }
+};
+template <class T, int Place>
+struct NeverWish {  // takes no room in the node
+    struct saved {
+        explicit saved(const T*) {}
+        saved() = default;
+        const T& get(const char*) const {
+            static const T none{};
+            return none;
+        }
+    };
+    const T* resolve(const T*, const T*) const { return nullptr; }
+};
+using NothingKept = std::tuple<>;
+
+template <class... T>
+std::tuple<Wish<T>...> keep(const T&... values) {
+    return {Wish<T>{&values}...};
+}
+template <class T>
+Wish<T> keep_if(bool needed, const T& value) {
+    return {needed ? &value : nullptr};
+}
+template <bool Ever, int Place, class T>
+auto keep_if(bool needed, const T& value) {
+    if constexpr (Ever)
+        return keep_if(needed, value);
+    else
+        return NeverWish<T, Place>();
+}
 
 // The name of an operation: known to the compiler (and then free of cost), or to the program.
 template <FixedName Name>
@@ -79,11 +115,13 @@ struct Label {
 };
 
 // A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (Pull<T>, const T& dy, const T& kept...).
-template <class T, class Name, class Inputs, class Rule, class... Kept>
+template <class T, class Name, class Inputs, class Rule, class... Wishes>
 class Operation final : public ValueNode<T> {
   public:
-    Operation(Name name, T&& v, Inputs inputs, std::tuple<Kept...>&& kept, Rule&& rule)
-        : ValueNode<T>(std::move(v), State::fresh), inputs_(std::move(inputs)), kept_(std::move(kept)), rule_(std::move(rule)), name_(std::move(name)) {}
+    Operation(Name name, T&& v, const std::tuple<Wishes...>& wishes, Rule&& rule)
+        : ValueNode<T>(std::move(v), State::fresh), kept_(granted(wishes, &v)), rule_(std::move(rule)), name_(std::move(name)) {}
+
+    void read_from(Inputs inputs) { inputs_ = std::move(inputs); }
 
     const char* op() const override { return name_.text(); }
 
@@ -91,14 +129,17 @@ class Operation final : public ValueNode<T> {
 
     void pull(Sweep& sweep) override {
         bool wanted = false;
-        for (ValueNode<T>* input : inputs_) {
-            if (!sweep.wants(input)) continue;
-            sweep.queue(input);
-            wanted = true;
+        for (ValueNode<T>*& input : inputs_) {
+            if (!input) continue;
+            if (sweep.wants(input)) {
+                sweep.queue(input);
+                wanted = true;
+            } else {
+                let_go_of(std::exchange(input, nullptr));
+            }
         }
         if (wanted && this->touched) {
-            std::apply([&](const auto&... kept) { rule_(Pull<T>(inputs_.data(), sweep), std::as_const(this->gradient), kept.get(op())...); },
-                       kept_);
+            std::apply([&](const auto&... kept) { rule_(Pull<T>(inputs_.data()), std::as_const(this->gradient), kept.get(op())...); }, kept_);
             for (ValueNode<T>* input : inputs_)
                 if (input && input->state == State::leaf && input->touched) settle(input->gradient, MemoryClass::gradient);
         }
@@ -123,8 +164,14 @@ class Operation final : public ValueNode<T> {
     }
 
   private:
-    Inputs inputs_;  // an array, or a vector, of nodes; null where no gradient is wanted
-    std::tuple<Kept...> kept_;
+    using Kept = std::tuple<typename Wishes::saved...>;
+    // Reads the values while the inputs still have them; the output has just moved in here.
+    Kept granted(const std::tuple<Wishes...>& wishes, const T* computed) const {
+        return std::apply([&](const auto&... wish) { return Kept(wish.resolve(computed, &this->value)...); }, wishes);
+    }
+
+    Inputs inputs_{};  // an array, or a vector, of nodes; null where no gradient is wanted
+    Kept kept_;
     [[no_unique_address]] Rule rule_;
     [[no_unique_address]] Name name_;
 };
@@ -265,59 +312,30 @@ Var<T> detach(const Var<T>& x) {
 
 // ---- recording ----
 
-// The values a rule reads, in the order of its arguments; keep_if keeps one only on a condition.
-using NothingKept = std::tuple<>;
-
-template <class... T>
-std::tuple<Saved<T>...> keep(const T&... values) {
-    return {Saved<T>(values)...};
-}
-
-template <class T>
-Saved<T> keep_if(bool needed, const T& value) {
-    return needed ? Saved<T>(value) : Saved<T>();
-}
-
-template <class T, int Place>
-struct Unsaved {  // takes no room in the node
-    const T& get(const char*) const {
-        static const T none{};
-        return none;
-    }
-};
-
-template <bool Ever, int Place, class T>
-auto keep_if(bool needed, const T& value) {
-    if constexpr (Ever)
-        return keep_if(needed, value);
-    else
-        return Unsaved<T, Place>();
-}
-
 // Joins a computed value to the graph. Inputs are moved in: a temporary's value is let go here unless a rule keeps it.
 // (By reference, because the arguments before them still read what is moved.)
-template <class Name, class T, class... Kept, class Rule, class... Inputs>
-Var<T> record_as(Name name, T&& value, std::tuple<Kept...>&& kept, Rule&& rule, Inputs&&... inputs) {
-    using Nodes = std::array<ValueNode<T>*, sizeof...(Inputs)>;
+template <class Name, class T, class... Wishes, class Rule, class... Inputs>
+Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, Inputs&&... inputs) {
     (Var<T>::check_thread(name.text(), inputs.checked(name.text())), ...);
     if (!context.recording || !(inputs.wants_grad() || ...)) {
         (void(Inputs(std::move(inputs))), ...);
         return Var<T>(std::move(value), State::constant);
     }
-    using Op = Operation<T, Name, Nodes, Rule, Kept...>;
-    void* room = pool::take(sizeof(Op));
-    const Nodes nodes{std::move(inputs).release(inputs.wants_grad() || context.watching)...};
-    return Var<T>(new (room) Op(std::move(name), std::move(value), nodes, std::move(kept), std::move(rule)));
+    using Nodes = std::array<ValueNode<T>*, sizeof...(Inputs)>;
+    using Op = Operation<T, Name, Nodes, std::decay_t<Rule>, Wishes...>;
+    Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), wishes, std::move(rule));
+    node->read_from({std::move(inputs).release(inputs.wants_grad() || context.watching)...});
+    return Var<T>(node);
 }
 
-template <FixedName Name, class T, class... Kept, class Rule, class... Inputs>
-Var<T> record(T&& value, std::tuple<Kept...>&& kept, Rule&& rule, Inputs&&... inputs) {
-    return record_as(FixedLabel<Name>(), std::move(value), std::move(kept), std::move(rule), std::move(inputs)...);
+template <FixedName Name, class T, class... Wishes, class Rule, class... Inputs>
+Var<T> record(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, Inputs&&... inputs) {
+    return record_as(FixedLabel<Name>(), std::move(value), wishes, std::move(rule), std::move(inputs)...);
 }
 
 // The same for any number of inputs.
-template <FixedName Name, class T, class... Kept, class Rule>
-Var<T> record_many(T&& value, std::tuple<Kept...>&& kept, Rule&& rule, std::vector<Var<T>> inputs) {
+template <FixedName Name, class T, class... Wishes, class Rule>
+Var<T> record_many(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, std::vector<Var<T>> inputs) {
     bool wanted = false;
     for (const Var<T>& input : inputs) {
         Var<T>::check_thread(Name, input.checked(Name));
@@ -325,12 +343,13 @@ Var<T> record_many(T&& value, std::tuple<Kept...>&& kept, Rule&& rule, std::vect
     }
     if (!context.recording || !wanted) return Var<T>(std::move(value), State::constant);
     using Nodes = std::vector<ValueNode<T>*>;
-    using Op = Operation<T, FixedLabel<Name>, Nodes, Rule, Kept...>;
+    using Op = Operation<T, FixedLabel<Name>, Nodes, std::decay_t<Rule>, Wishes...>;
     Nodes nodes;
     nodes.reserve(inputs.size());
-    void* room = pool::take(sizeof(Op));
+    Op* node = new (pool::take(sizeof(Op))) Op({}, std::move(value), wishes, std::move(rule));
     for (Var<T>& input : inputs) nodes.push_back(std::move(input).release(input.wants_grad() || context.watching));
-    return Var<T>(new (room) Op(FixedLabel<Name>(), std::move(value), std::move(nodes), std::move(kept), std::move(rule)));
+    node->read_from(std::move(nodes));
+    return Var<T>(node);
 }
 
 // ---- gradients without touching any leaf ----

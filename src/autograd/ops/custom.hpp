@@ -15,8 +15,8 @@ namespace tally {
 template <class Forward, class Backward, class T, class... Rest>
 Var<T> custom(std::string name, Forward forward, Backward backward, Var<T> first, Rest... rest) {
     T y = forward(first.value(), rest.value()...);
-    auto kept = keep(y, first.value(), rest.value()...);
-    return record_as(Label{std::move(name)}, std::move(y), std::move(kept), std::move(backward), std::move(first), std::move(rest)...);
+    return record_as(Label{std::move(name)}, std::move(y), keep(y, first.value(), rest.value()...), std::move(backward), std::move(first),
+                     std::move(rest)...);
 }
 
 }  // namespace tally
