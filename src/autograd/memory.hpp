@@ -34,14 +34,12 @@ public:
 
 namespace memory {
 
-// A fresh buffer of at least `bytes`: refs = 1, savers = 0, version = 0, temporary. The bytes are
-// uninitialised (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and
-// largest free.
+// A fresh buffer of at least `bytes`: refs 1, savers 0, version 0, temporary. The bytes are uninitialised
+// (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and largest free.
 Storage* allocate(std::size_t bytes, Device device);
 
-void recycle(Storage* storage);  // refs has reached 0
-void reclassify(Storage* storage,
-                MemoryClass held_as);  // moves the bytes from one row of the ledger to another
+void recycle(Storage* storage);                          // refs has reached 0
+void reclassify(Storage* storage, MemoryClass held_as);  // moves the bytes to another row of the ledger
 
 // Handle counts; `forget` recycles the buffer when the last array lets go.
 inline void keep(Storage* storage) { ++storage->refs; }
@@ -77,7 +75,7 @@ std::size_t in_use(Device device = Device::cpu);
 std::size_t peak(Device device = Device::cpu);
 void reset_peak(Device device = Device::cpu);
 
-// Makes the device as small as `bytes`: one contiguous arena, best fit, so that fragmentation is real. 0
+// Makes the device as small as `bytes`: one contiguous arena, best fit, so that fragmentation is real; 0
 // lifts the budget. An error while buffers are in use, or cached by other threads.
 void set_budget(std::size_t bytes, Device device = Device::cpu);
 

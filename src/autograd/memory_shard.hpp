@@ -120,8 +120,8 @@ struct Raw {
     void (*fill)(void* data, unsigned char byte, std::size_t bytes);
 };
 
-// What the threads share of one device.
-struct Pool {
+// What the threads have in common, of one device.
+struct Common {
     std::array<std::atomic<std::int64_t>, rows> peak{};
 
     std::mutex mutex;                    // guards all that follows
