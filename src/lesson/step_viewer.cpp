@@ -51,8 +51,8 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
         std::string line = fmt::format(" SPACE {}  b back  h hint  g graph  r restart  q quit", next);
         if (line.size() >= width) line = fmt::format(" SPACE {}  b h g r q", next);
         if (line.size() >= width) line = " SPACE";
+        forget_typed_ahead();  // before the line appears: what is pressed on seeing it counts
         write(line);
-        forget_typed_ahead();
         const KeyPress press = read_key();
         // The line goes away as it came, without an escape sequence; where nothing may be rewritten it stays.
         write(mode().rewrites ? "\r" + std::string(line.size(), ' ') + "\r" : "\n");
@@ -148,8 +148,8 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
     for (;;) {
         std::string line = fmt::format("       answer 1-{} (h hint, s skip) > ", count);
         if (line.size() >= style().width) line = fmt::format(" 1-{} > ", count);
-        write(painted(line, Tone::ask, style()));
         forget_typed_ahead();
+        write(painted(line, Tone::ask, style()));
         const KeyPress press = read_key();
         if (press.key == Key::digit && press.digit <= count) {
             write(fmt::format("{}\n", press.digit));

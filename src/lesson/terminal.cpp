@@ -44,6 +44,12 @@ void on_deadly(int signal) {
     ::raise(signal);
 }
 
+void on_continue(int) {
+    if (keys_on == 0) return;
+    was_stopped = 1;
+    if (::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) ::tcsetattr(STDIN_FILENO, TCSANOW, &with_keys);
+}
+
 void on_stop(int signal) {
     leave_screen();
     struct sigaction as_usual {
@@ -57,12 +63,7 @@ void on_stop(int signal) {
     ::sigprocmask(SIG_UNBLOCK, &set, nullptr);  // here it stops, and here it goes on
     ::sigprocmask(SIG_BLOCK, &set, nullptr);
     ::sigaction(signal, &ours, nullptr);
-}
-
-void on_continue(int) {
-    if (keys_on == 0) return;
-    was_stopped = 1;
-    if (::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) ::tcsetattr(STDIN_FILENO, TCSANOW, &with_keys);
+    on_continue(signal);  // also where nobody could stop it: without a shell above
 }
 
 void install(int signal, void (*handler)(int), int flags) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/select.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,29 +26,57 @@ void pass_on(int signal) {
     if (child > 0) ::kill(static_cast<pid_t>(child), signal);
 }
 
-// While one of these lives, the keyboard's signals are the child's business.
+void notice(int) {}
+
+// While one of these lives, the keyboard's signals are the child's business, and SIGCHLD waits until it is
+// asked for.
 class Aside {
 public:
     Aside() {
+        sigset_t child_signal;
+        sigemptyset(&child_signal);
+        sigaddset(&child_signal, SIGCHLD);
+        ::sigprocmask(SIG_BLOCK, &child_signal, &mask_before_);
         for (std::size_t i = 0; i < signals.size(); ++i) {
             struct sigaction action {};
             const bool for_the_child = signals[i] == SIGTERM || signals[i] == SIGHUP;
-            action.sa_handler = for_the_child ? pass_on : SIG_IGN;
+            action.sa_handler = signals[i] == SIGCHLD ? notice : for_the_child ? pass_on : SIG_IGN;
             sigemptyset(&action.sa_mask);
             ::sigaction(signals[i], &action, &before_[i]);
         }
     }
     ~Aside() {
         for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &before_[i], nullptr);
+        ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
     }
     Aside(const Aside&) = delete;
     Aside& operator=(const Aside&) = delete;
 
-    static constexpr std::array signals{SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    const sigset_t& mask_before() const { return mask_before_; }
+
+    static constexpr std::array signals{SIGINT, SIGQUIT, SIGTSTP, SIGTERM, SIGHUP, SIGCHLD};
 
 private:
     std::array<struct sigaction, signals.size()> before_{};
+    sigset_t mask_before_{};
 };
+
+// Returns when there is something to read. Meanwhile, when the child stops (Ctrl-Z, once it has put the
+// terminal back), so do we; were we to stop first, the shell would have the terminal before the child could
+// restore it.
+void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask) {
+    for (;;) {
+        siginfo_t info{};
+        if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == pid)
+            ::raise(SIGSTOP);
+        fd_set ready;
+        FD_ZERO(&ready);
+        FD_SET(pipe, &ready);
+        // SIGCHLD can arrive only in here, so that no stop of the child is missed.
+        if (::pselect(pipe + 1, &ready, nullptr, nullptr, nullptr, &usual_mask) >= 0 || errno != EINTR)
+            return;
+    }
+}
 
 Finished run(const std::vector<std::string>& command, int captured_descriptor) {
     std::array<int, 2> ends{};
@@ -64,13 +93,14 @@ Finished run(const std::vector<std::string>& command, int captured_descriptor) {
     for (int signal : Aside::signals) sigaddset(&usual, signal);
     sigaddset(&usual, SIGPIPE);
     ::posix_spawnattr_setsigdefault(&attributes, &usual);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    const Aside aside;
+    ::posix_spawnattr_setsigmask(&attributes, &aside.mask_before());
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 
     std::vector<char*> words;
     for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
 
-    const Aside aside;
     pid_t pid = 0;
     const int error = ::posix_spawn(&pid, words.front(), &files, &attributes, words.data(), environ);
     ::posix_spawn_file_actions_destroy(&files);
@@ -86,6 +116,7 @@ Finished run(const std::vector<std::string>& command, int captured_descriptor) {
     Finished finished;
     std::array<char, 4096> buffer;
     for (;;) {
+        wait_for_output(pid, ends[0], aside.mask_before());
         const ssize_t size = ::read(ends[0], buffer.data(), buffer.size());
         if (size > 0) finished.captured.append(buffer.data(), static_cast<std::size_t>(size));
         if (size == 0 || (size < 0 && errno != EINTR)) break;

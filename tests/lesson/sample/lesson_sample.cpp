@@ -1,9 +1,11 @@
 // A small lesson with everything a lesson can show, for the tests of the kit. SAMPLE_LESSON makes it
 // misbehave.
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "lesson/lesson.hpp"
 
@@ -65,7 +67,10 @@ void sample() {
 
     step("The way there.");
     double total = 0;
-    for (auto i : progress("adding numbers", 1000)) total += static_cast<double>(i);
+    for (auto i : progress("adding numbers", 1000)) {
+        total += static_cast<double>(i);
+        if (behaviour() == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(2));  // long work
+    }
     check_equal("0 + 1 + ... + 999", total, 499500.0);
     plot("a parabola", std::vector<double>{1, 4, 9, 16, 25, 36});
     if (behaviour() == "short") return;

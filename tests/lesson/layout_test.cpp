@@ -1,0 +1,234 @@
+// Events as lines of text: golden copies.
+#include "lesson/layout.hpp"
+
+#include "catch.hpp"
+#include "lesson/text.hpp"
+
+using namespace tally::lesson;
+
+namespace {
+
+const Lesson divide{.number = 7, .slug = "divide", .title = "divide", .minutes = 10, .steps = 6};
+
+std::string laid_out(decltype(Event::is) what, Style style = {}) {
+    std::string text = "\n";
+    for (const auto& line : lines_of({4, std::move(what)}, divide, style)) {
+        CHECK(width_of(line) <= style.width);
+        text += line + "\n";
+    }
+    return text;
+}
+
+const std::vector<float> full{-0.3536F, 0.0207F, -0.6125F}, sum{-1.0608F, 0.062F, -1.8375F};
+
+TableShown micro_batches() {
+    TableShown table{{"rows", "loss", "this micro-batch", "w.grad after it"}, {}};
+    table.rows.push_back({"0-1", 0.1406F, full, sum});
+    table.rows.push_back({"2-3", -0.7656F, full, sum});
+    return table;
+}
+
+Prediction times() {
+    return {"It is the full-batch gradient times",
+            {"1", "2", "3", "no fixed factor"},
+            3,
+            "count them",
+            "6 / 2 = 3"};
+}
+
+Check three_times() {
+    return {.name = "sum of three = 3 x full",
+            .ok = true,
+            .exact = false,
+            .close = true,
+            .max_diff = 2.4e-7,
+            .bound = 1.1e-6};
+}
+
+}  // namespace
+
+TEST_CASE("the title is a rule with the settings") {
+    const Title title{divide, "cpu", "float32", 0};
+    CHECK(laid_out(title) == R"(
+== Lesson 7: divide ==================================== cpu  float32  seed 0 ==
+)");
+    Style narrow;
+    narrow.width = 40;
+    CHECK(laid_out(title, narrow) == R"(
+== Lesson 7: divide ==
+cpu  float32  seed 0
+)");
+}
+
+TEST_CASE("a sentence begins a step, a note continues it") {
+    CHECK(laid_out(Sentence{Sentence::Role::step, "w.grad is NOT cleared in between."}) == R"(
+ [4/6] w.grad is NOT cleared in between.
+)");
+    Style narrow;
+    narrow.width = 30;
+    CHECK(laid_out(Sentence{Sentence::Role::note, "w.grad is NOT cleared in between."}, narrow) == R"(
+  w.grad is NOT cleared in
+  between.
+)");
+}
+
+TEST_CASE("source lines carry file and line") {
+    CHECK(laid_out(Source{"lessons/07_divide.cpp",
+                          31,
+                          {"for (auto micro : split(x, 2))", "    (loss / 3).backward();"}}) == R"(
+       lessons/07_divide.cpp:31
+         for (auto micro : split(x, 2))
+             (loss / 3).backward();
+)");
+}
+
+TEST_CASE("values stand in one column") {
+    CHECK(laid_out(Tensor{"w.grad", full}) == R"(
+       w.grad        [-0.3536  0.0207 -0.6125]
+)");
+    CHECK(laid_out(Tensor{"loss", -0.662F}) == R"(
+       loss           -0.6620
+)");
+    CHECK(laid_out(Tensor{"before", Numbers::not_there()}) == R"(
+       before        -
+)");
+    CHECK(laid_out(Tensor{"order", "d c b a"}) == R"(
+       order           d c b a
+)");
+}
+
+TEST_CASE("a table lines up") {
+    CHECK(laid_out(micro_batches()) == R"(
+       rows      loss      this micro-batch           w.grad after it
+       0-1     0.1406   -0.3536  0.0207 -0.6125   -1.0608  0.0620 -1.8375
+       2-3    -0.7656   -0.3536  0.0207 -0.6125   -1.0608  0.0620 -1.8375
+)");
+}
+
+TEST_CASE("a table wider than the screen continues below, its first column repeated") {
+    Style narrow;
+    narrow.width = 60;
+    CHECK(laid_out(micro_batches(), narrow) == R"(
+       rows      loss      this micro-batch
+       0-1     0.1406   -0.3536  0.0207 -0.6125
+       2-3    -0.7656   -0.3536  0.0207 -0.6125
+       rows       w.grad after it
+       0-1    -1.0608  0.0620 -1.8375
+       2-3    -1.0608  0.0620 -1.8375
+)");
+}
+
+TEST_CASE("a prediction asks; the reveal answers") {
+    CHECK(laid_out(times()) == R"(
+ [4/6] PREDICT  It is the full-batch gradient times
+       1) 1    2) 2    3) 3    4) no fixed factor
+)");
+    CHECK(laid_out(Reveal{times(), std::nullopt}) == "\n       Answer: 3) 3.  6 / 2 = 3\n");
+    CHECK(laid_out(Reveal{times(), 3}) == "\n       Right: 3) 3.  6 / 2 = 3\n");
+    CHECK(laid_out(Reveal{times(), 1}) == "\n       Not quite: 3) 3.  6 / 2 = 3\n");
+}
+
+TEST_CASE("options that don't fit on one line have one each") {
+    Prediction prediction = times();
+    prediction.options = {std::string(30, 'a'), std::string(30, 'b'), std::string(30, 'c')};
+    CHECK(laid_out(prediction) == "\n [4/6] PREDICT  It is the full-batch gradient times\n       1) " +
+                                      std::string(30, 'a') + "\n       2) " + std::string(30, 'b') +
+                                      "\n       3) " + std::string(30, 'c') + "\n");
+}
+
+TEST_CASE("a check says how it came out") {
+    Style wide;
+    wide.width = 100;
+    CHECK(laid_out(three_times(), wide) == R"(
+       [ok] sum of three = 3 x full   exact no   close yes   max|diff| 2.4e-07   bound 1.1e-06
+)");
+    CHECK(laid_out(three_times()) == R"(
+       [ok] sum of three = 3 x full   exact no   close yes   max|diff| 2.4e-07
+            bound 1.1e-06
+)");
+    const Check failed{.name = "peak",
+                       .ok = false,
+                       .detail = "got 9, expected 4",
+                       .file = "lessons/20_checkpointing.cpp",
+                       .line = 58};
+    CHECK(laid_out(failed) == R"(
+       [FAIL] peak
+            got 9, expected 4
+            lessons/20_checkpointing.cpp:58
+)");
+}
+
+TEST_CASE("charts") {
+    const Plot bars{"loss", true, {{"loss", {1, 2, 3}, {4, 2, 1}}}};
+    CHECK(laid_out(bars) == R"(
+       loss
+       4 |███
+         |███
+         |███ ███
+       0 |███ ███ ███
+          1 .. 3
+)");
+    Style ascii;
+    ascii.ascii = true;
+    CHECK(laid_out(bars, ascii) == R"(
+       loss
+       4 |###
+         |###
+         |### ###
+       0 |### ### ###
+          1 .. 3
+)");
+    Style accessible;
+    accessible.accessible = true;
+    CHECK(laid_out(bars, accessible) == R"(
+       loss
+         loss: 3 points, first 4, last 1, lowest 1 at 3, highest 4 at 1
+)");
+    Style narrow;
+    narrow.width = 34;
+    CHECK(laid_out(Plot{"cloud", false, {{"noise", {0, 2}, {1, -1}}, {"truth", {1}, {0}}}}, narrow) == R"(
+  cloud
+   1 |o
+     |
+     |
+     |              x
+     |
+     |
+  -1 |                           o
+      0                          2
+    o noise    x truth
+)");
+}
+
+TEST_CASE("a chart of nothing finite says so") {
+    CHECK(laid_out(Plot{"x", false, {{"s", {}, {}}}}) == "\n       x\n       (nothing finite to draw)\n");
+}
+
+TEST_CASE("every state is a word, with colour or without") {
+    Style colour;
+    colour.colour = true;
+    std::string text;
+    for (const auto& line : lines_of({4, three_times()}, divide, colour)) text += line;
+    CHECK_THAT(text, tally::test::contains("\033[32m[ok]\033[0m sum of three"));
+    CHECK(painted("[ok]", Tone::good, Style{}) == "[ok]");
+}
+
+TEST_CASE("the lines of a log") {
+    CHECK(log_lines(divide, {.outcome = Outcome::ok, .steps = 6, .checks = 4}, 0.012) ==
+          std::vector<std::string>{"lesson 07 divide              6 steps   4 checks  [ok]    0.01 s"});
+    const End failed{.outcome = Outcome::fail,
+                     .steps = 7,
+                     .checks = 6,
+                     .failed = 1,
+                     .detail = "peak 9 tensors, expected <= 4",
+                     .file = "lessons/07_divide.cpp",
+                     .line = 58,
+                     .failed_step = 5};
+    CHECK(log_lines(divide, failed, 1) ==
+          std::vector<std::string>{
+              "lesson 07 divide              7 steps   6 checks  [FAIL]  peak 9 tensors, expected <= 4",
+              "  lessons/07_divide.cpp:58   again: ./learn run divide --from 5"});
+    CHECK(
+        log_lines(divide, {.outcome = Outcome::skip, .detail = "no CUDA device"}, 1) ==
+        std::vector<std::string>{"lesson 07 divide              0 steps   0 checks  [skip]  no CUDA device"});
+}

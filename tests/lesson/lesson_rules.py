@@ -1,0 +1,59 @@
+"""The rules every lesson keeps. Usage: lesson_rules.py LESSON_PROGRAM SCHEMA"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+from schema import Schema
+from terminal_driver import clean_environment, run_tests
+
+
+def run(lesson, *arguments):
+    result = subprocess.run([lesson, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                            env=clean_environment())
+    assert result.returncode in (0, 77), f"exit {result.returncode}\n{result.stdout[-3000:]}{result.stderr}"
+    return result.stdout
+
+
+def test_predicts_and_checks_and_ends_well(lesson, schema):
+    events = [json.loads(line) for line in run(lesson, "--json").splitlines()]
+    for event in events:
+        wrong = schema.errors(event)
+        assert not wrong, f"{event}: {wrong}"
+    end = events[-1]
+    assert end["event"] == "end" and end["outcome"] in ("ok", "skip"), end
+    if end["outcome"] == "ok":
+        names = [event["event"] for event in events]
+        assert "prediction" in names, "every lesson asks at least once before it shows"
+        assert "check" in names, "every lesson checks what it says"
+
+
+def test_other_scalar_type(lesson, schema):
+    for dtype in ("float32", "float64"):
+        run(lesson, f"--dtype={dtype}", "--quiet")
+
+
+def test_a_step_is_at_most_14_lines_of_80_columns(lesson, schema):
+    plain = run(lesson, "--plain")
+    for line in plain.splitlines():
+        assert len(line) <= 80, f"{len(line)} columns: {line}"
+    for step in re.split(r"\n\n(?= \[\d+/\d+\] )", plain)[1:]:
+        lines = re.split(r"\n\n \[(?:ok|FAIL|skip)\] lesson ", step)[0].rstrip("\n").split("\n")
+        assert len(lines) <= 14, f"{len(lines)} lines:\n" + "\n".join(lines)
+
+
+def test_fits_a_narrow_window(lesson, schema):
+    for line in run(lesson, "--plain", "--width=60").splitlines():
+        assert len(line) <= 60, line
+
+
+def test_pure_ascii(lesson, schema):
+    spoken = run(lesson, "--plain", "--ascii")
+    assert spoken.isascii()
+    assert spoken.count("?") == run(lesson, "--plain").count("?"), "--ascii has no word for something in it"
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__], os.path.abspath(sys.argv[1]), Schema(sys.argv[2]))

@@ -1,0 +1,263 @@
+"""The runner behind ./learn, with folders of lessons of its own. Usage: runner_test.py LEARN_RUNNER LESSON_SAMPLE"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+from terminal_driver import Terminal, clean_environment, have_terminals, run_tests
+
+# A lesson that is only what the runner sees of one: it describes itself and reports how it went.
+STAND_IN = """#!/bin/sh
+for word in "$@"; do
+    case $word in
+        --describe) echo '{"v":1,"lesson":%(number)d,"slug":"%(slug)s","event":"lesson","title":"%(slug)s","minutes":5,"steps":2,"dtype":"float32"}'; exit 0 ;;
+    esac
+done
+echo "$@" > "$0.words"
+printf '%%s\\n' '{"v":1,"lesson":%(number)d,"slug":"%(slug)s","event":"end","outcome":"%(outcome)s","steps":2,"checks":1,"failed":%(failed)d,"detail":"%(detail)s","file":"lessons/x.cpp","line":58,"failed_step":2}' >&3
+echo "this is %(slug)s"
+exit %(code)d
+"""
+
+
+class Course:
+    """A runner in a folder of its own, with these lessons beside it: (number, slug, outcome)."""
+
+    def __init__(self, runner, *lessons):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = self.folder.name
+        os.mkdir(self.root + "/lessons")
+        self.runner = shutil.copy(runner, self.root)
+        self.work = self.root + "/work"
+        for number, slug, outcome in lessons:
+            self.set(number, slug, outcome)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.folder.cleanup()
+
+    def set(self, number, slug, outcome):
+        path = f"{self.root}/lessons/lesson_{number:02}_{slug}"
+        code, detail = {"ok": (0, ""), "FAIL": (1, "peak 9 tensors, expected <= 4"), "skip": (77, "no CUDA device"),
+                        "quit": (0, "")}[outcome]
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(STAND_IN % {"number": number, "slug": slug, "outcome": outcome, "code": code, "detail": detail,
+                                   "failed": int(outcome == "FAIL")})
+        os.chmod(path, 0o755)
+
+    def words_of(self, number, slug):
+        with open(f"{self.root}/lessons/lesson_{number:02}_{slug}.words", encoding="utf-8") as file:
+            return file.read().split()
+
+    def run(self, *arguments, stdout=subprocess.PIPE, **environment):
+        return subprocess.run([self.runner, *arguments], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
+                              text=True, check=False, timeout=60, env=clean_environment(TALLY_WORK=self.work, **environment))
+
+    def progress(self):
+        try:
+            with open(self.work + "/progress", encoding="utf-8") as file:
+                return file.read().split()
+        except FileNotFoundError:
+            return []
+
+
+THREE = ((7, "divide", "ok"), (20, "checkpointing", "FAIL"), (22, "on-the-gpu", "skip"))
+
+
+def test_list(runner, sample):
+    with Course(runner, *THREE) as course:
+        course.run("run", "divide")
+        lines = course.run("list").stdout.splitlines()
+        assert [line.split()[:2] for line in lines] == [["7", "divide"], ["20", "checkpointing"], ["22", "on-the-gpu"]]
+        assert [line.split()[-1] for line in lines] == ["done", "next", "open"]
+        as_json = [json.loads(line) for line in course.run("list", "--json").stdout.splitlines()]
+        assert [e["status"] for e in as_json] == ["done", "next", "open"]
+
+
+def test_log_of_many(runner, sample):
+    with Course(runner, *THREE) as course:
+        result = course.run("run", "all")
+        assert result.returncode == 1, result
+        assert "this is divide" in result.stdout, "all are shown, plainly"
+        log = result.stdout.split("\n\n")[-1].splitlines()
+        assert re.fullmatch(r"lesson 07 divide +2 steps +1 checks  \[ok\]    \d+\.\d\d s", log[0]), log
+        assert re.fullmatch(r"lesson 20 checkpointing +2 steps +1 checks  \[FAIL\]  peak 9 tensors, expected <= 4", log[1]), log
+        assert log[2] == "  lessons/x.cpp:58   again: ./learn run checkpointing --from 2"
+        assert re.fullmatch(r"lesson 22 on-the-gpu +2 steps +1 checks  \[skip\]  no CUDA device", log[3]), log
+        assert log[4] == "summary: 3 lessons  1 ok  1 FAIL  1 skip   seed 0   exit 1"
+        assert course.run("run", "all", "--quiet", "--seed", "5").stdout.splitlines()[-1].endswith("seed 5   exit 1")
+
+
+def test_without_a_terminal_all_of_them(runner, sample):
+    with Course(runner, *THREE) as course:
+        assert course.run().stdout.count("this is") == 3
+        assert "\x1b" not in course.run().stdout
+
+
+def test_exit_codes_are_combined(runner, sample):
+    for lessons, code in (((THREE[0], THREE[2]), 0), ((THREE[2],), 77), ((THREE[0],), 0), ((THREE[1], THREE[2]), 1)):
+        with Course(runner, *lessons) as course:
+            assert course.run("run", "all").returncode == code, lessons
+    with Course(runner, *THREE) as course:
+        for which, code in (("divide", 0), ("7", 0), ("07", 0), ("checkpointing", 1), ("on-the-gpu", 77), ("22", 77)):
+            assert course.run("run", which).returncode == code, which
+
+
+def test_an_unknown_lesson_names_the_nearest(runner, sample):
+    with Course(runner, *THREE) as course:
+        for arguments, words in ((("run", "divde"), "'divide'"), (("run", "check-pointing"), "'checkpointing'"),
+                                 (("graph", "dvide", "-o", "x.svg"), "'divide'"), (("run", "8"), "7 to 22"), (("run", "-7"), "-7")):
+            result = course.run(*arguments)
+            assert result.returncode == 2 and words in result.stderr and result.stdout == "", result
+
+
+def test_usage(runner, sample):
+    with Course(runner, *THREE) as course:
+        for arguments in (["frobnicate"], ["run"], ["graph", "divide"], ["--device=gpu"], ["run", "divide", "--dtype=half"],
+                          ["bench"], ["web"], ["check"]):
+            result = course.run(*arguments)
+            assert result.returncode == 2 and result.stdout == "" and result.stderr.count("\n") == 1, (arguments, result)
+        help_text = course.run("--help")
+        assert help_text.returncode == 0 and all(w in help_text.stdout for w in ("list", "run", "graph", "doctor", "--dtype"))
+        assert not any(w in help_text.stdout for w in ("bench", "web", "--present", "reset"))
+
+
+def test_flags_reach_the_lesson_from_either_side(runner, sample):
+    with Course(runner, *THREE) as course:
+        for arguments in (("--seed", "3", "run", "divide", "--ascii"), ("run", "divide", "--ascii", "--seed=3")):
+            course.run(*arguments)
+            words = course.words_of(7, "divide")
+            assert "--seed=3" in words and "--ascii" in words, words
+
+
+def test_progress_is_what_the_checks_say(runner, sample):
+    with Course(runner, *THREE) as course:
+        course.run("run", "all")
+        assert course.progress() == ["divide"]
+        course.set(20, "checkpointing", "ok")
+        course.run("run", "20")
+        assert course.progress() == ["checkpointing", "divide"]
+        course.set(7, "divide", "FAIL")
+        course.run("run", "7")
+        assert course.progress() == ["checkpointing"]
+        course.set(7, "divide", "quit")
+        course.run("run", "7")
+        assert course.progress() == ["checkpointing"], "a lesson left early is not done"
+
+
+def test_progress_that_cannot_be_written_is_exit_5(runner, sample):
+    with Course(runner, THREE[0]) as course:
+        open(course.work, "w").close()  # no folder can be made here
+        result = course.run("run", "divide")
+        assert result.returncode == 5 and course.work in result.stderr, result
+
+
+def test_output_that_cannot_be_written_is_exit_5(runner, sample):
+    with Course(runner, THREE[0]) as course, open("/dev/full", "w") as full:
+        shutil.copy(sample, course.root + "/lessons/lesson_99_sample")
+        for arguments in (["list"], ["doctor"], ["run", "sample"], ["run", "all"], ["--help"]):
+            result = course.run(*arguments, stdout=full)
+            assert result.returncode == 5 and "No space left" in result.stderr, (arguments, result)
+
+
+def test_no_lessons(runner, sample):
+    with Course(runner) as course:
+        result = course.run("list")
+        assert result.returncode == 5 and "no lessons in" in result.stderr, result
+        assert course.run("doctor").returncode == 0
+
+
+def test_doctor(runner, sample):
+    with Course(runner, *THREE) as course:
+        report = course.run("doctor", PATH="/nonexistent").stdout
+        assert re.search(r"cpu +yes", report) and "step mode" in report
+        assert "apt-get install --no-install-recommends graphviz" in report
+        for line in course.run("doctor", "--json").stdout.splitlines():
+            assert json.loads(line)["event"] == "finding"
+
+
+def with_sample(runner, sample):
+    course = Course(runner)
+    shutil.copy(sample, course.root + "/lessons/lesson_99_sample")
+    return course
+
+
+def test_json_is_nothing_but_json(runner, sample):
+    with with_sample(runner, sample) as course:
+        for arguments in (["run", "all", "--json"], ["--json"], ["run", "sample", "--json", "--quiet"]):
+            for line in course.run(*arguments).stdout.splitlines():
+                assert json.loads(line)["v"] == 1
+
+
+def test_graph(runner, sample):
+    with with_sample(runner, sample) as course:
+        path = course.root + "/out.svg"
+        result = course.run("graph", "sample", "-o", path)
+        assert result.returncode == 0 and os.path.getsize(path) > 0, result
+        for name, code in (("nowhere/out.svg", 5), ("out.png", 2)):
+            result = course.run("graph", "sample", "-o", f"{course.root}/{name}")
+            assert result.returncode == code and result.stderr.count("\n") == 1, result
+        assert not any(name.startswith("out.svg.") for name in os.listdir(course.root))
+
+
+def test_a_lesson_that_crashes_is_a_failure(runner, sample):
+    with with_sample(runner, sample) as course:
+        result = course.run("run", "sample", SAMPLE_LESSON="segfault")
+        assert result.returncode == 1 and "signal 11" in result.stderr, result
+        assert course.progress() == []
+
+
+def test_step_mode_through_the_runner(runner, sample):
+    with with_sample(runner, sample) as course, Terminal([course.runner], TALLY_WORK=course.work) as t:
+        for step in range(1, 6):
+            t.expect(f"[{step}/5]")
+            t.expect("skip) > " if step == 3 else "q quit")
+            t.type("3" if step == 3 else " ")
+            if step == 3:
+                t.expect("q quit")
+                t.type(" ")
+        assert t.wait() == 0 and t.restored()
+        assert course.progress() == ["sample"]
+        with Terminal([course.runner], TALLY_WORK=course.work) as again:
+            assert again.wait() == 0 and "All 1 lessons are done" in again.seen
+
+
+def test_ctrl_c_and_sigterm_through_the_runner(runner, sample):
+    with with_sample(runner, sample) as course:
+        for act, code in ((lambda t: t.type("\x03"), 130), (lambda t: t.process.send_signal(signal.SIGTERM), 143)):
+            with Terminal([course.runner, "run", "all"], TALLY_WORK=course.work) as t:
+                t.expect("q quit")
+                act(t)
+                ended = t.wait()
+                assert ended == code and t.restored(), ended
+        assert course.progress() == []
+
+
+def test_ctrl_z_through_the_runner(runner, sample):
+    with with_sample(runner, sample) as course:
+        script = f"set -m; '{course.runner}'; stty -a; echo 'the shell'; fg >/dev/null; echo code $?"
+        with Terminal(["sh", "-c", script], TALLY_WORK=course.work) as t:
+            t.expect("q quit")
+            t.type("\x1a")
+            shell = t.expect("the shell")
+            assert re.search(r"[^-]icanon", shell) and re.search(r"[^-]echo ", shell), shell
+            t.expect("q quit")
+            t.type(" ")
+            t.expect("[2/5]")
+            t.expect("q quit")
+            t.type("q")
+            t.expect("code 0")
+
+
+if __name__ == "__main__":
+    if not have_terminals():
+        print("no pseudo-terminals on this machine")
+        sys.exit(77)
+    run_tests(sys.modules[__name__], os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]))

@@ -1,0 +1,157 @@
+// A running lesson: its steps, its record, its tables, its checks, and what stops it.
+#include "lesson/running.hpp"
+
+#include <array>
+
+#include "catch.hpp"
+
+using namespace tally::lesson;
+using tally::test::contains;
+
+namespace {
+
+const Lesson two_steps{.number = 1, .slug = "two-steps", .title = "two steps", .minutes = 1, .steps = 2};
+
+// Remembers what it saw, in words.
+struct Witness : Viewer {
+    std::vector<std::string> seen;
+    std::optional<int> choice;
+
+    void show(const Event& event) override {
+        constexpr std::array names{"title",  "sentence", "source", "tensor", "table",    "prediction",
+                                   "reveal", "check",    "graph",  "plot",   "progress", "end"};
+        seen.push_back(names[event.is.index()] + std::string(" ") + std::to_string(event.step));
+    }
+    void progress(const ProgressMade& made, bool another_tenth) override {
+        if (another_tenth) tenths.push_back(made.done);
+    }
+    std::optional<int> ask(const Prediction&, const Record&) override {
+        seen.push_back("ask");
+        return choice;
+    }
+    void end_of_step(const Record&) override { seen.push_back("stop"); }
+    void end_of_lesson(const Record&) override { seen.push_back("last stop"); }
+    std::vector<std::int64_t> tenths;
+};
+
+struct Stage {
+    explicit Stage(int from = 1) : running(two_steps, options, witness, from) {}
+    Witness witness;
+    Options options;
+    Running running;
+};
+
+using Seen = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a step ends where the next begins, and the question comes before the reveal") {
+    Stage stage;
+    step("one");
+    show("x", 1.0);
+    predict("what?", {"a", "b"}, answer(2), "hint");
+    check("it holds", true);
+    stage.running.finish(Outcome::ok, "");
+    CHECK(stage.witness.seen == Seen{"sentence 1", "tensor 1", "stop", "prediction 2", "ask", "reveal 2",
+                                     "check 2", "end 2", "last stop"});
+    CHECK(stage.running.end().outcome == Outcome::ok);
+    CHECK(stage.running.end().checks == 1);
+}
+
+TEST_CASE("--from hides, and asks nothing, before its step; how it ended is always shown") {
+    Stage stage(2);
+    predict("what?", {"a", "b"}, answer(2), "hint");
+    check("it holds", false, "because");
+    step("two");
+    stage.running.finish(Outcome::ok, "");
+    CHECK(stage.witness.seen == Seen{"sentence 2", "end 2", "last stop"});
+    CHECK(stage.running.end().outcome == Outcome::fail);
+}
+
+TEST_CASE("a table is shown when the lesson goes on") {
+    Stage stage;
+    step("one");
+    auto rows = table({"k", "loss"});
+    rows.row(1, 0.5);
+    for (auto i : progress("work", 20)) static_cast<void>(i);
+    rows.row(2, 0.25);
+    CHECK(stage.witness.seen == Seen{"sentence 1"});
+    check("done", true);
+    CHECK(stage.witness.seen == Seen{"sentence 1", "table 1", "check 1"});
+    CHECK_THROWS_WITH(rows.row(3, 0.1), contains("already shown"));
+    auto other = table({"k"});
+    CHECK_THROWS_WITH(rows.row(3, 0.1), contains("already shown"));
+    CHECK_THROWS_WITH(other.row(1, 2), contains("2 cells for 1 columns"));
+}
+
+TEST_CASE("long work reports each tenth once, and does all of it") {
+    for (const std::int64_t total : {1, 3, 10, 999, 12345}) {
+        Stage stage;
+        step("one");
+        std::int64_t done = 0;
+        for (auto i : progress("work", total)) done += i == done ? 1 : 0;
+        CHECK(done == total);
+        const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(total, 10));
+        CHECK(stage.witness.tenths.size() == expected);
+        CHECK(stage.witness.tenths.back() == total);
+    }
+    for (auto i : progress("nothing", 0)) FAIL("work where there is none: " << i);
+}
+
+TEST_CASE("the first failure is what the log will say") {
+    Stage stage;
+    step("one");
+    CHECK(check("fine", true));
+    step("two");
+    CHECK_FALSE(check_equal("peak", 9, 4));
+    CHECK_FALSE(check("second", false));
+    stage.running.finish(Outcome::ok, "");
+    const End& end = stage.running.end();
+    CHECK(end.outcome == Outcome::fail);
+    CHECK(end.failed == 2);
+    CHECK(end.detail == "peak: got 9, expected 4");
+    CHECK(end.file == "lesson/running_test.cpp");
+    CHECK(end.failed_step == 2);
+}
+
+TEST_CASE("a lesson with more or fewer steps than it says fails") {
+    Stage stage;
+    step("one");
+    stage.running.finish(Outcome::ok, "");
+    CHECK(stage.running.end().outcome == Outcome::fail);
+    CHECK(stage.running.end().detail == "it says 2 steps and has 1");
+}
+
+TEST_CASE("a failed check is not forgiven by a skip") {
+    Stage stage;
+    step("one");
+    check("no", false);
+    stage.running.finish(Outcome::skip, "not today");
+    CHECK(stage.running.end().outcome == Outcome::fail);
+}
+
+TEST_CASE("mistakes of authors are errors in words") {
+    CHECK_THROWS_WITH(step("nobody listens"), contains("no lesson is running"));
+    Stage stage;
+    step("one");
+    CHECK_THROWS_WITH(predict("?", {"a", "b"}, answer(3), ""), contains("answer(3) is not among 2 options"));
+    CHECK_THROWS_WITH(predict("?", {"a"}, answer(1), ""), contains("2 to 9"));
+    CHECK_THROWS_WITH(code(4), contains("1 to 3"));
+    CHECK_THROWS_WITH(plot("p", {Series{"s", {1, 2}, {1}}}), contains("2 x and 1 y"));
+}
+
+TEST_CASE("code shows the lines below it, without their margin") {
+    struct Last : Viewer {
+        Event event;
+        void show(const Event& e) override { event = e; }
+    } last;
+    const Options options;
+    Running running(two_steps, options, last, 1);
+    step("one");
+    code(2);
+    const int shown = 1;
+    CHECK(shown == 1);
+    const auto& source = std::get<Source>(last.event.is);
+    CHECK(source.file == "lesson/running_test.cpp");
+    CHECK(source.lines == std::vector<std::string>{"const int shown = 1;", "CHECK(shown == 1);"});
+}

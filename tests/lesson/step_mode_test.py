@@ -1,0 +1,325 @@
+"""Step mode at a real pseudo-terminal. Usage: step_mode_test.py LESSON_SAMPLE"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+from terminal_driver import Terminal, clean_environment, have_terminals, run_tests
+
+NEXT, BAR, PROMPT = " ", "q quit", "skip) > "
+PAGE_UP, PAGE_DOWN = "\x1b[5~", "\x1b[6~"
+
+
+def at_step(terminal, step):
+    terminal.expect(f"[{step}/5]")
+    terminal.expect(PROMPT if step == 3 else BAR)
+
+
+def to_prediction(terminal):
+    at_step(terminal, 1)
+    terminal.type(NEXT)
+    at_step(terminal, 2)
+    terminal.type(NEXT)
+    at_step(terminal, 3)
+
+
+def test_steps_through_with_space_enter_and_page_down(lesson):
+    with Terminal([lesson]) as t:
+        to_prediction(t)
+        assert "[ok]" not in t.seen and "Answer" not in t.seen, "revealed before it was asked"
+        t.type("3")
+        t.expect("Right: 3) 3.")
+        t.expect("[ok] sum of three")
+        t.expect(BAR)
+        t.type("\r")
+        at_step(t, 4)
+        t.type(PAGE_DOWN)
+        at_step(t, 5)
+        t.type(NEXT)
+        assert t.wait() == 0
+        assert t.restored()
+
+
+def test_never_moves_on_by_itself(lesson):
+    with Terminal([lesson]) as t:
+        at_step(t, 1)
+        t.type("xyz0")  # none of these is a key
+        t.expect(BAR)
+        t.type("h")
+        t.expect("No hint for this step.")
+        assert "[2/5]" not in t.seen
+
+
+def test_wrong_prediction_is_told_gently(lesson):
+    with Terminal([lesson]) as t:
+        to_prediction(t)
+        t.type("2")
+        t.expect("Not quite: 3) 3.  each mean is divided by 2")
+        t.expect("[ok] sum of three")
+
+
+def test_hint_skip_and_keys_that_are_no_answer(lesson):
+    with Terminal([lesson]) as t:
+        to_prediction(t)
+        t.type(NEXT)
+        t.expect("Press 1 to 5")
+        t.expect(PROMPT)
+        t.type("9")
+        t.expect("Press 1 to 5")
+        t.expect(PROMPT)
+        t.type("h")
+        t.expect("Hint: each mean is divided by 2")
+        t.expect(PROMPT)
+        t.type("s")
+        t.expect("Answer: 3) 3.")
+
+
+def test_a_clicker_reveals(lesson):
+    with Terminal([lesson]) as t:
+        to_prediction(t)
+        t.type(PAGE_DOWN)
+        t.expect("Answer: 3) 3.")
+
+
+def test_typed_ahead_keys_never_answer(lesson):
+    with Terminal([lesson]) as t:
+        at_step(t, 1)
+        t.type(NEXT)
+        at_step(t, 2)
+        t.type(NEXT + "2222")  # the kernel holds the digits before the question is asked
+        at_step(t, 3)
+        t.type("h")
+        between = t.expect("Hint:")
+        assert "Not quite" not in between and "Right" not in between, between
+
+
+def test_the_tail_of_a_page_key_is_no_answer(lesson):
+    with Terminal([lesson]) as t:
+        to_prediction(t)
+        t.type("5~")
+        t.expect("Press 1 to 5")
+
+
+def test_back_forward_and_restart(lesson):
+    with Terminal([lesson]) as t:
+        to_prediction(t)
+        t.type("b")  # also from a question
+        at_step(t, 2)
+        t.type(PAGE_UP)
+        at_step(t, 1)
+        t.type("b")
+        t.expect("This is the first step.")
+        t.expect(BAR)
+        t.type(NEXT)
+        at_step(t, 2)
+        t.type(NEXT)
+        at_step(t, 3)
+        t.type("1")
+        t.expect("Not quite")
+        t.expect(BAR)
+        t.type("b")
+        at_step(t, 2)
+        t.type(NEXT)
+        t.expect("[3/5]")
+        t.expect("Not quite")  # what was answered stays answered ...
+        t.expect(BAR)
+        t.type("r")
+        at_step(t, 1)
+        t.type(NEXT)
+        at_step(t, 2)
+        t.type(NEXT)
+        at_step(t, 3)  # ... until a restart asks anew
+        t.type("3")
+        t.expect("Right")
+        t.expect(BAR)
+        t.type(NEXT)
+        at_step(t, 4)
+
+
+def test_graph_key_writes_the_picture(lesson):
+    with tempfile.TemporaryDirectory() as work, Terminal([lesson], TALLY_WORK=work) as t:
+        at_step(t, 1)
+        t.type("g")
+        t.expect("sample.svg and .dot")
+        assert sorted(os.listdir(work + "/graphs")) == ["sample.dot", "sample.svg"]
+
+
+def test_graph_key_says_when_it_cannot_write(lesson):
+    with tempfile.NamedTemporaryFile() as no_folder, Terminal([lesson], TALLY_WORK=no_folder.name) as t:
+        at_step(t, 1)
+        t.type("g")
+        t.expect("cannot make the folder")
+        t.expect(BAR)  # and the lesson goes on
+
+
+def test_quit(lesson):
+    with Terminal([lesson]) as t:
+        at_step(t, 1)
+        t.type("q")
+        assert t.wait() == 0
+        assert t.restored()
+
+
+def test_from_a_later_step(lesson):
+    with Terminal([lesson, "--from", "4"]) as t:
+        at_step(t, 4)
+        assert "[1/5]" not in t.seen and "PREDICT" not in t.seen
+        t.type("b")
+        t.expect("[3/5]")
+        t.expect("Answer: 3) 3.")
+
+
+def ends_by(lesson, expected, act, step=1, **environment):
+    with Terminal([lesson], **environment) as t:
+        if step == 3:
+            to_prediction(t)
+        else:
+            at_step(t, 1)
+        assert not t.restored(), "keys come one by one in step mode"
+        act(t)
+        code = t.wait()
+        assert code == expected, f"ended with {code}, not {expected}"
+        assert t.restored(), "the terminal was left as it was in step mode"
+
+
+def test_ctrl_c_restores_the_terminal(lesson):
+    ends_by(lesson, 130, lambda t: t.type("\x03"))
+    ends_by(lesson, 130, lambda t: t.type("\x03"), step=3)
+
+
+def test_signals_restore_the_terminal(lesson):
+    for sent in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        ends_by(lesson, -sent, lambda t, sent=sent: t.process.send_signal(sent))
+
+
+def test_a_crash_restores_the_terminal(lesson):
+    ends_by(lesson, -signal.SIGSEGV, lambda t: t.type("3"), step=3, SAMPLE_LESSON="segfault")
+    ends_by(lesson, -signal.SIGSEGV, lambda t: t.type("3"), step=3, SAMPLE_LESSON="overflow")
+    ends_by(lesson, -signal.SIGABRT, lambda t: t.type("3"), step=3, SAMPLE_LESSON="abort")
+
+
+def test_an_exception_restores_the_terminal(lesson):
+    with Terminal([lesson], SAMPLE_LESSON="throws") as t:
+        to_prediction(t)
+        t.type("3")
+        t.expect("[FAIL]")
+        t.expect("[matmul] inner sizes differ: (2, 3) x")
+        t.expect(BAR)
+        t.type(NEXT)
+        assert t.wait() == 1
+        assert t.restored()
+
+
+def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it(lesson):
+    with Terminal(["sh", "-c", f"set -m; '{lesson}'; stty -a; echo 'the shell'; fg >/dev/null; echo code $?"]) as t:
+        at_step(t, 1)
+        t.type("\x1a")
+        shell = t.expect("the shell")
+        assert re.search(r"[^-]icanon", shell) and re.search(r"[^-]echo ", shell), shell
+        t.expect(BAR)
+        t.type(NEXT)
+        at_step(t, 2)
+        t.type("q")
+        t.expect("code 0")
+
+
+def test_a_narrow_window(lesson):
+    with Terminal([lesson], columns=60) as t:
+        to_prediction(t)
+        t.type("2")
+        t.expect(BAR)
+        t.type(NEXT)
+        at_step(t, 4)
+        t.type(NEXT)
+        at_step(t, 5)
+        widest = max(t.lines(), key=len)
+        assert len(widest) <= 60, widest
+        assert all(part in t.seen for part in ("-1.0608  0.0620 -1.8375", "w.grad after it")), "wrapped, not cut off"
+
+
+def test_a_window_that_is_made_narrow(lesson):
+    with Terminal([lesson]) as t:
+        at_step(t, 1)
+        t.type(NEXT)
+        at_step(t, 2)
+        t.resize(60)
+        shown = len(t.lines())
+        t.type("b")
+        at_step(t, 1)
+        assert max(map(len, t.lines()[shown:])) <= 60
+
+
+def test_only_sixteen_colours_and_no_other_escapes(lesson):
+    with Terminal([lesson]) as t:
+        to_prediction(t)
+        t.type("3")
+        t.expect(BAR)
+        escapes = set(re.findall(r"\x1b[^m]*m?", t.seen))
+        assert escapes, "colours at a terminal"
+        for escape in escapes:
+            assert re.fullmatch(r"\x1b\[(0|1|(1;)?3[0-7])m", escape), repr(escape)
+
+
+def test_no_color(lesson):
+    with Terminal([lesson], NO_COLOR="1") as t:
+        to_prediction(t)
+        t.type("3")
+        t.expect("Right")
+        t.expect("[ok]")
+        assert "\x1b" not in t.seen
+
+
+def test_accessible_rewrites_nothing_and_tells_charts_in_words(lesson):
+    with Terminal([lesson], ACCESSIBLE="1", SAMPLE_LESSON="slow") as t:
+        to_prediction(t)
+        t.type("3")
+        t.expect(BAR)
+        t.type(NEXT)
+        t.expect("highest 36 at 6")
+        assert not re.search(r"\r[^\n]", t.seen.replace("\r\r\n", "\r\n")), "something was rewritten"
+        assert "█" not in t.seen
+
+
+def test_long_work_shows_a_bar(lesson):
+    with Terminal([lesson, "--no-step"], SAMPLE_LESSON="slow") as t:
+        t.expect("s left")
+        assert t.wait() == 0
+        assert re.search(r"adding numbers  \[#*-+\] +\d+ %  [\d.e+]+/s  \d+ s left", t.seen)
+
+
+def does_not_wait(command, **options):
+    with Terminal(command, **options) as t:
+        assert t.wait() == 0
+        assert "Answer: 3) 3." in t.seen, "predictions print their answer"
+        assert "\x1b" not in t.seen and not re.search(r"\r[^\n]", t.seen), "plain"
+        assert BAR not in t.seen
+
+
+def test_never_waits_where_nobody_may_be(lesson):
+    does_not_wait([lesson], stdin=subprocess.DEVNULL)
+    does_not_wait([lesson], CI="true")
+    does_not_wait([lesson], TERM="dumb")
+    does_not_wait([lesson], TERM=None)
+    does_not_wait([lesson, "--plain"])
+    does_not_wait([lesson, "--no-step", "--color=never"])
+
+
+def test_step_without_a_terminal_is_refused(lesson):
+    result = subprocess.run([lesson, "--step"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                            env=clean_environment())
+    assert result.returncode == 2 and result.stdout == ""
+    assert result.stderr.count("\n") == 1 and "must be a terminal" in result.stderr, result.stderr
+    for options, around, why in ((["--plain"], {}, "--plain"), (["--json"], {}, "--json"), ([], {"CI": "1"}, "CI"),
+                                 ([], {"TERM": "dumb"}, "TERM")):
+        with Terminal([lesson, "--step", *options], **around) as t:
+            assert t.wait() == 2 and why in t.seen, t.seen
+
+
+if __name__ == "__main__":
+    if not have_terminals():
+        print("no pseudo-terminals on this machine")
+        sys.exit(77)
+    run_tests(sys.modules[__name__], os.path.abspath(sys.argv[1]))

@@ -1,0 +1,174 @@
+"""The plain and the JSON stream, the flags, the exit codes. Usage: streams_test.py LESSON_SAMPLE SCHEMA"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from schema import Schema
+from terminal_driver import clean_environment, run_tests
+
+
+def run(lesson, *arguments, stdout=subprocess.PIPE, behaviour=None, **environment):
+    return subprocess.run([lesson, *arguments], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True,
+                          check=False, timeout=60, env=clean_environment(SAMPLE_LESSON=behaviour, **environment))
+
+
+def events_of(lesson, *arguments, **more):
+    result = run(lesson, "--json", *arguments, **more)
+    assert result.stderr == "", result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_json_is_valid_against_the_schema(lesson, schema):
+    seen = set()
+    for behaviour in (None, "fails", "throws", "skips", "short"):
+        for arguments in ((), ("--dtype=float64", "--digits=9"), ("--from", "3"), ("--device=cuda",)):
+            for event in events_of(lesson, *arguments, behaviour=behaviour):
+                wrong = schema.errors(event)
+                assert not wrong, f"{event}: {wrong}"
+                seen.add(event["event"])
+    assert seen == {"title", "sentence", "source", "tensor", "table", "prediction", "reveal", "check", "graph", "plot",
+                    "progress", "end"}, seen
+    assert not schema.errors(json.loads(run(lesson, "--describe").stdout))
+
+
+def test_the_schema_refuses_what_is_wrong(lesson, schema):
+    tensor = next(e for e in events_of(lesson) if e["event"] == "tensor")
+    assert not schema.errors(tensor)
+    for change in ({"event": "tensors"}, {"v": 2}, {"values": {}}, {"shape": [-1]}, {"more": 1}, {"slug": "A slug"}):
+        assert schema.errors({**tensor, **change}), change
+    assert schema.errors({k: v for k, v in tensor.items() if k != "text"})
+
+
+def test_numbers_have_full_precision_and_the_printed_form(lesson, schema):
+    tensors = {e["name"]: e for e in events_of(lesson) if e["event"] == "tensor"}
+    gradient = tensors["w.grad"]
+    assert gradient["text"] == "[-0.3536  0.0207 -0.6125]" and gradient["shape"] == [3]
+    assert gradient["values"][1] == 0.020666999742388725  # the float, not its four digits
+    assert tensors["before"]["values"] is None and tensors["before"]["text"] == "-"
+    in_double = {e["name"]: e for e in events_of(lesson, "--dtype=float64") if e["event"] == "tensor"}
+    assert in_double["w.grad"]["values"][1] == 0.020667 and in_double["w.grad"]["dtype"] == "float64"
+
+
+def test_the_prediction_comes_before_the_reveal(lesson, schema):
+    names = [e["event"] for e in events_of(lesson)]
+    asked = names.index("prediction")
+    assert names[asked + 1] == "reveal" and "check" not in names[:asked]
+    plain = run(lesson).stdout
+    assert plain.index("PREDICT") < plain.index("Answer: 3) 3.") < plain.index("[ok] sum of three")
+
+
+def test_the_same_seed_gives_the_same_stream(lesson, schema):
+    assert run(lesson, "--json").stdout == run(lesson, "--json").stdout
+
+
+def test_plain_lines_fit(lesson, schema):
+    for width in (40, 60, 80, 132):
+        for line in run(lesson, f"--width={width}").stdout.splitlines():
+            assert len(line) <= width, (width, line)
+    assert max(map(len, run(lesson).stdout.splitlines())) == 80
+
+
+def test_plain_has_no_escapes(lesson, schema):
+    for arguments, more in (((), {}), (("--plain", "--color=always"), {}), (("--plain",), {"CLICOLOR_FORCE": "1"})):
+        result = run(lesson, *arguments, **more)
+        assert "\x1b" not in result.stdout and "\r" not in result.stdout
+
+
+def test_colours_when_they_are_asked_for(lesson, schema):
+    assert "\x1b[" in run(lesson, "--color=always").stdout
+    assert "\x1b[" in run(lesson, CLICOLOR_FORCE="1").stdout
+    assert "\x1b[" not in run(lesson, "--color=never", CLICOLOR_FORCE="1").stdout
+    assert "\x1b[" not in run(lesson, CLICOLOR_FORCE="0").stdout
+    coloured = re.sub(r"\x1b\[[\d;]*m", "", run(lesson, "--color=always").stdout)
+    assert coloured == run(lesson).stdout, "colour changes nothing but colour"
+
+
+def test_ascii_is_pure(lesson, schema):
+    spoken = run(lesson).stdout
+    assert "σ²" in spoken and "█" in spoken
+    for result in (run(lesson, "--ascii"), run(lesson, LC_ALL="C")):
+        assert result.stdout.isascii()
+        assert "The sigma^2 of it is <= 1." in result.stdout
+
+
+def test_long_work_elsewhere_is_a_line_for_each_tenth(lesson, schema):
+    shares = [int(s) for s in re.findall(r"adding numbers: (\d+) %", run(lesson, behaviour="slow").stdout)]
+    assert shares and shares == sorted(set(shares)) and all(s % 10 == 0 for s in shares), shares
+    assert shares[-1] == 100
+    assert "adding numbers" not in run(lesson).stdout, "short work says nothing"
+
+
+def test_from(lesson, schema):
+    plain = run(lesson, "--from", "4").stdout
+    assert "[4/5]" in plain and "[3/5]" not in plain and "PREDICT" not in plain and "2 checks" in plain
+    result = run(lesson, "--from", "6")
+    assert result.returncode == 2 and "has 5 steps" in result.stderr
+
+
+def test_digits(lesson, schema):
+    assert "[-0.35  0.02 -0.61]" in run(lesson, "--digits=2").stdout
+    assert "[-0.353600  0.020667 -0.612500]" in run(lesson, "--digits=6").stdout
+
+
+def test_quiet_says_nothing(lesson, schema):
+    result = run(lesson, "--quiet")
+    assert result.returncode == 0 and result.stdout == "" and result.stderr == ""
+
+
+def test_exit_codes(lesson, schema):
+    for behaviour, code, words in ((None, 0, "[ok] lesson sample: 5 steps, 2 checks"), ("fails", 1, "three is four: 3 is not 4"),
+                                   ("throws", 1, "inner sizes differ"), ("skips", 77, "not today"),
+                                   ("short", 1, "it says 5 steps and has 4")):
+        result = run(lesson, behaviour=behaviour)
+        flat = re.sub(r"\s+", " ", result.stdout)
+        assert result.returncode == code and words in flat, (behaviour, result.returncode, result.stdout[-400:])
+    failed = run(lesson, behaviour="fails").stdout
+    assert re.search(r"sample/lesson_sample.cpp:\d+", failed) and "again: ./learn run sample" in failed
+    cuda = run(lesson, "--device=cuda")
+    assert cuda.returncode in (0, 77) and (cuda.returncode == 0 or "no CUDA device" in cuda.stdout)
+
+
+def test_usage_errors_are_one_sentence_and_exit_2(lesson, schema):
+    for arguments, words in ((["--device=gpu"], "cpu,cuda,auto"), (["--dtype=half"], "float32,float64"), (["--seed=-1"], "-1"),
+                             (["--seed=x"], "x"), (["--width=3"], "20"), (["--from=0"], "1"), (["--nonsense"], "--nonsense"),
+                             (["--color=red"], "always"), (["--step", "--no-step"], "excludes"), (["--graph", "x.png"], ".svg")):
+        result = run(lesson, *arguments)
+        assert result.returncode == 2 and result.stdout == "", (arguments, result.returncode)
+        assert result.stderr.count("\n") == 1 and words in result.stderr, result.stderr
+
+
+def test_output_that_cannot_be_written_is_exit_5(lesson, schema):
+    for arguments in ([], ["--json"], ["--describe"], ["--help"]):
+        with open("/dev/full", "w") as full:
+            result = run(lesson, *arguments, stdout=full)
+        assert result.returncode == 5 and "No space left" in result.stderr, (arguments, result)
+        reader, writer = os.pipe()
+        os.close(reader)
+        result = run(lesson, *arguments, stdout=writer)
+        os.close(writer)
+        assert result.returncode == 5 and "Broken pipe" in result.stderr, (arguments, result)
+
+
+def test_graph_file(lesson, schema):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, start in (("g.svg", "<svg"), ("g.dot", "digraph")):
+            result = run(lesson, "--graph", f"{folder}/{name}")
+            assert result.returncode == 0 and result.stdout == "", result
+            with open(f"{folder}/{name}", encoding="utf-8") as file:
+                assert file.read().startswith(start)
+        assert sorted(os.listdir(folder)) == ["g.dot", "g.svg"]
+        for path in (f"{folder}/nowhere/g.svg", f"{folder}/g.svg/h.svg"):
+            result = run(lesson, "--graph", path)
+            assert result.returncode == 5 and path in result.stderr, result
+        os.symlink("/dev/full", f"{folder}/full.svg")
+        result = run(lesson, "--graph", f"{folder}/full.svg")
+        assert result.returncode == 5 and "No space left" in result.stderr, result
+        assert sorted(os.listdir(folder)) == ["full.svg", "g.dot", "g.svg"], "nothing half-written"
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__], os.path.abspath(sys.argv[1]), Schema(sys.argv[2]))

@@ -1,0 +1,114 @@
+"""A program at a pseudo-terminal: types keys, waits for text, and knows whether the terminal was put back."""
+
+import fcntl
+import os
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+PATIENCE = 20  # seconds before a text that does not come is a failure
+
+
+def have_terminals():
+    try:
+        for end in os.openpty():
+            os.close(end)
+        return True
+    except OSError:
+        return False
+
+
+def clean_environment(**more):
+    """The surroundings that matter here are what the test says, not what the machine happens to have."""
+    env = {k: v for k, v in os.environ.items()
+           if k not in ("CI", "NO_COLOR", "CLICOLOR_FORCE", "ACCESSIBLE", "TALLY_WORK", "SAMPLE_LESSON")}
+    env.update(TERM="xterm", LC_ALL="C.UTF-8")
+    env.update(more)
+    return {k: v for k, v in env.items() if v is not None}
+
+
+class Terminal:
+    def __init__(self, command, columns=80, stdin=None, **environment):
+        self.master, self.slave = os.openpty()
+        self.resize(columns)
+        self.before = termios.tcgetattr(self.slave)
+        slave = self.slave
+        self.process = subprocess.Popen(
+            command, stdin=slave if stdin is None else stdin, stdout=slave, stderr=slave, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0), env=clean_environment(**environment))
+        self.seen = ""    # everything so far
+        self.unread = ""  # what no expectation has passed yet, without colours
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+    def resize(self, columns):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+
+    def type(self, keys):
+        os.write(self.master, keys.encode())
+
+    def _read(self, seconds):
+        ready, _, _ = select.select([self.master], [], [], seconds)
+        if not ready:
+            return False
+        data = os.read(self.master, 65536).decode(errors="replace")
+        self.seen += data
+        self.unread = COLOUR.sub("", self.unread + data)
+        return True
+
+    def expect(self, text):
+        """Reads until the text is there; what came before it in this wait is returned."""
+        deadline = time.monotonic() + PATIENCE
+        while text not in self.unread:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited for {text!r}, the last was:\n{self.unread[-2000:]!r}")
+            if not self._read(0.2) and self.process.poll() is not None and not self._read(0):
+                raise AssertionError(f"ended ({self.process.returncode}) before {text!r}:\n{self.unread[-2000:]!r}")
+        before, self.unread = self.unread.split(text, 1)
+        return before
+
+    def wait(self):
+        """The exit code once the program has ended, with all that it wrote read."""
+        deadline = time.monotonic() + PATIENCE
+        while self.process.poll() is None:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"does not end; the last was:\n{self.unread[-2000:]!r}")
+            self._read(0.05)
+        while self._read(0):
+            pass
+        return self.process.returncode
+
+    def restored(self):
+        return termios.tcgetattr(self.slave) == self.before
+
+    def lines(self):
+        """All lines that ever stood on the screen, without colours; rewritten ones count too."""
+        return re.split(r"[\r\n]+", COLOUR.sub("", self.seen))
+
+
+def run_tests(module, *arguments):
+    """Runs every function test_* of a module; exit code 0 or 1."""
+    failed = 0
+    for name, test in sorted(vars(module).items()):
+        if not name.startswith("test_"):
+            continue
+        try:
+            test(*arguments)
+            print(f"[ok] {name}")
+        except Exception as error:  # noqa: BLE001  a test may fail in any way
+            failed += 1
+            print(f"[FAIL] {name}: {type(error).__name__}: {error}")
+    sys.exit(1 if failed else 0)
