@@ -184,7 +184,8 @@ struct Clamp {  // passes the gradient at its bounds
     static constexpr Keep keeps = Keep::input;
     double low, high;
     template <class T> constexpr T value(T x) const {
-        return select(x < as<T>(low), as<T>(low), select(x > as<T>(high), as<T>(high), x));
+        const T raised = select(x < as<T>(low), as<T>(low), x);
+        return select(raised > as<T>(high), as<T>(high), raised);
     }
     template <class T> constexpr T back(T dy, T x) const {
         return select(x >= as<T>(low), select(x <= as<T>(high), dy, as<T>(0)), as<T>(0));

@@ -9,6 +9,7 @@
 #include "autograd/functors.hpp"
 #include "autograd/into.hpp"
 #include "autograd/memory.hpp"
+#include "autograd/scalar.hpp"
 
 namespace tally {
 

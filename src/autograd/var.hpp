@@ -58,7 +58,7 @@ class Pull {
     bool wants(std::size_t input) const { return inputs_[input] != nullptr; }
     Into<T> into(std::size_t input) const { return inputs_[input]->into(); }
     // Hands over a gradient that is already there; nothing is copied when it is the first.
-    void give(std::size_t input, T gradient) const { tally::take(into(input), std::move(gradient)); }
+    void give(std::size_t input, T gradient) const { take(into(input), std::move(gradient)); }
 
   private:
     ValueNode<T>* const* inputs_;
@@ -210,7 +210,10 @@ class Var {
 
     explicit operator bool() const { return node_ != nullptr; }
     const T& value() const { return checked("value").value; }
-    auto item() const { return tally::item(value()); }  // the only element
+    auto item() const {  // the only element
+        using tally::item;
+        return item(value());
+    }
     const Shape& shape() const { return shape_of(value()); }
     bool wants_grad() const { return node_ && node_->state != State::constant; }
 
@@ -278,7 +281,7 @@ class Var {
         if (seed && !same_form(*seed, node.value))
             throw Error(std::string("[") + what + "] the seed is " + form(*seed) + ", the result " + form(node.value));
         Sweep sweep(targets_only, visitor);
-        tally::take(node.into(), seed ? std::move(*seed) : ones_like(node.value));
+        take(node.into(), seed ? std::move(*seed) : ones_like(node.value));
         if (node.state == State::leaf) settle(node.gradient, MemoryClass::gradient);
         sweep.queue(&node);
         sweep.run();

@@ -77,8 +77,7 @@ template <class T, PlainNumber N> Var<T> pow(Var<T> x, N n) { return apply(funct
 inline constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 template <class T>
-Var<T> clamp(Var<T> x, double low, double high = unbounded) {
-    if (!(low <= high)) throw Error("[clamp] the bounds are not in order: " + std::to_string(low) + " and " + std::to_string(high));
+Var<T> clamp(Var<T> x, double low, double high = unbounded) {  // `high` wins where the bounds are crossed
     return apply(functor::Clamp{low, high}, std::move(x));
 }
 
