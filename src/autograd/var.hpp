@@ -140,6 +140,7 @@ class Operation final : public ValueNode<T> {
         }
         if (wanted && this->touched) {
             std::apply([&](const auto&... kept) { rule_(Pull<T>(inputs_.data()), std::as_const(this->gradient), kept.get(op())...); }, kept_);
+            drop_gradient();
             for (ValueNode<T>* input : inputs_)
                 if (input && input->state == State::leaf && input->touched) settle(input->gradient, MemoryClass::gradient);
         }
@@ -150,10 +151,7 @@ class Operation final : public ValueNode<T> {
         for (ValueNode<T>*& input : inputs_)
             if (input) let_go_of(std::exchange(input, nullptr));
         kept_ = {};
-        if (!this->target) {
-            let_go(this->gradient);
-            this->touched = false;
-        }
+        drop_gradient();
     }
 
     void dismantle(Node*& doomed) override {
@@ -164,6 +162,12 @@ class Operation final : public ValueNode<T> {
     }
 
   private:
+    void drop_gradient() {
+        if (this->target) return;
+        let_go(this->gradient);
+        this->touched = false;
+    }
+
     using Kept = std::tuple<typename Wishes::saved...>;
     // Reads the values while the inputs still have them; the output has just moved in here.
     Kept granted(const std::tuple<Wishes...>& wishes, const T* computed) const {
