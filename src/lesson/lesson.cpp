@@ -24,8 +24,8 @@ std::string short_path(const char* file) {
 }
 
 Check placed(Check check, const Where& where) {
-    check.file = short_path(where.file_name());
-    check.line = where.line();
+    check.file = short_path(where.file);
+    check.line = where.line;
     return check;
 }
 
@@ -54,13 +54,13 @@ void note(std::string_view sentence) {
 void code(int lines, Where where) {
     if (lines < 1 || lines > 3)
         throw std::logic_error(fmt::format("[code] {} lines; a step shows 1 to 3", lines));
-    Source source{short_path(where.file_name()), where.line() + 1, {}};
-    std::ifstream file(where.file_name());
+    Source source{short_path(where.file), where.line + 1, {}};
+    std::ifstream file(where.file);
     if (!file) file.open(source.file);  // built elsewhere, run from the top of the tree
     std::string line;
     for (std::size_t number = 1; static_cast<int>(source.lines.size()) < lines && std::getline(file, line);
          ++number) {
-        if (number <= where.line()) continue;
+        if (number <= where.line) continue;
         if (blank(line) && source.lines.empty()) {
             ++source.line;
             continue;

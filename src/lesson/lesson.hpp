@@ -2,9 +2,9 @@
 // the talk.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +15,14 @@
 
 namespace tally::lesson {
 
-using Where = std::source_location;
+// The place of a call. (std::source_location does not exist with every compiler that is supported: clang 14.)
+struct Where {
+    const char* file;
+    std::size_t line;
+    static constexpr Where here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+        return {file, static_cast<std::size_t>(line)};
+    }
+};
 
 // ---- A lesson and its main()
 // ------------------------------------------------------------------------------------
@@ -49,7 +56,7 @@ const Options& options();  // of the running lesson
 void step(std::string_view sentence);  // ends the step before it, where a viewer at a terminal is waited for
 void note(std::string_view sentence);  // one more sentence in the same step
 void code(int lines,
-          Where where = Where::current());  // shows the next lines (at most 3) of the lesson's source
+          Where where = Where::here());  // shows the next lines (at most 3) of the lesson's source
 
 // ---- Values
 // -------------------------------------------------------------------------------------------------------
@@ -109,12 +116,12 @@ void predict(std::string_view question, std::vector<std::string> options, Answer
 // Each returns whether it held. One that fails is shown with its operands, the lesson goes on, and its exit
 // code is 1.
 
-bool check(std::string_view name, bool holds, std::string_view detail = {}, Where where = Where::current());
+bool check(std::string_view name, bool holds, std::string_view detail = {}, Where where = Where::here());
 bool check_equal(std::string_view name, const Numbers& got, const Numbers& expected,
-                 Where where = Where::current());
+                 Where where = Where::here());
 bool check_close(
     std::string_view name, const Numbers& got, const Numbers& expected, const Numbers& bound,
-    Where where = Where::current());  // |got - expected| <= bound; one bound, or one for each element
+    Where where = Where::here());  // |got - expected| <= bound; one bound, or one for each element
 
 // ---- Pictures
 // -----------------------------------------------------------------------------------------------------
