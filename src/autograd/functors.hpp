@@ -35,6 +35,12 @@ struct Keeps {
     bool a = false, b = false, y = false;
 };
 
+// An operand whose gradient is dy itself: it is handed on instead of being computed.
+template <class F>
+inline constexpr bool passes_a = requires { F::passes_on_a; };
+template <class F>
+inline constexpr bool passes_b = requires { F::passes_on_b; };
+
 namespace functor {
 
 using std::abs, std::cos, std::erf, std::exp, std::log, std::pow, std::sin, std::sqrt, std::tanh;
@@ -131,6 +137,7 @@ struct Cos {
 struct AddNumber {
     static constexpr FixedName name = "add_number";
     static constexpr Keep keeps = Keep::nothing;
+    static constexpr bool passes_on_a = true;
     double number;
     template <class T> constexpr T value(T x) const { return x + as<T>(number); }
     template <class T> constexpr T back(T dy, T) const { return dy; }
@@ -197,6 +204,7 @@ struct Clamp {  // passes the gradient at its bounds
 struct Add {
     static constexpr FixedName name = "add";
     static constexpr Keeps for_a{}, for_b{};
+    static constexpr bool passes_on_a = true, passes_on_b = true;
     template <class T> constexpr T value(T a, T b) const { return a + b; }
     template <class T> constexpr T back_a(T dy, T, T, T) const { return dy; }
     template <class T> constexpr T back_b(T dy, T, T, T) const { return dy; }
@@ -205,6 +213,7 @@ struct Add {
 struct Sub {
     static constexpr FixedName name = "sub";
     static constexpr Keeps for_a{}, for_b{};
+    static constexpr bool passes_on_a = true;
     template <class T> constexpr T value(T a, T b) const { return a - b; }
     template <class T> constexpr T back_a(T dy, T, T, T) const { return dy; }
     template <class T> constexpr T back_b(T dy, T, T, T) const { return -dy; }
@@ -270,6 +279,7 @@ struct SquaredDifference {
 };
 
 struct BinaryCrossEntropy {  // of a probability a against a target b; logarithms stop at -100, as in PyTorch
+    static constexpr double smallest = 1e-12f;  // a float there, too
     static constexpr FixedName name = "binary_cross_entropy";
     static constexpr Keeps for_a{.a = true, .b = true}, for_b{.a = true};
     template <class T> static constexpr T stopped_log(T x) {
@@ -281,7 +291,7 @@ struct BinaryCrossEntropy {  // of a probability a against a target b; logarithm
     }
     template <class T> constexpr T back_a(T dy, T a, T b, T) const {
         const T width = (as<T>(1) - a) * a;
-        return dy * (a - b) / select(width < as<T>(1e-12), as<T>(1e-12), width);
+        return dy * (a - b) / select(width < as<T>(smallest), as<T>(smallest), width);
     }
     template <class T> constexpr T back_b(T dy, T a, T, T) const {
         return dy * (log(as<T>(1) - a) - log(a));

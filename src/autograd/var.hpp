@@ -57,6 +57,7 @@ class Pull {
     explicit Pull(ValueNode<T>* const* inputs) : inputs_(inputs) {}
     bool wants(std::size_t input) const { return inputs_[input] != nullptr; }
     Into<T> into(std::size_t input) const { return inputs_[input]->into(); }
+    bool alike(std::size_t input, const T& x) const { return same_form(inputs_[input]->value, x); }
     // Hands over a gradient that is already there; nothing is copied when it is the first.
     void give(std::size_t input, T gradient) const { take(into(input), std::move(gradient)); }
 
@@ -291,7 +292,7 @@ class Var {
         sweep.run();
     }
     static void check_thread(const char* what, const Node& node) {
-        if (node.thread != this_thread()) [[unlikely]]
+        if (node.thread != context.thread) [[unlikely]]
             refuse_thread(what, node);
     }
 
@@ -324,14 +325,14 @@ Var<T> detach(const Var<T>& x) {
 template <class Name, class T, class... Wishes, class Rule, class... Inputs>
 Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, Inputs&&... inputs) {
     (Var<T>::check_thread(name.text(), inputs.checked(name.text())), ...);
-    if (!context.recording || !(inputs.wants_grad() || ...)) {
+    if (!context.recording || !((inputs.node()->state != State::constant) || ...)) {
         (void(Inputs(std::move(inputs))), ...);
         return Var<T>(std::move(value), State::constant);
     }
     using Nodes = std::array<ValueNode<T>*, sizeof...(Inputs)>;
     using Op = Operation<T, Name, Nodes, std::decay_t<Rule>, Wishes...>;
     Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), wishes, std::move(rule));
-    node->read_from({std::move(inputs).release(inputs.wants_grad() || context.watching)...});
+    node->read_from({std::move(inputs).release(inputs.node()->state != State::constant || context.watching)...});
     return Var<T>(node);
 }
 
