@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -122,6 +123,14 @@ bool check_equal(std::string_view name, const Numbers& got, const Numbers& expec
 bool check_close(
     std::string_view name, const Numbers& got, const Numbers& expected, const Numbers& bound,
     Where where = Where::here());  // |got - expected| <= bound; one bound, or one for each element
+
+// The bound of n roundings in a row, relative to the sum of the magnitudes: n u / (1 - n u), where u is half the
+// distance from 1 to the next number.
+template <class S>
+constexpr double gamma_bound(int n) {
+    const double nu = n * static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;
+    return nu / (1 - nu);
+}
 
 // ---- Pictures
 // -----------------------------------------------------------------------------------------------------
