@@ -1,0 +1,147 @@
+// The budget: a small device whose memory fragments, refuses with all the sizes, and takes cached blocks back
+// first.
+#include <atomic>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "autograd/arena.hpp"
+#include "autograd/memory.hpp"
+#include "catch.hpp"
+#include "memory_helpers.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+TEST_CASE("beyond the budget an allocation fails with all the sizes and a way out") {
+    const Budget budget(100 * MiB);
+    CHECK(memory::report().budget == 100 * MiB);
+    CHECK(memory::report().largest_free == 100 * MiB);
+    Storage* most = allocate(60 * MiB + 200 * KiB);
+    CHECK(memory::report().largest_free == 39 * MiB + 824 * KiB);
+    CHECK(
+        message_of_failed(45 * MiB) ==
+        "[memory] out of memory on cpu: asked 45.0 MiB (47185920 bytes), budget 100.0 MiB, in use 60.2 MiB, "
+        "cached 0 B, largest free block 39.8 MiB; use smaller micro-batches, checkpoint, or raise the "
+        "budget");
+    CHECK(memory::in_use() == most->bytes);  // still true
+    Storage* rest = allocate(39 * MiB + 824 * KiB);
+    CHECK(memory::report().largest_free == 0);
+    CHECK_THROWS_AS(allocate(1), OutOfMemory);
+    CHECK_THROWS_AS(allocate(std::numeric_limits<std::size_t>::max()), OutOfMemory);
+    memory::forget(rest);
+    memory::forget(most);
+    Storage* all = allocate(100 * MiB);
+    memory::forget(all);
+    CHECK(memory::in_use() == 0);
+}
+
+TEST_CASE("free memory in pieces cannot hold what would fit in one: fragmentation is real, and said") {
+    const Budget budget(10 * MiB);
+    std::vector<Storage*> blocks;
+    for (int i = 0; i < 10; ++i) blocks.push_back(allocate(MiB));
+    for (std::size_t i = 0; i < 10; i += 2) memory::forget(blocks[i]);  // 5 MiB free, none adjacent
+    CHECK(memory::in_use() == 5 * MiB);
+    CHECK(memory::report().largest_free == MiB);
+    const std::string message = message_of_failed(2 * MiB);
+    CHECK_THAT(message,
+               contains("asked 2.0 MiB (2097152 bytes), budget 10.0 MiB, in use 5.0 MiB, cached 0 B, largest "
+                        "free block 1.0 MiB; 5.0 MiB are free, but fragmented; "));
+    memory::forget(blocks[1]);  // joins its two neighbours
+    CHECK(memory::report().largest_free == 3 * MiB);
+    Storage* joined = allocate(3 * MiB);
+    CHECK(joined->data != nullptr);
+    memory::forget(joined);
+    for (std::size_t i = 3; i < 10; i += 2) memory::forget(blocks[i]);
+    CHECK(memory::report().largest_free == 10 * MiB);
+}
+
+TEST_CASE("cached blocks count against the budget, and are dropped before an allocation fails") {
+    if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
+    const Budget budget(8 * MiB);
+    std::vector<Storage*> blocks;
+    for (int i = 0; i < 8; ++i) blocks.push_back(allocate(MiB));
+    for (Storage* block : blocks) memory::forget(block);
+    CHECK(memory::report().cached == 8 * MiB);
+    CHECK(memory::report().largest_free == 8 * MiB);
+    const memory::Report before = memory::report();
+    Storage* whole = allocate(8 * MiB);  // fits only because the eight were dropped and joined
+    CHECK(memory::report().cached == 0);
+    CHECK(memory::report().reused == before.reused);
+    memory::forget(whole);
+}
+
+TEST_CASE("with a budget every thread reaches what any thread has let go") {
+    const Budget budget(2 * MiB);
+    for (int i = 0; i < 3; ++i) {
+        std::thread([] { memory::forget(allocate(2 * MiB)); }).join();
+        Storage* here = allocate(MiB + 64);
+        std::thread([here] { memory::forget(here); }).join();
+    }
+    CHECK(memory::in_use() == 0);
+}
+
+TEST_CASE("a budget is set on an idle device only") {
+    Storage* storage = allocate(1000);
+    CHECK_THROWS_WITH(
+        memory::set_budget(MiB),
+        "[memory] cannot set a budget of 1048576 bytes on cpu while 1024 bytes are in use; let go of every "
+        "array first");
+    CHECK(memory::report().budget == 0);
+    memory::forget(storage);
+    const Budget budget(MiB);
+    storage = allocate(64);
+    CHECK_THROWS_AS(memory::set_budget(0), Error);
+    CHECK_THROWS_AS(memory::set_budget(2 * MiB), Error);
+    memory::forget(storage);
+    memory::set_budget(2 * MiB);
+    CHECK(memory::report().largest_free == 2 * MiB);
+    CHECK_THROWS_AS(memory::set_budget(std::numeric_limits<std::size_t>::max()), OutOfMemory);
+    CHECK(memory::report().budget == 2 * MiB);  // the old one stands
+    memory::set_budget(100);                    // not a multiple of 64: the rest cannot be used
+    CHECK(memory::report().largest_free == 64);
+    memory::set_budget(10);
+    CHECK_THROWS_AS(allocate(1), OutOfMemory);
+}
+
+TEST_CASE("a budget is refused while another thread holds cached blocks") {
+    if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
+    std::atomic<int> stage{0};
+    std::thread other([&] {
+        memory::forget(allocate(64));
+        stage = 1;
+        stage.notify_all();
+        stage.wait(1);
+    });
+    stage.wait(0);
+    CHECK_THROWS_WITH(memory::set_budget(MiB), contains("while 64 bytes are cached by other threads"));
+    stage = 2;
+    stage.notify_all();
+    other.join();
+    const Budget budget(MiB);
+    CHECK(memory::report().budget == MiB);
+}
+
+TEST_CASE("the arena takes the smallest gap that suffices and joins neighbours") {
+    memory::Arena arena(1000);
+    CHECK(arena.take(300) == 0u);
+    CHECK(arena.take(100) == 300u);
+    CHECK(arena.take(200) == 400u);
+    CHECK(arena.take(50) == 600u);
+    arena.give(0, 300);
+    arena.give(400, 200);  // gaps: 300 at 0, 200 at 400, 350 at 650
+    CHECK(arena.take(190) == 400u);
+    CHECK(arena.take(301) == 650u);
+    CHECK_FALSE(arena.take(301));
+    CHECK(arena.largest() == 300);
+    CHECK(arena.free_bytes() == 359);
+    arena.give(300, 100);  // between the gap at 0 and the block at 400
+    CHECK(arena.largest() == 400);
+    arena.give(400, 190);  // now 0 to 600 is one gap
+    CHECK(arena.largest() == 600);
+    arena.give(650, 301);
+    arena.give(600, 50);
+    CHECK(arena.largest() == 1000);
+    CHECK(arena.gaps() == 1);
+}

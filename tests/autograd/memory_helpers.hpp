@@ -1,0 +1,39 @@
+// What the tests of the ledger share: sizes, buffers of the CPU, a budget that ends with its test.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "autograd/memory.hpp"
+#include "autograd/pool.hpp"
+
+namespace tally::test {
+
+inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
+inline constexpr bool caching = pool::enabled;  // both are off under AddressSanitizer
+
+inline Storage* allocate(std::size_t bytes) { return memory::allocate(bytes, Device::cpu); }
+
+struct Budget {
+    explicit Budget(std::size_t bytes) { memory::set_budget(bytes); }
+    Budget(const Budget&) = delete;
+    Budget& operator=(const Budget&) = delete;
+    ~Budget() {
+        try {
+            memory::set_budget(0);
+        } catch (const Error&) {  // a failed assertion has left buffers behind, and is reported itself
+        }
+        memory::reset_peak();
+    }
+};
+
+inline std::string message_of_failed(std::size_t bytes) {
+    try {
+        memory::forget(allocate(bytes));
+    } catch (const OutOfMemory& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+}  // namespace tally::test
