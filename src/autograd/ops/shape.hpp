@@ -139,6 +139,8 @@ std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::
     std::int64_t from = 0;
     for (std::int64_t size : sizes) {
         if (size < 0) throw Error("[split] a part cannot have " + std::to_string(size) + " rows");
+        if (size > x.shape()[0] - from)
+            throw Error("[split] after " + std::to_string(from) + " rows there are no " + std::to_string(size) + " more in " + to_string(x.shape()));
         parts.push_back(slice(x, 0, from, from + size));
         from += size;
     }

@@ -1,0 +1,141 @@
+// Arrays: handles that share a buffer, copied before anybody writes; views, printing, and what is refused.
+#include "autograd/array.hpp"
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+std::string printed(const auto& array) {
+    std::ostringstream out;
+    out << array;
+    return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("an array holds its numbers in row-major order") {
+    const Array<float> x({2, 3}, {1, 2, 3, 4, 5, 6});
+    CHECK(x.shape() == Shape{2, 3});
+    CHECK(x.size() == 6);
+    CHECK(x.span()[4] == 5);
+    CHECK(x.span().data() == x.data());  // no copy
+    CHECK(x.to_vector() == std::vector<float>{1, 2, 3, 4, 5, 6});
+    CHECK(reinterpret_cast<std::uintptr_t>(x.data()) % 64 == 0);
+    CHECK(Array<double>{7}.item() == 7);
+    CHECK(Array<double>::full({}, 3).item() == 3);
+    CHECK(Array<std::int32_t>::full({2}, 9).to_vector() == std::vector<std::int32_t>{9, 9});
+    CHECK(Array<float>::zeros({0, 4}).span().empty());
+    const double plain[] = {1.5, 2.5};
+    CHECK(Array<double>({2}, std::span<const double>(plain)).to_vector() == std::vector<double>{1.5, 2.5});
+}
+
+TEST_CASE("copies share a buffer until one of them is written to") {
+    Array<float> a{1, 2, 3};
+    Array<float> b = a;
+    CHECK(b.data() == a.data());
+    b.writable()[0] = 10;
+    CHECK(b.data() != a.data());
+    CHECK(a.to_vector() == std::vector<float>{1, 2, 3});
+    CHECK(b.to_vector() == std::vector<float>{10, 2, 3});
+    const float* home = b.data();
+    b.writable()[1] = 20;  // alone: in place
+    CHECK(b.data() == home);
+    CHECK(a.clone().data() != a.data());
+    a = b;
+    CHECK(a.data() == b.data());
+    a = a;             // NOLINT
+    a = std::move(a);  // NOLINT
+    CHECK(a.to_vector() == std::vector<float>{10, 20, 3});
+}
+
+TEST_CASE("every write raises the version, of a buffer that a rule has saved too") {
+    Array<float> a{1, 2};
+    CHECK(a.storage()->version == 0);
+    a.writable();
+    CHECK(a.storage()->version == 1);
+    const Saved<Array<float>> saved(&a);
+    CHECK(a.storage()->savers == 1);
+    CHECK(saved.get("op").data() == a.data());
+    Storage* shared = a.storage();
+    const Array<float> copy = a;
+    a.writable();
+    CHECK(a.storage() != shared);
+    CHECK(shared->version == 2);  // the rule notices
+    CHECK_THROWS_WITH(
+        saved.get("op"),
+        contains("[backward] 'op' saved version 1 of an array of (2), which is now at version 2"));
+}
+
+TEST_CASE("a parameter that has to be copied stays a parameter in the ledger") {
+    Array<float> a({16}, std::vector<float>(16, 1));
+    settle(a, MemoryClass::parameter);
+    const std::size_t before = in_use(MemoryClass::parameter);
+    const Array<float> copy = a;
+    a.writable();
+    CHECK(in_use(MemoryClass::parameter) == before + 64);
+    CHECK(a.storage()->held_as == MemoryClass::parameter);
+}
+
+TEST_CASE("reshaped arrays and leading rows share the buffer") {
+    const Array<float> x({3, 2}, {1, 2, 3, 4, 5, 6});
+    CHECK(x.reshaped({6}).data() == x.data());
+    CHECK(x.reshaped({6}).to_vector() == x.to_vector());
+    const Array<float> rows = x.leading(1, 3);
+    CHECK(rows.data() == x.data() + 2);
+    CHECK(rows.shape() == Shape{2, 2});
+    CHECK(rows.to_vector() == std::vector<float>{3, 4, 5, 6});
+    CHECK(rows.leading(1, 2).to_vector() == std::vector<float>{5, 6});
+    CHECK(rows.clone().to_vector() == rows.to_vector());
+    CHECK(x.leading(3, 3).shape() == Shape{0, 2});
+    Array<float> written = x.leading(2, 3);
+    written.writable()[0] = 50;
+    CHECK(x.to_vector() == std::vector<float>{1, 2, 3, 4, 5, 6});
+    CHECK(written.to_vector() == std::vector<float>{50, 6});
+}
+
+TEST_CASE("a printed vector is aligned, matrices nest, long axes are shortened") {
+    CHECK(printed(Array<float>{-0.35360f, 0.02067f, -0.6125f}) == "[-0.3536  0.0207 -0.6125]");
+    CHECK(printed(Array<double>({2, 2}, {1, -2, 10, 4})) == "[[ 1.0000 -2.0000]\n [10.0000  4.0000]]");
+    CHECK(printed(Array<double>({1, 2, 1}, {1, 2})) == "[[[1.0000]\n  [2.0000]]]");
+    CHECK(printed(Array<float>::full({}, 2.5f)) == "2.5000");
+    CHECK(printed(Array<std::int32_t>{1, -10}) == "[  1 -10]");
+    CHECK(printed(Array<float>::zeros({0})) == "[]");
+    CHECK(printed(Array<float>()) == "[no memory]");
+    CHECK(printed(Array<Dual<double>>({1}, {Dual<double>(1, 2)})) == "[1.0000+2.0000e]");
+    CHECK(to_string(Array<double>{1.0 / 3}, 2) == "[0.33]");
+    std::vector<std::int32_t> long_one;
+    for (std::int32_t i = 0; i < 13; ++i) long_one.push_back(i);
+    CHECK(
+        printed(Array<std::int32_t>({12}, std::vector<std::int32_t>(long_one.begin(), long_one.end() - 1))) ==
+        "[ 0  1  2  3  4  5  6  7  8  9 10 11]");
+    CHECK(printed(Array<std::int32_t>({13}, long_one)) == "[ 0  1  2  3 ...  9 10 11 12]");
+}
+
+TEST_CASE("what an array refuses") {
+    CHECK_THROWS_WITH(Array<float>({2, 3}, {1, 2, 3}), "[array] 3 values do not fill the shape (2, 3)");
+    CHECK_THROWS_WITH((Array<float>{1, 2}.item()), "[item] wants exactly one element; the array is (2)");
+    CHECK_THROWS_WITH(Array<float>().span(), "[span] this array has no memory: nothing was assigned to it");
+    CHECK_THROWS_WITH(Array<float>().item(), "[item] this array has no memory: nothing was assigned to it");
+    CHECK_THROWS_WITH(Array<float>().to_vector(), contains("[to_vector] this array has no memory"));
+    CHECK_THROWS_WITH(Array<float>().writable(), contains("[writable] this array has no memory"));
+    CHECK_THROWS_WITH((Array<float>{1, 2}.reshaped({3})), "[reshape] (2) has 2 elements, (3) has 3");
+    CHECK_THROWS_WITH((Array<float>{1, 2}.leading(1, 3)), "[slice] rows 1 to 3 are not within (2)");
+    CHECK_THROWS_WITH((Array<float>{1, 2}.leading(-1, 1)), "[slice] rows -1 to 1 are not within (2)");
+    CHECK_THROWS_WITH((Array<float>{1, 2}.leading(2, 1)), "[slice] rows 2 to 1 are not within (2)");
+    CHECK_THROWS_WITH(Array<float>::zeros({}).leading(0, 0), "[slice] a single number has no rows");
+    if (!available(Device::cuda)) {
+        CHECK_THROWS_WITH((Array<float>{1}.to(Device::cuda)),
+                          "[to] this build has no CUDA; configure with -DTALLY_CUDA=ON");
+        CHECK_THROWS_AS(Array<float>::zeros({2}, Device::cuda), Error);
+    }
+    CHECK(Array<float>{1, 2}.to(Device::cpu).to_vector() == std::vector<float>{1, 2});
+}

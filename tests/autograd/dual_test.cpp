@@ -1,0 +1,166 @@
+// Forward mode inside reverse mode: Hessian-vector products against finite differences of gradients.
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/gradcheck.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/loss.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/support.hpp"
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+using D = Dual<double>;
+
+double dot(const Array<double>& a, const Array<double>& b) {
+    double total = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) total += a.span()[i] * b.span()[i];
+    return total;
+}
+
+Array<double> moved(const Array<double>& x, const Array<double>& v, double h) {
+    std::vector<double> values = x.to_vector();
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += h * v.span()[i];
+    return Array<double>(x.shape(), values);
+}
+
+// H v by dual numbers, by finite differences of gradients, and H's symmetry along two directions.
+template <class F>
+void check(const char* name, F f, const Shape& shape, double low = -1.5, double high = 1.5) {
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        INFO(name << ", seed " << seed);
+        Random random(seed);
+        const Array<double> x = random.array<double>(shape, low, high), u = random.array<double>(shape),
+                            v = random.array<double>(shape);
+        const auto gradient = [&](const Array<double>& at) {
+            const Tensor64 p = parameter(at);
+            return grad(f(p), {p}).front();
+        };
+        const double h = 1e-5;
+        const Array<double> ahead = gradient(moved(x, v, h)), behind = gradient(moved(x, v, -h)),
+                            product = hessian_vector(f, x, v);
+        REQUIRE(product.shape() == shape);
+        for (std::size_t i = 0; i < product.size(); ++i) {
+            const double finite = (ahead.span()[i] - behind.span()[i]) / (2 * h);
+            CHECK(std::abs(product.span()[i] - finite) <= 1e-7 * (1 + std::abs(finite)));
+        }
+        const double uHv = dot(u, product), vHu = dot(v, hessian_vector(f, x, u));
+        CHECK(std::abs(uHv - vHu) <= 1e-12 * (1 + std::abs(uHv)));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("Hessian-vector products of elementwise formulas") {
+    const Shape s{2, 3};
+    const auto curve = [](auto x) { return sum(x * x * x); };
+    check("mul", curve, s);
+    check(
+        "add sub neg", [](auto x) { return sum((x + x * x) - (-x) * (x - 2)); }, s);
+    check(
+        "exp", [](auto x) { return sum(exp(x)); }, s);
+    check(
+        "log", [](auto x) { return sum(log(x)); }, s, 0.5, 2);
+    check(
+        "sqrt", [](auto x) { return sum(sqrt(x)); }, s, 0.5, 2);
+    check(
+        "tanh", [](auto x) { return sum(tanh(x)); }, s);
+    check(
+        "sigmoid", [](auto x) { return sum(sigmoid(x)); }, s);
+    check(
+        "relu", [](auto x) { return sum(relu(x) * x); }, s);
+    check(
+        "gelu", [](auto x) { return sum(gelu(x)); }, s);
+    check(
+        "abs", [](auto x) { return sum(abs(x) * x); }, s);
+    check(
+        "sin cos", [](auto x) { return sum(sin(x) * cos(x)); }, s);
+    check(
+        "div", [](auto x) { return sum(1 / x + x / (x + 3)); }, s, 0.5, 2);
+    check(
+        "numbers", [](auto x) { return sum((2 - x) * (x * 3) / 7 * (x + 1)); }, s);
+    check(
+        "pow with a number", [](auto x) { return sum(pow(x, 3.5)); }, s, 0.5, 2);
+    check(
+        "pow", [](auto x) { return sum(pow(x, x)); }, s, 0.5, 2);
+    check(
+        "clamp", [](auto x) { return sum(clamp(x, -0.5, 1) * x); }, s);
+    check(
+        "maximum minimum", [](auto x) { return sum(maximum(x * x, x) * minimum(x, 1 - x)); }, s);
+    check(
+        "squared_difference", [](auto x) { return sum(squared_difference(x * x, x)); }, s);
+}
+
+TEST_CASE("Hessian-vector products of sum, mean, reshape and broadcasting") {
+    check("sum over an axis", [](auto x) { return sum(pow(sum(x, {0}), 3)); }, {2, 3});
+    check("mean over an axis", [](auto x) { return mean(pow(mean(x, {1}, true), 3) * x); }, {2, 3});
+    check("reshape", [](auto x) { return sum(pow(sum(reshape(x, {3, 2}) * 2, {0}), 3)); }, {2, 3});
+    check("broadcast", [](auto x) { return sum(exp(slice(x, 0, 0, 1) * x)); }, {2, 3});
+}
+
+TEST_CASE("Hessian-vector products of matmul, softmax and cross-entropy") {
+    check("matmul", [](auto x) { return sum(matmul(x, x)); }, {3, 3});
+    check("matmul transposed", [](auto x) { return sum(tanh(matmul(x, x, false, true))); }, {2, 3});
+    check("matmul of a vector", [](auto x) { return matmul(x, x) * matmul(x, x); }, {4});
+    check("batched matmul",
+          [](auto x) {
+              return sum(tanh(matmul(reshape(x, {2, 2, 2}), reshape(x, {2, 2, 2}), true)));
+          },
+          {8});
+    check("softmax", [](auto x) { return sum(softmax(x) * softmax(x * 2, 0)); }, {3, 4});
+    check("log_softmax", [](auto x) { return sum(log_softmax(x) * x); }, {3, 4});
+    check("logsumexp", [](auto x) { return sum(logsumexp(x, {1})); }, {3, 4});
+    const Array<std::int32_t> labels({3}, {2, -100, 0});
+    check("cross_entropy", [&](auto x) { return cross_entropy(x, labels).mean(); }, {3, 4});
+}
+
+TEST_CASE("Hessian-vector products of a whole network") {
+    Random random(5);
+    const auto data = random.array<double>({4, 3});
+    const Array<std::int32_t> labels({4}, {0, 1, 1, 0});
+    check("network",
+          [&]<class S>(Var<Array<S>> w) {
+              std::vector<S> numbers;
+              for (double each : data.span()) numbers.push_back(S(each));
+              const Var<Array<S>> x(Array<S>({4, 3}, numbers));
+              const auto hidden = tanh(matmul(x, reshape(slice(w, 0, 0, 9), {3, 3})));
+              return cross_entropy(matmul(hidden, reshape(slice(w, 0, 9, 15), {3, 2})), labels).mean();
+          },
+          {15});
+}
+
+TEST_CASE("a Hessian-vector product of a quadratic form is exact") {
+    const Array<double> x{1, 2}, v{3, -1};
+    const auto product = hessian_vector(
+        [](auto p) { return sum(p * p * 2) + sum(slice(p, 0, 0, 1) * slice(p, 0, 1, 2)); }, x, v);
+    CHECK(product.to_vector() == std::vector<double>{4 * 3 - 1, 4 * -1 + 3});
+    CHECK_THROWS_WITH(hessian_vector([](auto p) { return sum(p); }, x, Array<double>{1, 2, 3}),
+                      contains("shape (2), the gradient shape (3)"));
+}
+
+TEST_CASE("scalar duals carry the second derivative") {
+    const Var<D> x = parameter(D(2, 1));
+    (x * x * x).backward();
+    CHECK(x.grad().value == 12);
+    CHECK(x.grad().rate == 12);
+    const auto second = [](auto f, double at) {
+        const Var<D> p = parameter(D(at, 1));
+        f(p).backward();
+        return p.grad().rate;
+    };
+    CHECK(second([](Var<D> p) { return pow(p, 2); }, 0) == 2);
+    CHECK(second([](Var<D> p) { return pow(p, 0); }, 2) == 0);
+    CHECK(second([](Var<D> p) { return abs(p); }, -1) == 0);
+    CHECK(std::abs(second([](Var<D> p) { return tanh(p); }, 0.5) +
+                   2 * std::tanh(0.5) * (1 - std::tanh(0.5) * std::tanh(0.5))) < 1e-15);
+}

@@ -1,0 +1,326 @@
+// The engine, the same over every kind of value: paths add up, leaves keep, spent graphs refuse, errors leave
+// things usable.
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/ops/custom.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/support.hpp"
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+// One number as a value of kind T.
+template <class T>
+struct Kind {
+    static T make(double x) { return static_cast<T>(x); }
+    static double number(const T& x) { return static_cast<double>(x); }
+};
+template <>
+struct Kind<Dual<double>> {
+    static Dual<double> make(double x) { return {x, 0.5}; }
+    static double number(const Dual<double>& x) { return x.value; }
+};
+template <class S>
+struct Kind<Array<S>> {
+    static Array<S> make(double x) { return Array<S>({1}, {Kind<S>::make(x)}); }
+    static double number(const Array<S>& x) { return Kind<S>::number(x.item()); }
+};
+
+template <class T>
+T value(double x) {
+    return Kind<T>::make(x);
+}
+template <class T>
+T one() {
+    return ones_like(value<T>(0));
+}
+template <class T>
+double number(const T& x) {
+    return Kind<T>::number(x);
+}
+
+// x * x whose rule can be told to throw before or after its first contribution.
+template <class T>
+Var<T> fragile_square(Var<T> x, int throws_after) {
+    Var<T> twin = x;
+    return custom(
+        "fragile", [](const T& a, const T& b) { return zip(functor::Mul{}, a, b); },
+        [throws_after](Pull<T> to, const T& dy, const T&, const T& a, const T& b) {
+            if (throws_after == 0) throw std::runtime_error("the rule gave up");
+            zip_back_a(functor::Mul{}, dy, a, b, dy, to.into(0));
+            if (throws_after == 1) throw std::runtime_error("the rule gave up");
+            zip_back_b(functor::Mul{}, dy, a, b, dy, to.into(1));
+        },
+        std::move(x), std::move(twin));
+}
+
+struct Balance {  // nodes and bytes are back where they were
+    ~Balance() {
+        CHECK(live_nodes() == nodes);
+        CHECK(memory::in_use() == bytes);
+    }
+    std::int64_t nodes = live_nodes();
+    std::size_t bytes = memory::in_use();
+};
+
+}  // namespace
+
+#define KINDS double, float, Dual<double>, Array<float>, Array<double>, Array<Dual<double>>
+
+TEMPLATE_TEST_CASE("a gradient is added up over every path", "", KINDS) {
+    using T = TestType;
+    const Balance balance;
+    const Var<T> x = parameter(value<T>(3));
+    const Var<T> y = x * x + 5 * x;  // x on three paths
+    CHECK(number(y.value()) == 24);
+    y.backward();
+    CHECK(number(x.grad()) == 11);
+    const Var<T> diamond = (x + 1) * (x + 2);
+    diamond.backward();
+    CHECK(number(x.grad()) == 11 + 9);  // and over every graph
+}
+
+TEMPLATE_TEST_CASE("a shared result is pulled once, after all who read it", "", KINDS) {
+    using T = TestType;
+    const Balance balance;
+    const Var<T> x = parameter(value<T>(2));
+    Var<T> y = x;
+    for (int level = 0; level < 10; ++level) y = y + y;  // 2^10 paths
+    y.backward();
+    CHECK(number(x.grad()) == 1024);
+}
+
+TEMPLATE_TEST_CASE("a result may be reused at very different depths", "", KINDS) {
+    using T = TestType;
+    const Var<T> x = parameter(value<T>(1));
+    std::vector<Var<T>> all{x * 2};
+    for (int i = 0; i < 40; ++i) all.push_back(all.back() + all[all.size() / 2] * 0.25);
+    Var<T> total = all[0];  // more than 16 nodes wait at once
+    for (std::size_t i = 1; i < all.size(); ++i) total = total + all[i];
+    std::vector<double> slope{2};
+    for (std::size_t i = 1; i < all.size(); ++i)
+        slope.push_back(slope.back() + slope[slope.size() / 2] * 0.25);
+    double expected = 0;
+    for (double each : slope) expected += each;
+    total.backward();
+    CHECK(std::abs(number(x.grad()) - expected) <= 1e-5 * expected);
+}
+
+TEMPLATE_TEST_CASE("a seed weighs the gradient", "", KINDS) {
+    using T = TestType;
+    const Var<T> x = parameter(value<T>(3));
+    (x * x).backward(map(functor::MulNumber{0.5}, one<T>()));
+    CHECK(number(x.grad()) == 3);
+}
+
+TEMPLATE_TEST_CASE("a spent graph refuses a second sweep and names the operation", "", KINDS) {
+    using T = TestType;
+    const Var<T> x = parameter(value<T>(3));
+    const Var<T> inner = tanh(x);
+    const Var<T> y = inner * x;
+    y.backward();
+    const double once = number(x.grad());
+    CHECK(message_of([&] { y.backward(); }) ==
+          "[backward] through 'mul' a second time: its saved values are gone; run forward again");
+    CHECK(message_of([&] { inner.backward(); }) ==
+          "[backward] through 'tanh' a second time: its saved values are gone; run forward again");
+    const Var<T> later = inner + x;  // a new graph on a spent one
+    CHECK_THROWS_WITH(later.backward(), contains("through 'tanh' a second time"));
+    (tanh(x) * x).backward();
+    CHECK(number(x.grad()) >= 2 * once);  // forward again: accumulates
+}
+
+TEMPLATE_TEST_CASE("zero_grad makes untouched, and the next gradient sets", "", KINDS) {
+    using T = TestType;
+    const Var<T> x = parameter(value<T>(3));
+    CHECK_FALSE(x.has_grad());
+    CHECK_THROWS_AS(x.grad(), Error);
+    (x * x).backward();
+    CHECK(x.has_grad());
+    x.zero_grad();
+    CHECK_FALSE(x.has_grad());
+    CHECK_THROWS_AS(x.grad(), Error);
+    (x * 2).backward();
+    CHECK(number(x.grad()) == 2);
+    x.free_grad();
+    CHECK_FALSE(x.has_grad());
+    (x * 2).backward();
+    CHECK(number(x.grad()) == 2);
+}
+
+TEMPLATE_TEST_CASE("only leaves keep a gradient", "", KINDS) {
+    using T = TestType;
+    const Var<T> x = parameter(value<T>(3)), c = constant(value<T>(2));
+    const Var<T> inner = x * c;
+    (inner + c).backward();
+    CHECK(x.has_grad());
+    CHECK_FALSE(inner.has_grad());
+    CHECK_FALSE(c.has_grad());
+    CHECK_THROWS_WITH(inner.grad(), contains("only parameters keep one"));
+    CHECK_THROWS_WITH(c.grad(), contains("only parameters keep one"));
+}
+
+TEMPLATE_TEST_CASE("backward from a parameter itself", "", KINDS) {
+    using T = TestType;
+    const Var<T> x = parameter(value<T>(3));
+    x.backward();
+    x.backward();  // a leaf is never spent
+    CHECK(number(x.grad()) == 2);
+}
+
+TEMPLATE_TEST_CASE("grad gives gradients and touches no leaf", "", KINDS) {
+    using T = TestType;
+    const Balance balance;
+    const Var<T> x = parameter(value<T>(3)), w = parameter(value<T>(4)), alone = parameter(value<T>(5));
+    (x * 7).backward();
+    {
+        const Var<T> inner = x * w;
+        const std::vector<T> g = grad(inner * inner + x, {w, inner, x});
+        REQUIRE(g.size() == 3);
+        CHECK(number(g[0]) == 2 * 12 * 3);
+        CHECK(number(g[1]) == 24);
+        CHECK(number(g[2]) == 24 * 4 + 1);
+        CHECK(number(x.grad()) == 7);
+        CHECK_FALSE(w.has_grad());
+        CHECK_FALSE(inner.has_grad());
+    }
+    const std::string what = form(x.value());
+    CHECK_THROWS_WITH(grad(x * x, {alone}), "[grad] no gradient arrived at input 0 of " + what +
+                                                ": the result does not depend on it");
+    CHECK_THROWS_WITH(grad(x * x, {x, x}), "[grad] input 1 of " + what + " is asked for twice");
+    CHECK_THROWS_WITH(grad(x * x, {x, constant(value<T>(1))}),
+                      "[grad] input 1 of " + what + " is a constant: it has no gradient");
+    CHECK(number(x.grad()) == 7);  // after errors, too
+    CHECK_FALSE(alone.has_grad());
+    CHECK(number(grad(x * x, {x})[0]) == 6);
+    (x * 1).backward();
+    CHECK(number(x.grad()) == 8);
+}
+
+TEMPLATE_TEST_CASE("NoGrad and detach record nothing", "", KINDS) {
+    using T = TestType;
+    const Var<T> x = parameter(value<T>(3));
+    {
+        const NoGrad off;
+        const std::int64_t before = live_nodes();
+        const Var<T> y = x * x;
+        CHECK_FALSE(y.wants_grad());
+        CHECK(number(y.value()) == 9);
+        CHECK(live_nodes() == before + 1);
+        { const NoGrad nested; }
+        CHECK_FALSE((x * x).wants_grad());
+    }
+    CHECK((x * x).wants_grad());
+    (detach(x * x) * x).backward();
+    CHECK(number(x.grad()) == 9);
+    CHECK_THROWS_WITH(detach(x).backward(), contains("depends on no parameter"));
+    CHECK_THROWS_WITH((constant(value<T>(1)) * 2).backward(), contains("nothing to differentiate"));
+}
+
+TEMPLATE_TEST_CASE("a custom operation of two inputs, and of one input twice", "", KINDS) {
+    using T = TestType;
+    const Balance balance;
+    const auto product = [](Var<T> a, Var<T> b) {
+        return custom(
+            "product", [](const T& x, const T& y) { return zip(functor::Mul{}, x, y); },
+            [](Pull<T> to, const T& dy, const T&, const T& x, const T& y) {
+                if (to.wants(0)) to.give(0, zip(functor::Mul{}, dy, y));
+                if (to.wants(1)) to.give(1, zip(functor::Mul{}, dy, x));
+            },
+            std::move(a), std::move(b));
+    };
+    const Var<T> x = parameter(value<T>(3)), w = parameter(value<T>(4));
+    product(x, w).backward();
+    CHECK(number(x.grad()) == 4);
+    CHECK(number(w.grad()) == 3);
+    product(x, x).backward();
+    CHECK(number(x.grad()) == 4 + 6);
+    product(constant(value<T>(2)), w).backward();
+    CHECK(number(w.grad()) == 3 + 2);
+    const Var<T> spent = product(x, w);
+    spent.backward();
+    CHECK_THROWS_WITH(spent.backward(), contains("through 'product' a second time"));
+}
+
+TEMPLATE_TEST_CASE("a rule that throws leaves leaves and graph usable", "", KINDS) {
+    using T = TestType;
+    const Balance balance;
+    const int throws_after = GENERATE(0, 1);
+    const Var<T> x = parameter(value<T>(3));
+    {
+        const Var<T> shared = x * 2;
+        const Var<T> waiting = tanh(shared);
+        const Var<T> y = fragile_square(shared, throws_after) + waiting;
+        CHECK_THROWS_WITH(y.backward(), "the rule gave up");
+        CHECK_THROWS_WITH(y.backward(), contains("a second time"));
+        CHECK_THROWS_WITH(waiting.backward(), contains("a second time"));
+        CHECK_THROWS_WITH((waiting * 1).backward(), contains("a second time"));
+    }
+    CHECK(live_nodes() == balance.nodes + 1);
+    x.zero_grad();
+    fragile_square(x, 2).backward();
+    CHECK(number(x.grad()) == 6);
+}
+
+TEMPLATE_TEST_CASE("an observer that throws leaves leaves usable", "", KINDS) {
+    using T = TestType;
+    const Balance balance;
+    const Var<T> x = parameter(ones_like(value<T>(0)));
+    const Var<T> inner = x * 2;
+    CHECK_THROWS_WITH((inner * inner).backward([](const Visit<T>& visit) {
+        if (std::string(visit.node.op()) == "mul_number") throw std::runtime_error("seen enough");
+    }),
+                      "seen enough");
+    CHECK_THROWS_WITH(inner.backward(), contains("through 'mul_number' a second time"));
+    CHECK_FALSE(x.has_grad());
+    (x * 2).backward();
+    CHECK(number(x.grad()) == 2);
+}
+
+TEMPLATE_TEST_CASE("the observer sees newest first, each node once, with value and gradient", "", KINDS) {
+    using T = TestType;
+    const Var<T> x = parameter(one<T>());
+    const Watch watch;
+    const Var<T> a = x * 3, b = a + 2, c = a * b;
+    std::vector<std::string> order;
+    std::vector<double> values, gradients;
+    c.backward([&](const Visit<T>& visit) {
+        order.push_back(visit.node.op());
+        values.push_back(number(visit.value));
+        gradients.push_back(number(visit.gradient));
+    });
+    CHECK(order == std::vector<std::string>{"mul", "add_number", "mul_number"});
+    CHECK(values == std::vector<double>{15, 5, 3});
+    CHECK(gradients == std::vector<double>{1, 3, 8});
+}
+
+TEMPLATE_TEST_CASE("handles may be copied, assigned and moved; what nobody holds is gone", "", KINDS) {
+    using T = TestType;
+    const Balance balance;
+    Var<T> x = parameter(value<T>(3));
+    Var<T> y = x * x;
+    Var<T> same = y;
+    y = y * x;      // the old y lives on in its reader and in `same`
+    same = same;    // NOLINT
+    x = Var<T>(x);  // NOLINT
+    Var<T> moved = std::move(same);
+    CHECK_FALSE(static_cast<bool>(same));  // NOLINT
+    moved = Var<T>();
+    y.backward();
+    CHECK(number(x.grad()) == 27);
+    const std::int64_t before = live_nodes();
+    {
+        Var<T> unused = tanh(x * x);
+        CHECK(live_nodes() == before + 2);
+    }
+    CHECK(live_nodes() == before);
+}

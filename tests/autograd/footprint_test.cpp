@@ -1,0 +1,286 @@
+// Invariants 6 and 9, to the byte: what each operation keeps for the way back, and what a micro-batch
+// allocates.
+#include <functional>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/ops/custom.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/loss.hpp"
+#include "autograd/ops/norm.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/ops/where.hpp"
+#include "autograd/step.hpp"
+#include "autograd/support.hpp"
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+constexpr std::size_t whole = 8 * 16 * sizeof(float);  // one array of the table, a multiple of 64
+constexpr std::size_t square = 16 * 16 * sizeof(float);
+constexpr std::size_t one_a_row = 64;
+
+// Operands are results of others and handed over, so that what is still there afterwards is what the rule
+// keeps.
+Tensor made(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)) + 0; }
+Tensor data(const Shape& shape = {8, 16}) { return constant(Array<float>::full(shape, 0.5f)); }
+
+struct Row {
+    const char* what;
+    std::size_t bytes;
+    std::function<Tensor()> build;
+};
+
+const std::vector<Row>& table() {
+    static const Array<std::int32_t> labels({8}, {0, 1, 2, 3, 4, 5, 6, 7}),
+        mask = Array<std::int32_t>::full({8, 16}, 1);
+    static const std::vector<Row> rows_of_table{
+        {"-x", 0, [] { return -made(); }},
+        {"exp", whole, [] { return exp(made()); }},
+        {"log", whole, [] { return log(made()); }},
+        {"sqrt", whole, [] { return sqrt(made()); }},
+        {"tanh", whole, [] { return tanh(made()); }},
+        {"sigmoid", whole, [] { return sigmoid(made()); }},
+        {"relu", whole, [] { return relu(made()); }},
+        {"gelu", whole, [] { return gelu(made()); }},
+        {"abs", whole, [] { return abs(made()); }},
+        {"sin", whole, [] { return sin(made()); }},
+        {"cos", whole, [] { return cos(made()); }},
+        {"x + 1", 0, [] { return made() + 1; }},
+        {"1 - x", 0, [] { return 1 - made(); }},
+        {"x * 2", 0, [] { return made() * 2; }},
+        {"x / 2", 0, [] { return made() / 2; }},
+        {"2 / x", whole, [] { return 2 / made(); }},
+        {"pow(x, 3)", whole, [] { return pow(made(), 3); }},
+        {"clamp", whole, [] { return clamp(made(), 0, 1); }},
+        {"a + b", 0, [] { return made() + made(); }},
+        {"a - b", 0, [] { return made() - made(); }},
+        {"a * b", 2 * whole, [] { return made() * made(); }},
+        {"a * data", whole, [] { return made() * data(); }},
+        {"data * b", whole, [] { return data() * made(); }},
+        {"a / b", 2 * whole, [] { return made() / made(); }},
+        {"a / data", whole, [] { return made() / data(); }},
+        {"data / b", 2 * whole, [] { return data() / made(); }},
+        {"pow(a, b)", 3 * whole, [] { return pow(made(), made()); }},
+        {"pow(a, data)", 2 * whole, [] { return pow(made(), data()); }},
+        {"maximum", 2 * whole, [] { return maximum(made(), made()); }},
+        {"minimum", 2 * whole, [] { return minimum(made(), made()); }},
+        {"squared_difference", 2 * whole, [] { return squared_difference(made(), made()); }},
+        {"where", 0, [] { return where(mask, made(), made()); }},
+        {"sum", 0, [] { return sum(made()); }},
+        {"sum over axis 0", 0, [] { return sum(made(), {0}); }},
+        {"mean", 0, [] { return mean(made()); }},
+        {"max over axis 1", whole + one_a_row, [] { return max(made(), {1}); }},
+        {"logsumexp over axis 1", whole + one_a_row, [] { return logsumexp(made(), {1}); }},
+        {"softmax", whole, [] { return softmax(made()); }},
+        {"log_softmax", whole, [] { return log_softmax(made()); }},
+        {"reshape", 0,
+         [] {
+             return reshape(made(), {16, 8});
+         }},
+        {"permute", 0,
+         [] {
+             return permute(made(), {1, 0});
+         }},
+        {"broadcast_to", 0,
+         [] {
+             return broadcast_to(made(), {2, 8, 16});
+         }},
+        {"slice", 0, [] { return slice(made(), 1, 2, 4); }},
+        {"slice of rows", 0, [] { return slice(made(), 0, 2, 4); }},
+        {"concat", 0,
+         [] {
+             return concat<float>({made(), made()});
+         }},
+        {"rows", 0, [] { return rows(made(), labels); }},
+        {"matmul", whole + square,
+         [] {
+             return matmul(made(), made({16, 16}));
+         }},
+        {"matmul with data on the left", whole,
+         [] {
+             return matmul(data(), made({16, 16}));
+         }},
+        {"matmul with data on the right", square,
+         [] {
+             return matmul(made(), data({16, 16}));
+         }},
+        {"batched matmul with data", whole,
+         [] {
+             return matmul(data({2, 4, 16}), made({2, 16, 4}));
+         }},
+        {"linear", whole + square,
+         [] {
+             return linear(made(), made({16, 16}), made({16}));
+         }},
+        {"linear of data", whole,
+         [] {
+             return linear(data(), made({16, 16}), made({16}));
+         }},
+        {"linear, only the bias learns", 0,
+         [] {
+             return linear(data(), data({16, 16}), made({16}));
+         }},
+        {"mse", 2 * whole, [] { return mse(made(), data()).sum; }},
+        {"binary_cross_entropy", 2 * whole, [] { return binary_cross_entropy(made(), data()).sum; }},
+        {"cross_entropy", whole, [] { return cross_entropy(made(), labels).sum; }},
+        {"layer_norm", whole + 2 * one_a_row + one_a_row,
+         [] { return layer_norm(made(), made({16}), made({16})); }},
+        {"layer_norm, only gain and bias learn", whole + 2 * one_a_row,
+         [] { return layer_norm(data(), made({16}), made({16})); }},
+        {"layer_norm, only the bias learns", 0, [] { return layer_norm(data(), data({16}), made({16})); }},
+        {"custom", 2 * whole,
+         [] {
+             return custom(
+                 "copy", [](const Array<float>& a) { return a.clone(); },
+                 [](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+                     to.give(0, Array<float>(dy));
+                 },
+                 made());
+         }},
+    };
+    return rows_of_table;
+}
+
+}  // namespace
+
+TEST_CASE("invariant 6: each operation keeps what the table says, and gives all of it back") {
+    table();
+    for (const Row& row : table()) {
+        INFO(row.what);
+        const std::size_t saved = in_use(MemoryClass::saved), before = memory::in_use();
+        const std::int64_t nodes = live_nodes();
+        {
+            const Tensor y = row.build();
+            const std::size_t kept = in_use(MemoryClass::saved) - saved;
+            std::cout << "  " << std::string(row.what) << std::string(40 - std::string(row.what).size(), ' ')
+                      << "keeps " << kept << " of " << row.bytes << " bytes\n";
+            CHECK(kept == row.bytes);
+            y.backward(Array<float>::full(y.shape(), 1));
+            CHECK(in_use(MemoryClass::saved) == saved);  // although y is still held
+        }
+        CHECK(memory::in_use() == before);
+        CHECK(live_nodes() == nodes);
+        {
+            const Tensor dropped = row.build();  // never pulled
+        }
+        CHECK(memory::in_use() == before);
+        CHECK(live_nodes() == nodes);
+        {
+            const NoGrad off;
+            const Tensor y = row.build();
+            CHECK(in_use(MemoryClass::saved) == saved);
+        }
+    }
+}
+
+TEST_CASE("invariant 6: a chain of linear and relu keeps one buffer a layer") {
+    constexpr std::size_t layers = 7;
+    std::vector<Tensor> w, b;
+    for (std::size_t i = 0; i < layers; ++i) {
+        w.push_back(parameter(Array<float>::full({16, 16}, 0.01f)));
+        b.push_back(parameter(Array<float>::zeros({16})));
+    }
+    const Tensor x = data();
+    const std::size_t before = memory::in_use(), saved = in_use(MemoryClass::saved);
+    Tensor h = x;
+    for (std::size_t i = 0; i < layers; ++i) {
+        h = relu(linear(std::move(h), w[i], b[i]));
+        CHECK(memory::in_use() == before + (i + 1) * whole);
+    }
+    CHECK(in_use(MemoryClass::saved) == saved + whole + layers * whole);  // x, too
+    h = sum(std::move(h));
+    h.backward();
+    h = Tensor();
+    CHECK(in_use(MemoryClass::saved) == saved);
+    CHECK(memory::in_use() == before + layers * (square + one_a_row));  // the gradients
+}
+
+TEST_CASE("invariant 6: a forward value lives as long as a handle or a rule needs it") {
+    const Tensor w = parameter(Array<float>::full({8, 16}, 0.5f));
+    const std::size_t before = memory::in_use();
+    Tensor y = w * 2;  // keeps nothing
+    CHECK(memory::in_use() == before + whole);
+    Tensor z = y + 1;
+    CHECK(memory::in_use() == before + 2 * whole);
+    y = Tensor();  // z needs the node, not its value
+    CHECK(memory::in_use() == before + whole);
+    Tensor t = tanh(z);
+    z = Tensor();
+    CHECK(memory::in_use() == before + whole);
+    t = sum(std::move(t));
+    CHECK(memory::in_use() == before + whole + 64);
+    t = Tensor();
+    CHECK(memory::in_use() == before);
+}
+
+TEST_CASE("invariant 6: live nodes and bytes return to where they were after a whole training") {
+    const std::int64_t nodes = live_nodes();
+    const std::size_t before = memory::in_use();
+    {
+        const Tensor w = parameter(Array<float>::full({16, 4}, 0.1f)),
+                     b = parameter(Array<float>::zeros({4})), x = data();
+        const Array<std::int32_t> labels({8}, {0, 1, 2, 3, 0, 1, 2, 3});
+        for (int step = 0; step < 5; ++step) {
+            cross_entropy(linear(x, w, b), labels).mean().backward();
+            sgd_step({w, b}, 0.1);
+            w.zero_grad();
+            b.zero_grad();
+            const Tensor forgotten = tanh(matmul(x, w));
+        }
+    }
+    CHECK(live_nodes() == nodes);
+    CHECK(memory::in_use() == before);
+    CHECK(in_use(MemoryClass::saved) == 0);
+}
+
+TEST_CASE("invariant 9: from the second micro-batch on no buffer of a parameter's size is allocated") {
+    constexpr std::int64_t in = 256, out = 64;
+    constexpr std::size_t parameter_bytes = in * out * sizeof(float);  // everything else is far smaller
+    const Tensor w = parameter(Array<float>::full({in, out}, 0.01f)),
+                 b = parameter(Array<float>::zeros({out}));
+    const Tensor x = constant(Array<float>::full({2, in}, 0.5f));
+    const Array<std::int32_t> index({3}, {1, 5, 1});
+    using Loss = std::function<Tensor()>;
+    const std::vector<std::pair<const char*, Loss>> losses{
+        {"linear", [&] { return mean(tanh(linear(x, w, b))); }},
+        {"linear of one row", [&] { return mean(linear(slice(x, 0, 0, 1), w, b)); }},
+        {"matmul", [&] { return mean(matmul(x, w)); }},
+        {"matmul, parameter transposed", [&] { return mean(matmul(slice(x, 1, 0, out), w, false, true)); }},
+        {"matmul, small enough for the ordered kernel", [&] { return mean(matmul(slice(x, 0, 0, 1), w)); }},
+        {"vector times parameter", [&] { return mean(matmul(reshape(slice(x, 0, 0, 1), {in}), w)); }},
+        {"rows", [&] { return mean(rows(w, index)); }},
+        {"slice", [&] { return mean(slice(w, 0, 3, 5)); }},
+        {"slice of columns", [&] { return mean(slice(w, 1, 3, 5)); }},
+        {"max over rows", [&] { return mean(slice(max(w, {1}), 0, 0, 4)); }},
+        {"twice", [&] { return mean(matmul(tanh(matmul(x, w)), w, false, true)); }},
+    };
+    for (const auto& [what, loss] : losses) {
+        INFO(what);
+        w.zero_grad();
+        loss().backward();  // the first micro-batch
+        const float* home = w.grad().data();
+        for (int micro = 0; micro < 3; ++micro) {
+            const std::size_t before = memory::in_use();
+            memory::reset_peak();
+            loss().backward();
+            CHECK(memory::peak() - before < parameter_bytes);
+            CHECK(memory::in_use() == before);
+            CHECK(w.grad().data() == home);
+        }
+        w.zero_grad();  // the next window starts in the same buffer
+        memory::reset_peak();
+        const std::size_t before = memory::in_use();
+        loss().backward();
+        CHECK(memory::peak() - before < parameter_bytes);
+        CHECK(w.grad().data() == home);
+    }
+}

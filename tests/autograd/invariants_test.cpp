@@ -1,0 +1,519 @@
+// The invariants of the engine, by number: 1 to 5, 7, 8, 10 and 11. (6 and 9, on memory, are in
+// footprint_test.cpp.)
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/ops/custom.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/random.hpp"
+#include "autograd/step.hpp"
+#include "autograd/support.hpp"
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+Array<float> a_matrix() { return Array<float>({2, 2}, {1, 2, 3, 4}); }
+
+}  // namespace
+
+// ---- 1: creation order is a topological order ----
+
+TEST_CASE("invariant 1: backward visits newest first and each node once") {
+    Random random(1);
+    const Scalar x = parameter(0.5);
+    std::vector<Scalar> nodes{x * 1};
+    for (int i = 0; i < 300; ++i) {
+        const auto pick = [&] {
+            return nodes[static_cast<std::size_t>(random.whole(0, static_cast<int>(nodes.size()) - 1))];
+        };
+        nodes.push_back(pick() * 0.5 + pick() * 0.25);
+    }
+    Scalar total = nodes[0];
+    for (const Scalar& node : nodes) total = total + node;
+    std::vector<std::uint64_t> order;
+    total.backward([&](const Visit<double>& visit) { order.push_back(visit.node.id); });
+    CHECK(order.size() > 600);
+    CHECK(std::is_sorted(order.rbegin(), order.rend()));
+    CHECK(std::adjacent_find(order.begin(), order.end()) == order.end());
+}
+
+TEST_CASE("invariant 1: a node waits until the last of those who read it has been pulled") {
+    const Scalar x = parameter(2.0);
+    const Scalar old = x * x;
+    Scalar late = old * 1;
+    for (int i = 0; i < 40; ++i) late = late + 0.0;
+    const Scalar y = late * old;  // old is read by the newest node and by one much older
+    double arrived = 0;
+    y.backward([&](const Visit<double>& visit) {
+        if (visit.node.id == old.node()->id) arrived = visit.gradient;
+    });
+    CHECK(arrived == 8);
+    CHECK(x.grad() == 32);
+}
+
+TEST_CASE("invariant 1: a chain of a million nodes needs no stack, backward and when it is let go") {
+    const std::int64_t before = live_nodes();
+    const Scalar x = parameter(1.0);
+    {
+        Scalar y = x;
+        for (int i = 0; i < 1'000'000; ++i) y = y + 1.0;
+        CHECK(live_nodes() == before + 1'000'001);
+        y.backward();
+        CHECK(x.grad() == 1);
+        CHECK(live_nodes() == before + 2);  // of a spent chain only what somebody holds is left
+    }
+    {
+        Scalar unused = x;
+        for (int i = 0; i < 1'000'000; ++i) unused = unused + 1.0;
+    }
+    CHECK(live_nodes() == before + 1);
+    std::vector<Scalar> held{x * 1};
+    for (int i = 0; i < 100'000; ++i) held.push_back(held.back() + 1.0);
+    held.clear();
+    CHECK(live_nodes() == before + 1);
+}
+
+TEST_CASE("invariant 1: 2^60 paths cost 60 visits") {
+    const Scalar x = parameter(1.0);
+    Scalar y = x;
+    for (int level = 0; level < 60; ++level) y = y + y;
+    int visits = 0;
+    y.backward([&](const Visit<double>&) { ++visits; });
+    CHECK(visits == 60);
+    CHECK(x.grad() == 0x1p60);
+}
+
+TEST_CASE("invariant 1: more nodes wait than the near list holds, in any order of arrival") {
+    const Scalar x = parameter(3.0);
+    std::vector<Scalar> terms;
+    for (int i = 0; i < 200; ++i) terms.push_back(x * double(i));
+    Random random(7);
+    for (std::size_t i = terms.size(); i-- > 1;)
+        std::swap(terms[i], terms[static_cast<std::size_t>(random.whole(0, static_cast<int>(i)))]);
+    const Scalar all = custom(
+        "all", [](double first) { return first; },
+        [](Pull<double> to, double dy, double, double) { to.give(0, double(dy)); }, terms[0]);
+    Scalar total = all;
+    for (std::size_t i = 1; i < terms.size(); ++i) total = terms[i] + total;
+    std::vector<std::uint64_t> order;
+    total.backward([&](const Visit<double>& visit) { order.push_back(visit.node.id); });
+    CHECK(std::is_sorted(order.rbegin(), order.rend()));
+    CHECK(x.grad() == 199 * 200 / 2);
+}
+
+// ---- 2: only leaves keep a gradient ----
+
+TEST_CASE("invariant 2: interior gradients and saved values go as soon as their node has been pulled") {
+    const Tensor w = parameter(Array<float>::full({64, 64}, 0.01f));
+    constexpr std::size_t bytes = 64 * 64 * sizeof(float);
+    const std::size_t saved_before = in_use(MemoryClass::saved);
+    Tensor y = w;
+    for (int i = 0; i < 8; ++i) y = tanh(std::move(y));
+    const Tensor loss = sum(std::move(y));
+    CHECK(in_use(MemoryClass::saved) == saved_before + 8 * bytes);
+    const std::size_t before = memory::in_use();
+    memory::reset_peak();
+    std::vector<std::size_t> saved;
+    loss.backward(
+        [&](const Visit<Array<float>>&) { saved.push_back(in_use(MemoryClass::saved) - saved_before); });
+    REQUIRE(saved.size() == 9);
+    for (std::size_t i = 1; i < 9; ++i) CHECK(saved[i] == (9 - i) * bytes);  // one less after each pull
+    CHECK(in_use(MemoryClass::saved) == saved_before);
+    CHECK(memory::peak() <= before + 2 * bytes + 64);  // never more than two gradients at a time
+    CHECK(in_use(MemoryClass::gradient) >= bytes);
+    CHECK(w.has_grad());
+}
+
+TEST_CASE("invariant 2: a result that is still held keeps its value and loses its gradient") {
+    const Tensor w = parameter({1.0f, 2.0f});
+    const Tensor inner = w * w;
+    sum(inner * 3).backward();
+    CHECK(inner.value().to_vector() == std::vector<float>{1, 4});
+    CHECK_FALSE(inner.has_grad());
+    CHECK(inner.node()->gradient.storage() == nullptr);
+    CHECK(inner.node()->inputs() == std::vector<Node*>{nullptr, nullptr});
+}
+
+TEST_CASE("invariant 2: the observer sees node, value and gradient") {
+    const Watch watch;
+    const Tensor w = parameter({1.0f, 2.0f});
+    std::vector<std::string> seen;
+    sum(w * w).backward([&](const Visit<Array<float>>& visit) {
+        seen.push_back(visit.node.op() + to_string(visit.value, 1) + to_string(visit.gradient, 1));
+    });
+    CHECK(seen == std::vector<std::string>{"sum5.01.0", "mul[1.0 4.0][1.0 1.0]"});
+}
+
+TEST_CASE("invariant 2: without a Watch the observer finds values let go, never stale") {
+    const Tensor w = parameter({1.0f, 2.0f});
+    int without = 0;
+    sum(w * w).backward([&](const Visit<Array<float>>& visit) { without += !ready(visit.value); });
+    CHECK(without == 1);  // the sum itself is held by this very expression
+}
+
+// ---- 3: Into ----
+
+TEST_CASE("invariant 3: one variable as both operands asks twice: set, then add") {
+    const Poison poison;
+    std::vector<Write> asked;
+    const Tensor w = parameter({3.0f, -2.0f});
+    const Tensor y = custom(
+        "twice", [](const Array<float>& a, const Array<float>& b) { return zip(functor::Mul{}, a, b); },
+        [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>& a,
+            const Array<float>& b) {
+            const auto first = to.into(0);
+            asked.push_back(first.how);
+            zip_back_a(functor::Mul{}, dy, a, b, dy, first);
+            const auto second = to.into(1);
+            asked.push_back(second.how);
+            zip_back_b(functor::Mul{}, dy, a, b, dy, second);
+        },
+        w, w);
+    sum(y).backward();
+    CHECK(asked == std::vector<Write>{Write::set, Write::add});
+    CHECK(w.grad().to_vector() == std::vector<float>{6, -4});
+    sum(w * w).backward();
+    CHECK(w.grad().to_vector() == std::vector<float>{12, -8});
+    sum(matmul(reshape(w, {2, 1}), reshape(w, {1, 2}))).backward();  // structured, twice the same
+    CHECK(w.grad().to_vector() == std::vector<float>{14, -6});
+}
+
+TEST_CASE("invariant 3: a buffer handed over is adopted when it is the first, and added when it is not") {
+    const float* handed = nullptr;
+    const auto hand_over = [&](const Tensor& x) {
+        return custom(
+            "hand_over", [](const Array<float>& a) { return a.clone(); },
+            [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+                Array<float> gradient = dy.clone();
+                handed = gradient.data();
+                to.give(0, std::move(gradient));
+            },
+            x);
+    };
+    const Tensor w = parameter({1.0f, 2.0f});
+    sum(hand_over(w)).backward();
+    CHECK(w.grad().data() == handed);
+    sum(hand_over(w)).backward();
+    CHECK(w.grad().data() != handed);
+    CHECK(w.grad().to_vector() == std::vector<float>{2, 2});
+    const float* home = w.grad().data();
+    w.zero_grad();
+    sum(hand_over(w)).backward();  // the buffer kept from before is written to
+    CHECK(w.grad().data() == home);
+    CHECK(w.grad().to_vector() == std::vector<float>{1, 1});
+}
+
+TEST_CASE("invariant 3: a gradient that is shared is not adopted by a leaf") {
+    Array<float> kept;
+    const Tensor w = parameter({1.0f, 2.0f});
+    const auto share = [&] {
+        sum(custom(
+                "share", [](const Array<float>& a) { return a.clone(); },
+                [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+                    kept = dy.clone();
+                    to.give(0, kept);
+                },
+                w))
+            .backward();
+    };
+    share();
+    CHECK(w.grad().data() != kept.data());
+    const Array<float> first = kept;
+    share();
+    CHECK(first.to_vector() == std::vector<float>{1, 1});
+    CHECK(w.grad().to_vector() == std::vector<float>{2, 2});
+}
+
+// ---- 4: with set, the destination is not read (every operation: operations_test.cpp) ----
+
+TEST_CASE("invariant 4: an empty sum writes zeros into poisoned memory") {
+    const Poison poison;
+    const Tensor w = parameter(Array<float>({0, 3}, {}));
+    const Tensor totals = sum(w, {0});
+    CHECK(totals.value().to_vector() == std::vector<float>{0, 0, 0});
+    const Tensor x = parameter(Array<float>({2, 0}, {})), bias = parameter({1.0f, 2.0f, 3.0f});
+    const Tensor y = matmul(x, w);
+    CHECK(y.value().to_vector() == std::vector<float>(6, 0));
+    CHECK(linear(x, w, bias).value().to_vector() == std::vector<float>{1, 2, 3, 1, 2, 3});
+    sum(linear(Tensor(Array<float>({0, 2}, {})), parameter(Array<float>::zeros({2, 3})), bias)).backward();
+    CHECK(bias.grad().to_vector() == std::vector<float>{0, 0, 0});
+    const Tensor v = parameter(Array<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+    sum(matmul(Tensor(Array<float>({0, 2}, {})), v)).backward();
+    CHECK(v.grad().to_vector() == std::vector<float>(6, 0));
+    const Tensor spread = parameter({5.0f});
+    sum(spread * Tensor(Array<float>({0, 1}, {}))).backward();
+    CHECK(spread.grad().to_vector() == std::vector<float>{0});
+}
+
+TEST_CASE("invariant 4: a kept gradient buffer full of NaN is set, not added to") {
+    const Tensor w = parameter(a_matrix());
+    const Tensor nan(Array<float>::full({2, 2}, std::nanf("")));
+    const auto results = [&]() -> std::vector<Tensor> {
+        const Tensor x(a_matrix());
+        return {sum(w),
+                mean(w),
+                sum(w * x),
+                sum(matmul(x, w)),
+                sum(linear(x, w)),
+                sum(tanh(w)),
+                sum(max(w, {0})),
+                sum(softmax(w)),
+                sum(slice(w, 1, 0, 1)),
+                sum(rows(w, Array<std::int32_t>({1}, {1}))),
+                sum(transpose(w)),
+                sum(reshape(w, {4})),
+                sum(concat<float>({w, w}))};
+    };
+    for (std::size_t i = 0; i < results().size(); ++i) {
+        INFO("result " << i);
+        w.zero_grad();
+        sum(w * nan).backward();
+        REQUIRE(any_nan(w.grad()));
+        w.zero_grad();
+        results()[i].backward();
+        CHECK_FALSE(any_nan(w.grad()));
+    }
+}
+
+// ---- 5: a gradient has the form of its value ----
+
+TEST_CASE("invariant 5: a gradient of another shape is refused, naming both") {
+    const Tensor w = parameter({1.0f, 2.0f, 3.0f});
+    const Tensor y = custom(
+        "wrong", [](const Array<float>& a) { return a.clone(); },
+        [](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+            to.give(0, dy.reshaped({3, 1}));
+        },
+        w);
+    CHECK_THROWS_WITH(
+        sum(y).backward(),
+        "[gradient] a gradient has the form of its value: the value is shape (3), the gradient shape (3, 1)");
+    CHECK_FALSE(w.has_grad());
+    CHECK_THROWS_WITH((w * 2).backward(Array<float>({2}, {1, 1})),
+                      "[backward] the seed is shape (2), the result shape (3)");
+}
+
+TEST_CASE("invariant 5: gradients have the shape of their values whatever was broadcast") {
+    Random random(5);
+    for (int i = 0; i < 30; ++i) {
+        const Shape out = random.shape(3);
+        const Tensor a = parameter(random.array<float>(random.within(out))),
+                     b = parameter(random.array<float>(out));
+        INFO(to_string(a.shape()) << " with " << to_string(b.shape()));
+        sum(a * b + a).backward();
+        CHECK(a.grad().shape() == a.shape());
+        CHECK(b.grad().shape() == b.shape());
+    }
+}
+
+// ---- 7: a spent graph refuses ----
+
+TEST_CASE("invariant 7: a spent graph refuses a second sweep, naming the operation") {
+    const Tensor w = parameter(a_matrix());
+    const Tensor hidden = matmul(w, w);
+    const Tensor loss = mean(hidden);
+    loss.backward();
+    CHECK(message_of([&] { loss.backward(); }) ==
+          "[backward] through 'mean' a second time: its saved values are gone; run forward again");
+    CHECK(message_of([&] { sum(hidden).backward(); }) ==
+          "[backward] through 'matmul' a second time: its saved values are gone; run forward again");
+    CHECK(message_of([&] { grad(loss, {w}); }) ==
+          "[backward] through 'mean' a second time: its saved values are gone; run forward again");
+    const Array<float> once = w.grad();
+    mean(matmul(w, w)).backward();
+    CHECK(same_bits(w.grad(), zip(functor::Add{}, once, once)));
+}
+
+TEST_CASE("invariant 7: a refused sweep leaves the gradients that were there") {
+    const Scalar x = parameter(2.0);
+    const Scalar inner = x * x;
+    (inner + 0.0).backward();
+    CHECK(x.grad() == 4);
+    CHECK_THROWS_AS((inner * 2.0).backward(), Error);
+    CHECK(x.grad() == 4);
+}
+
+// ---- 8: zero_grad, free_grad ----
+
+TEST_CASE("invariant 8: zero_grad keeps the buffer where it is from window to window") {
+    const Tensor w = parameter(a_matrix());
+    const Tensor x(a_matrix());
+    sum(matmul(x, w)).backward();
+    const float* home = w.grad().data();
+    const std::size_t bytes = memory::in_use();
+    for (int window = 0; window < 3; ++window) {
+        w.zero_grad();
+        CHECK_FALSE(w.has_grad());
+        CHECK(memory::in_use() == bytes);
+        for (int micro = 0; micro < 2; ++micro) sum(tanh(matmul(x, w))).backward();
+        CHECK(w.grad().data() == home);
+    }
+}
+
+TEST_CASE("invariant 8: free_grad gives the bytes back") {
+    const Tensor w = parameter(Array<float>::zeros({100, 10}));
+    const std::size_t before = memory::in_use();
+    sum(w).backward();
+    CHECK(memory::in_use() == before + 4032);  // 4000 bytes, rounded up
+    CHECK(in_use(MemoryClass::gradient) >= 4032);
+    w.free_grad();
+    CHECK(memory::in_use() == before);
+    CHECK_FALSE(w.has_grad());
+    sum(w).backward();
+    CHECK(w.grad().shape() == Shape{100, 10});
+}
+
+TEST_CASE("invariant 8: grad of an untouched gradient is an error, and sgd_step skips it") {
+    const Tensor used = parameter({1.0f, 2.0f}), untouched = parameter({3.0f});
+    CHECK_THROWS_WITH(used.grad(),
+                      "[grad] no gradient has arrived at this 'parameter' of shape (2); call backward() on a "
+                      "result that uses it");
+    sum(used).backward();
+    const float* buffer = untouched.value().data();
+    sgd_step({used, untouched}, 0.5);
+    CHECK(used.value().to_vector() == std::vector<float>{0.5f, 1.5f});
+    CHECK(untouched.value().to_vector() == std::vector<float>{3});
+    CHECK(untouched.value().data() == buffer);
+    used.zero_grad();
+    CHECK_THROWS_AS(used.grad(), Error);
+    sgd_step({used}, 0.5);  // what the buffer still holds does not count
+    CHECK(used.value().to_vector() == std::vector<float>{0.5f, 1.5f});
+}
+
+TEST_CASE("invariant 8: a copy of a gradient never changes behind one's back") {
+    const Tensor w = parameter({1.0f, 2.0f});
+    sum(w * w).backward();
+    const Array<float> copy = w.grad();
+    const std::vector<float> seen = copy.to_vector();
+    SECTION("when more is added") { sum(w * 3).backward(); }
+    SECTION("when the window starts anew") {
+        w.zero_grad();
+        sum(w * 3).backward();
+        CHECK(w.grad().to_vector() == std::vector<float>{3, 3});
+    }
+    SECTION("when a handed-over gradient is set") {
+        w.zero_grad();
+        sum(reshape(w, {2, 1})).backward();
+        CHECK(w.grad().to_vector() == std::vector<float>{1, 1});
+    }
+    SECTION("when it is freed") { w.free_grad(); }
+    CHECK(copy.to_vector() == seen);
+}
+
+// ---- 10: a recorded array is never modified in place ----
+
+TEST_CASE("invariant 10: a step between forward and backward is an error with both versions") {
+    const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
+    sum(w).backward();
+    const Tensor loss = sum(w * x);
+    sgd_step({w}, 0.1);
+    CHECK_THROWS_WITH(loss.backward(),
+                      "[backward] 'mul' saved version 0 of an array of (2), which is now at version 1: it "
+                      "was changed in place "
+                      "between forward and backward; step the optimizer after backward()");
+    const Tensor again = sum(w * x);
+    sgd_step({w}, 0.1);
+    CHECK_THROWS_WITH(again.backward(),
+                      contains("saved version 1 of an array of (2), which is now at version 2"));
+}
+
+TEST_CASE("invariant 10: also when the parameter's buffer is shared with a copy") {
+    const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
+    sum(w).backward();
+    const Array<float> copy = w.value();
+    const Tensor loss = sum(w * x);
+    sgd_step({w}, 1);
+    CHECK(copy.to_vector() == std::vector<float>{1, 2});
+    CHECK(w.value().to_vector() == std::vector<float>{0, 1});
+    CHECK_THROWS_WITH(loss.backward(), contains("'mul' saved version 0"));
+}
+
+TEST_CASE("invariant 10: every operation that keeps a parameter notices") {
+    const Tensor w = parameter(a_matrix()), other = parameter(a_matrix());
+    sum(w).backward();
+    using Build = Tensor (*)(const Tensor&, const Tensor&);
+    const std::vector<std::pair<const char*, Build>> builds{
+        {"matmul", [](const Tensor& a, const Tensor& b) { return matmul(b, a); }},
+        {"linear", [](const Tensor& a, const Tensor& b) { return linear(b, a); }},
+        {"max", [](const Tensor& a, const Tensor&) { return max(a, {0}); }},
+        {"log", [](const Tensor& a, const Tensor&) { return log(a); }},
+        {"div", [](const Tensor& a, const Tensor& b) { return b / a; }},
+        {"mul", [](const Tensor& a,
+                   const Tensor& b) { return reshape(a, {4}) * reshape(b, {4}); }},  // through a shared view
+    };
+    for (const auto& [name, build] : builds) {
+        const Tensor loss = sum(build(w, other));
+        sgd_step({w}, 0.01);
+        CHECK_THROWS_WITH(loss.backward(), contains(std::string("[backward] '") + name + "' saved version"));
+    }
+    const Tensor fine = sum(w + other);  // keeps nothing
+    sgd_step({w}, 0.01);
+    CHECK_NOTHROW(fine.backward());
+}
+
+TEST_CASE("invariant 10: a copy made before the step stays as it was") {
+    const Tensor w = parameter({1.0f, 2.0f});
+    const Array<float> before = w.value();
+    sum(w).backward();
+    sgd_step({w}, 1);
+    CHECK(before.to_vector() == std::vector<float>{1, 2});
+    CHECK(w.value().to_vector() == std::vector<float>{0, 1});
+    const float* home = w.value().data();
+    sgd_step({w}, 1);  // nobody shares it now
+    CHECK(w.value().data() == home);
+}
+
+TEST_CASE("invariant 10: scalars are copied into the rule and need no version") {
+    const Scalar x = parameter(3.0);
+    (x * 1.0).backward();
+    const Scalar y = x * x;
+    sgd_step({x}, 1);
+    CHECK(x.value() == 2);
+    x.zero_grad();
+    y.backward();
+    CHECK(x.grad() == 6);  // at the value of the forward pass
+}
+
+// ---- 11: recomputation is exact ----
+
+TEST_CASE("invariant 11: a random number depends on seed, stream and index, never on what was drawn before") {
+    std::vector<float> forwards(1000), piecewise(1000);
+    random::fill_uniform<float>(forwards, 42, 7);
+    for (std::size_t i = piecewise.size(); i-- > 0;) {
+        piecewise[i] = random::uniform<float>(42, 7, i);
+        random::uniform<float>(i, 3, 5);  // somebody else draws in between
+    }
+    CHECK(forwards == piecewise);
+    random::fill_uniform<float>(std::span(piecewise).subspan(333, 100), 42, 7, 0, 1, 333);
+    CHECK(forwards == piecewise);
+    CHECK(random::uniform<float>(42, 7, 1) != random::uniform<float>(42, 8, 1));
+    CHECK(random::uniform<float>(42, 7, 1) != random::uniform<float>(43, 7, 1));
+}
+
+TEST_CASE("invariant 11: the same forward and backward give the same bits every time") {
+    Random random(11);
+    const Tensor x(random.array<float>({37, 19})), w = parameter(random.array<float>({19, 23})),
+                                                   b = parameter(random.array<float>({23}));
+    Array<float> first_w, first_b;
+    for (int i = 0; i < 3; ++i) {
+        w.zero_grad();
+        b.zero_grad();
+        mean(softmax(tanh(linear(x, w, b)) * 3)).backward();
+        if (i == 0) {
+            first_w = w.grad().clone();
+            first_b = b.grad().clone();
+        }
+        CHECK(same_bits(first_w, w.grad()));
+        CHECK(same_bits(first_b, b.grad()));
+    }
+}

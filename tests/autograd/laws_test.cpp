@@ -1,0 +1,329 @@
+// Laws that hold between operations: micro-batches add up to the batch, bit for bit or to a bound; products
+// equal loops.
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/loss.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/support.hpp"
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+template <class S>
+Array<S> toy(bool exact_sums) {
+    std::vector<double> rows{0.375, -1.25, 0.5,    -1.125, 0.5,  -0.875, 0.625, 1,
+                             -1.5,  -0.25, -0.375, 0.25,   -1.5, 0.75,   -0.625};
+    if (exact_sums)
+        rows.insert(rows.end(), {-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096});
+    else
+        rows.insert(rows.end(), {-0.2466, -0.5010, -1.4250});
+    return Array<S>({6, 3}, std::vector<S>(rows.begin(), rows.end()));
+}
+
+// u, half the distance from 1 to the next number, and γ_n = nu / (1 - nu).
+template <class S>
+double gamma(double n) {
+    const double u = static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;
+    return n * u / (1 - n * u);
+}
+
+template <class S>
+using Build = Var<Array<S>> (*)(const Var<Array<S>>& x, const std::vector<Var<Array<S>>>& parameters);
+
+// The gradients of the mean loss over all rows, and of N micro-losses each divided by N.
+template <class S>
+void expect_equal_bits(const Array<S>& data, const std::vector<Array<S>>& at, Build<S> build,
+                       std::int64_t micro_batches) {
+    std::vector<Var<Array<S>>> whole, accumulated;
+    for (const auto& value : at) {
+        whole.push_back(parameter(value.clone()));
+        accumulated.push_back(parameter(value.clone()));
+    }
+    mean(build(constant(data), whole)).backward();
+    for (const auto& micro : split(constant(data), data.shape()[0] / micro_batches))
+        (mean(build(micro, accumulated)) / static_cast<double>(micro_batches)).backward();
+    for (std::size_t i = 0; i < at.size(); ++i) {
+        INFO("parameter " << i << ": " << whole[i].grad() << " and " << accumulated[i].grad());
+        CHECK(same_bits(whole[i].grad(), accumulated[i].grad()));
+    }
+}
+
+template <class S>
+std::vector<double> in_double(const Array<S>& x) {
+    return std::vector<double>(x.span().begin(), x.span().end());
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("the toy: full batch and divided micro-batches agree bit for bit", "", float, double) {
+    for (const bool exact_sums : {false, true}) {
+        for (const std::int64_t n : {1, 2, 3, 6}) {
+            INFO("N = " << n << (exact_sums ? ", exact sums" : ""));
+            expect_equal_bits<TestType>(
+                toy<TestType>(exact_sums),
+                {Array<TestType>({3}, {TestType(0.5), TestType(-1.25), TestType(0.75)})},
+                [](const auto& x, const auto& p) { return matmul(x, p[0]); }, n);
+            expect_equal_bits<TestType>(
+                toy<TestType>(exact_sums),
+                {Array<TestType>({3, 1}, {TestType(0.5), TestType(-1.25), TestType(0.75)})},
+                [](const auto& x, const auto& p) { return matmul(x, p[0]); }, n);
+        }
+    }
+}
+
+TEST_CASE("the toy: the printed lines") {
+    const Tensor w = parameter({0.5f, -1.25f, 0.75f}), x = constant(toy<float>(false));
+    const auto line = [&](auto weigh, std::int64_t rows) {
+        w.zero_grad();
+        for (const Tensor& micro : split(x, rows)) weigh(mean(matmul(micro, w))).backward();
+        return to_string(w.grad());
+    };
+    CHECK(line([](Tensor loss) { return loss; }, 6) == "[-0.3536  0.0207 -0.6125]");
+    CHECK(line([](Tensor loss) { return loss; }, 2) == "[-1.0608  0.0620 -1.8375]");
+    CHECK(line([](Tensor loss) { return loss / 3; }, 2) == "[-0.3536  0.0207 -0.6125]");
+}
+
+TEMPLATE_TEST_CASE("random data: bit for bit where the weights round alike and the ordered kernel multiplies",
+                   "", float, double) {
+    using S = TestType;
+    struct Split {
+        std::int64_t n, b;  // n or b is a power of two
+    };
+    for (const Split split :
+         {Split{2, 3}, {3, 2}, {4, 4}, {8, 1}, {1, 16}, {5, 4}, {16, 3}, {7, 1}, {4, 7}}) {
+        for (std::uint64_t seed = 0; seed < 8; ++seed) {
+            Random random(seed);
+            const std::int64_t in = random.whole(1, 6),
+                               out = random.whole(1, 6);  // at most 64 * 36 < 4096 multiply-adds
+            INFO("N = " << split.n << ", b = " << split.b << ", seed " << seed << ", " << in << " to "
+                        << out);
+            const Array<S> data = random.array<S>({split.n * split.b, in});
+            const std::vector<Array<S>> at{random.array<S>({in, out}), random.array<S>({out}),
+                                           random.array<S>({out, 2})};
+            expect_equal_bits<S>(
+                data, at, [](const auto& x, const auto& p) { return linear(matmul(x, p[0]) + p[1], p[2]); },
+                split.n);
+            expect_equal_bits<S>(
+                data, at,
+                [](const auto& x, const auto& p) { return matmul(relu(linear(x, p[0], p[1])), p[2]); },
+                split.n);
+            expect_equal_bits<S>(
+                data, at,
+                [](const auto& x, const auto& p) { return matmul(matmul(x, p[0]) * p[1], p[2]) * 2; },
+                split.n);
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("running sums: adding in two calls equals adding in one", "", float, double) {
+    using S = TestType;
+    Random random(21);
+    const Array<S> data = random.array<S>({64, 5});
+    const Array<std::int32_t> index = random.integers({64}, 0, 3);
+    const auto each_way = [&](const Shape& shape,
+                              auto build) {  // of a parameter that the operation reads itself
+        const auto gradient = [&](std::int64_t rows_at_a_time) {
+            const auto w = parameter(Array<S>::full(shape, S(0.25)));
+            for (std::int64_t from = 0; from < 64; from += rows_at_a_time)
+                build(w, constant(data.leading(from, from + rows_at_a_time)),
+                      index.leading(from, from + rows_at_a_time))
+                    .backward();
+            return w.grad().clone();
+        };
+        CHECK(same_bits(gradient(64), gradient(4)));
+        CHECK(same_bits(gradient(64), gradient(1)));
+    };
+    using V = Var<Array<S>>;
+    using Index = Array<std::int32_t>;
+    each_way({4, 5}, [](const V& w, const V& x, const Index& i) { return sum(rows(w, i) * x); });
+    each_way({5}, [](const V& w, const V& x, const Index&) { return sum(w * x); });
+    each_way({}, [](const V& w, const V& x, const Index&) { return sum(x / (x * x + 1) - w * x); });
+    each_way({1, 5}, [](const V& w, const V& x, const Index&) { return sum(maximum(w, x)); });
+    each_way({5}, [](const V& w, const V& x, const Index&) { return sum(broadcast_to(w, x.shape()) * x); });
+    each_way({4, 5}, [](const V& w, const V& x, const Index&) { return sum(matmul(x, w, false, true)); });
+    each_way({5, 4}, [](const V& w, const V& x, const Index&) { return sum(tanh(linear(x, w))); });
+    each_way({5}, [](const V& w, const V& x, const Index&) {
+        return sum(tanh(linear(x, V(Array<S>::full({5, 5}, S(0.1))), w)));
+    });
+}
+
+TEMPLATE_TEST_CASE("larger products: the sum of micro-batches stays within the bound", "", float, double) {
+    using S = TestType;
+    Random random(31);
+    constexpr std::int64_t rows_in_all = 64, in = 40, out = 48, micro_batches = 4;
+    const Array<S> data = random.array<S>({rows_in_all, in}), weight = random.array<S>({rows_in_all, out});
+    const auto w = parameter(Array<S>::zeros({in, out}));
+    const auto accumulate = [&](std::int64_t n) {
+        w.zero_grad();
+        const std::int64_t b = rows_in_all / n;
+        for (std::int64_t k = 0; k < n; ++k)
+            sum(matmul(constant(data.leading(k * b, k * b + b)), w) *
+                constant(weight.leading(k * b, k * b + b)))
+                .backward();
+        return w.grad().clone();
+    };
+    const Array<S> whole = accumulate(1), parts = accumulate(micro_batches);
+    const auto x = in_double(data), g = in_double(weight);
+    for (std::size_t i = 0; i < in; ++i) {
+        for (std::size_t j = 0; j < out; ++j) {
+            double exact = 0, size = 0;
+            for (std::size_t r = 0; r < rows_in_all; ++r) {
+                exact += x[r * in + i] * g[r * out + j];
+                size += std::abs(x[r * in + i] * g[r * out + j]);
+            }
+            const double bound = gamma<S>(rows_in_all + 2) * size;
+            REQUIRE(std::abs(static_cast<double>(whole.span()[i * out + j]) - exact) <=
+                    bound + gamma<double>(rows_in_all + 2) * size);
+            REQUIRE(std::abs(static_cast<double>(parts.span()[i * out + j]) -
+                             static_cast<double>(whole.span()[i * out + j])) <= 2 * bound);
+        }
+    }
+}
+
+TEST_CASE("dyadic data: every split agrees bit for bit whatever the kernel") {
+    Random random(41);
+    std::vector<float> values, weights;
+    for (int i = 0; i < 64 * 40; ++i) values.push_back(static_cast<float>(random.whole(-8, 8)) / 8);
+    for (int i = 0; i < 64 * 48; ++i) weights.push_back(static_cast<float>(random.whole(-8, 8)) / 8);
+    const Array<float> x({64, 40}, values), g({64, 48}, weights);
+    const Tensor w = parameter(Array<float>::zeros({40, 48}));
+    Array<float> whole;
+    for (const std::int64_t b : {64, 32, 16, 8, 1}) {
+        w.zero_grad();
+        for (std::int64_t from = 0; from < 64; from += b)
+            sum(matmul(constant(x.leading(from, from + b)), w) * constant(g.leading(from, from + b)))
+                .backward();
+        if (b == 64) whole = w.grad().clone();
+        CHECK(same_bits(whole, w.grad()));
+    }
+}
+
+TEST_CASE("the gradient of a broadcast operand is the explicit sum over the axes in which it repeats") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        Random random(seed);
+        const Shape out = random.shape(4, 3), small = random.within(out);
+        INFO(to_string(small) << " in " << to_string(out) << ", seed " << seed);
+        const Tensor64 a = parameter(random.array<double>(small)), b = constant(random.array<double>(out));
+        sum(a * b).backward();
+        const Tensor64 same = parameter(a.value());
+        sum(broadcast_to(same, out) * b).backward();
+        CHECK(same_bits(a.grad(), same.grad()));
+        std::vector<double> expected(small.size());
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            std::size_t rest = i, place = 0, stride = 1;
+            for (int axis = out.rank(); axis-- > 0;) {
+                const auto index = rest % static_cast<std::size_t>(out[axis]);
+                rest /= static_cast<std::size_t>(out[axis]);
+                const int own = axis - (out.rank() - small.rank());
+                if (own < 0) continue;
+                if (small[own] != 1) place += index * stride;
+                stride *= static_cast<std::size_t>(small[own]);
+            }
+            expected[place] += b.value().span()[i];
+        }
+        for (std::size_t i = 0; i < expected.size(); ++i)
+            CHECK(std::abs(a.grad().span()[i] - expected[i]) < 1e-13);
+    }
+}
+
+TEST_CASE("matmul, batched and transposed, equals three loops") {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        Random random(seed);
+        const bool large = seed % 3 == 0;
+        const std::int64_t m = random.whole(1, large ? 20 : 4), k = random.whole(0, large ? 33 : 4),
+                           n = random.whole(1, large ? 17 : 4);
+        const bool ta = random.coin(), tb = random.coin();
+        const std::int64_t batch_a = random.coin() ? 3 : 1, batch_b = random.coin() ? 3 : 1;
+        const auto a = random.array<double>(ta ? Shape{2, batch_a, k, m} : Shape{2, batch_a, m, k});
+        const auto b = random.array<double>(tb ? Shape{batch_b, n, k} : Shape{batch_b, k, n});
+        INFO(to_string(a.shape()) << (ta ? " transposed x " : " x ") << to_string(b.shape())
+                                  << (tb ? " transposed" : "") << ", seed " << seed);
+        const Tensor64 y = matmul(Tensor64(a), Tensor64(b), ta, tb);
+        const std::int64_t batch = std::max(batch_a, batch_b);
+        REQUIRE(y.shape() == Shape{2, batch, m, n});
+        const auto at = [](const Array<double>& x, std::int64_t member, std::int64_t row, std::int64_t column,
+                           bool transposed) {
+            const int last = x.shape().rank() - 1;
+            if (transposed) std::swap(row, column);
+            return x.span()[static_cast<std::size_t>((member * x.shape()[last - 1] + row) * x.shape()[last] +
+                                                     column)];
+        };
+        for (std::int64_t outer = 0; outer < 2; ++outer)
+            for (std::int64_t inner = 0; inner < batch; ++inner)
+                for (std::int64_t i = 0; i < m; ++i)
+                    for (std::int64_t j = 0; j < n; ++j) {
+                        double expected = 0;
+                        for (std::int64_t p = 0; p < k; ++p)
+                            expected += at(a, outer * batch_a + (batch_a == 1 ? 0 : inner), i, p, ta) *
+                                        at(b, batch_b == 1 ? 0 : inner, p, j, tb);
+                        REQUIRE(std::abs(at(y.value(), outer * batch + inner, i, j, false) - expected) <
+                                1e-12);
+                    }
+    }
+}
+
+TEST_CASE("reductions over any axes equal reductions of a permuted array, one axis at a time") {
+    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+        Random random(seed);
+        const Shape shape{random.whole(1, 3), random.whole(1, 3), random.whole(1, 3), random.whole(1, 3)};
+        const Tensor64 x(random.array<double>(shape));
+        Axes axes;
+        for (int axis = 0; axis < 4; ++axis)
+            if (random.coin()) axes.push_back(axis);
+        if (axes.empty()) continue;
+        Tensor64 step_by_step = x;
+        for (std::size_t i = axes.size(); i-- > 0;) step_by_step = sum(step_by_step, {axes[i]});
+        const Tensor64 at_once = sum(x, axes);
+        INFO(to_string(shape) << ", seed " << seed);
+        REQUIRE(at_once.shape() == step_by_step.shape());
+        for (std::size_t i = 0; i < at_once.value().size(); ++i)
+            CHECK(std::abs(at_once.value().span()[i] - step_by_step.value().span()[i]) < 1e-13);
+        const Tensor64 kept = sum(x, axes, true);
+        CHECK(kept.shape().rank() == 4);
+        CHECK(same_bits(kept.value().reshaped(at_once.shape()), at_once.value()));
+    }
+}
+
+TEST_CASE("softmax adds up to one, its logarithm is log_softmax, and logsumexp is the difference") {
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+        Random random(seed);
+        const Tensor64 x(random.array<double>({3, 4, 2}, -30, 30));
+        const std::int64_t axis = random.whole(0, 2);
+        INFO("axis " << axis << ", seed " << seed);
+        const Tensor64 p = softmax(x, axis), total = sum(p, {axis});
+        for (double each : total.value().span()) CHECK(std::abs(each - 1) < 1e-14);
+        const Tensor64 a = log_softmax(x, axis), b = log(p), c = x - logsumexp(x, {axis}, true);
+        for (std::size_t i = 0; i < a.value().size(); ++i) {
+            CHECK(std::abs(a.value().span()[i] - b.value().span()[i]) < 1e-12);
+            CHECK(std::abs(a.value().span()[i] - c.value().span()[i]) < 1e-12);
+        }
+    }
+}
+
+TEST_CASE("scalars and arrays give the same numbers") {
+    const auto both = [](auto f) {
+        const Scalar x = parameter(0.75), w = parameter(-1.5);
+        const Tensor64 u = parameter({0.75}), v = parameter({-1.5});
+        const Scalar y = f(x, w);
+        const Tensor64 z = f(u, v);
+        CHECK(y.item() == z.item());
+        y.backward();
+        z.backward();
+        CHECK(x.grad() == u.grad().item());
+        CHECK(w.grad() == v.grad().item());
+    };
+    both([](auto x, auto w) { return (x * w + 2) / (x - w) - 3 * w; });
+    both([](auto x, auto w) { return pow(x, 3) * abs(w) + maximum(x, w) * minimum(x, w) - x / 7; });
+    both([](auto x, auto w) { return sqrt(x) * (1 - w) + relu(w) + clamp(x * w, -1, 0.5) + 1 / w; });
+}

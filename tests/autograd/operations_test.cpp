@@ -1,0 +1,170 @@
+// Every operation on random operands: its gradient against finite differences, and its silence about what
+// memory held before.
+#include "autograd/operations.hpp"
+
+#include <set>
+#include <string>
+
+#include "autograd/gradcheck.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+template <class S>
+std::string in_words(const Problem<S>& problem) {
+    std::string text;
+    for (const auto& input : problem.inputs) text += " " + to_string(input.shape());
+    return text;
+}
+
+constexpr std::uint64_t seeds = 24;
+
+template <class S>
+void expect_silence() {
+    const Poison poison;
+    for (const OperationCase<S>& operation : all_operations<S>()) {
+        for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+            Random random(seed);
+            const Problem<S> problem = operation.draw(random);
+            INFO(operation.name << in_words(problem) << ", seed " << seed);
+            std::vector<Var<Array<S>>> xs;
+            for (const auto& input : problem.inputs) xs.push_back(parameter(input.clone()));
+            std::vector<Array<S>> once;
+            for (int round = 0; round < 2; ++round) {  // sets, then adds
+                const Var<Array<S>> y = problem.f(xs);
+                REQUIRE_FALSE(any_nan(y.value()));
+                sum(y).backward();
+                for (std::size_t i = 0; i < xs.size(); ++i) {
+                    REQUIRE(xs[i].has_grad());
+                    REQUIRE_FALSE(any_nan(xs[i].grad()));
+                    if (round == 0) once.push_back(xs[i].grad().clone());
+                }
+            }
+            for (std::size_t i = 0; i < xs.size(); ++i) {  // the second time added about as much
+                for (std::size_t j = 0; j < once[i].size(); ++j) {
+                    const double first = once[i].span()[j], both = xs[i].grad().span()[j];
+                    REQUIRE(std::abs(both - 2 * first) <= 1e-5 * (1 + std::abs(first)));
+                }
+                xs[i].zero_grad();
+            }
+            sum(problem.f(xs)).backward();  // sets again, over what the buffer held
+            for (std::size_t i = 0; i < xs.size(); ++i) REQUIRE(same_bits(xs[i].grad(), once[i]));
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("every functor is among the operations checked here") {
+    std::set<std::string> checked;
+    for (const auto& operation : all_operations<double>()) checked.insert(operation.name);
+    const auto look = [&]<class... F>(std::tuple<F...>*) {
+        for (const char* name : {static_cast<const char*>(F::name)...}) CHECK(checked.count(name) == 1);
+    };
+    look(static_cast<UnaryOps*>(nullptr));
+    look(static_cast<BinaryOps*>(nullptr));
+}
+
+TEST_CASE("the gradient of every operation agrees with finite differences") {
+    for (const OperationCase<double>& operation : all_operations<double>()) {
+        for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+            Random random(seed);
+            const Problem<double> problem = operation.draw(random);
+            const Gradcheck checked = gradcheck(problem.f, problem.inputs, {.seed = seed});
+            INFO(operation.name << in_words(problem) << ", seed " << seed << ": " << checked.report);
+            CHECK(checked.ok);
+        }
+    }
+}
+
+TEST_CASE("a gradient asked for one operand only is the same as among several") {
+    for (const OperationCase<double>& operation : all_operations<double>()) {
+        Random random(3);
+        const Problem<double> problem = operation.draw(random);
+        INFO(operation.name << in_words(problem));
+        std::vector<Tensor64> all;
+        for (const auto& input : problem.inputs) all.push_back(parameter(input));
+        sum(problem.f(all)).backward();
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            std::vector<Tensor64> one;
+            for (std::size_t j = 0; j < all.size(); ++j)
+                one.push_back(i == j ? parameter(problem.inputs[j]) : constant(problem.inputs[j]));
+            sum(problem.f(one)).backward();
+            CHECK(same_bits(one[i].grad(), all[i].grad()));
+            for (std::size_t j = 0; j < all.size(); ++j) CHECK(one[j].has_grad() == (i == j));
+        }
+    }
+}
+
+TEST_CASE("invariant 4: in double, no operation shows what its memory held before") {
+    expect_silence<double>();
+}
+
+TEST_CASE("invariant 4: in float, no operation shows what its memory held before") {
+    expect_silence<float>();
+}
+
+TEST_CASE("values and gradients at edges that finite differences cannot see") {
+    const auto gradient = [](auto f, Array<double> at) {
+        const Tensor64 x = parameter(std::move(at));
+        sum(f(x)).backward();
+        return x.grad().to_vector();
+    };
+    using V = std::vector<double>;
+    const double inf = std::numeric_limits<double>::infinity();
+    CHECK(gradient([](Tensor64 x) { return relu(x); }, {-1, 0, 2}) == V{0, 0, 1});
+    CHECK(gradient([](Tensor64 x) { return abs(x); }, {-1, 0, 2}) == V{-1, 0, 1});
+    CHECK(gradient([](Tensor64 x) { return clamp(x, -1, 1); }, {-2, -1, 0, 1, 2}) == V{0, 1, 1, 1, 0});
+    CHECK(gradient(
+              [](Tensor64 x) {
+                  return maximum(x, Tensor64(Array<double>{1, 1, 1}));
+              },
+              {0, 1, 2}) == V{0, 0.5, 1});
+    CHECK(gradient(
+              [](Tensor64 x) {
+                  return minimum(x, Tensor64(Array<double>{1, 1, 1}));
+              },
+              {0, 1, 2}) == V{1, 0.5, 0});
+    CHECK(gradient([](Tensor64 x) { return maximum(x, x); }, {3}) == V{1});
+    CHECK(gradient([](Tensor64 x) { return max(x); }, {3, 7, 7, 1, 7, 7}) == V{0, 0.25, 0.25, 0, 0.25, 0.25});
+    CHECK(gradient([](Tensor64 x) { return pow(x, 0); }, {0, 1, 2}) == V{0, 0, 0});
+    CHECK(gradient([](Tensor64 x) { return pow(x, 1); }, {0, 1, 2}) == V{1, 1, 1});
+    CHECK(gradient([](Tensor64 x) { return pow(x, Tensor64(Array<double>{0, 0})); }, {0, 2}) == V{0, 0});
+    CHECK(gradient([](Tensor64 p) { return pow(Tensor64(Array<double>{0, 0}), p); }, {0, 2}) == V{0, 0});
+    CHECK(gradient([](Tensor64 x) { return logsumexp(x); }, {-inf, 0}) == V{0, 1});
+    CHECK(gradient([](Tensor64 x) { return sqrt(x); }, {4}) == V{0.25});
+
+    const double nan = std::nan("");
+    CHECK(any_nan(relu(Tensor64(Array<double>{nan})).value()));
+    CHECK(any_nan(maximum(Tensor64(Array<double>{nan, 1}), Tensor64(Array<double>{1, nan})).value()));
+    CHECK(any_nan(max(Tensor64(Array<double>{1, nan, 3})).value()));
+    CHECK(max(Tensor64(Array<double>{-inf, -inf})).item() == -inf);
+    CHECK(logsumexp(Tensor64(Array<double>{-inf, -inf})).item() == -inf);
+    CHECK(logsumexp(Tensor64(Array<double>{1000, 1000})).item() == 1000 + std::log(2.0));
+    CHECK(softmax(Tensor64(Array<double>{1000, 1000})).value().to_vector() == V{0.5, 0.5});
+    CHECK(sum(Tensor64(Array<double>({0, 2}, {})), {0}).value().to_vector() == V{0, 0});
+    CHECK(std::isnan(mean(Tensor64(Array<double>({0}, {}))).item()));
+}
+
+TEST_CASE("losses carry a sum and a count") {
+    const Tensor64 logits = parameter(Array<double>({3, 2}, {0, 0, 1, 3, 2, 2}));
+    const auto loss = cross_entropy(logits, Array<std::int32_t>({3}, {0, -1, 1}), -1);
+    CHECK(loss.count.item() == 2);
+    CHECK(std::abs(loss.sum.item() - 2 * std::log(2.0)) < 1e-15);
+    CHECK_FALSE(loss.count.wants_grad());
+    loss.mean().backward();
+    CHECK(logits.grad().to_vector() == std::vector<double>{-0.25, 0.25, 0, 0, 0.25, -0.25});
+    const auto nothing = cross_entropy(logits, Array<std::int32_t>({3}, {-1, -1, -1}), -1);
+    CHECK(nothing.count.item() == 0);
+    CHECK(nothing.sum.item() == 0);
+    const auto squares =
+        mse(Tensor64(Array<double>({2, 1}, {1, 2})), Tensor64(Array<double>({3}, {0, 0, 0})));
+    CHECK(squares.count.item() == 6);
+    CHECK(squares.sum.item() == 15);
+    CHECK(squares.mean().item() == 2.5);
+    CHECK(binary_cross_entropy(Tensor64(Array<double>{0, 1}), Tensor64(Array<double>{1, 0})).sum.item() ==
+          200);
+}

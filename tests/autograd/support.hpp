@@ -1,0 +1,100 @@
+// What the tests of the engine share: random arrays with a seed to print, poisoned memory, messages of
+// errors.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/memory.hpp"
+
+namespace tally::test {
+
+class Random {
+public:
+    explicit Random(std::uint64_t seed) : engine_(seed) {}
+
+    double between(double low, double high) {
+        return std::uniform_real_distribution<double>(low, high)(engine_);
+    }
+    std::int64_t whole(std::int64_t low, std::int64_t high) {  // both included
+        return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+    }
+    bool coin() { return whole(0, 1) == 1; }
+
+    Shape shape(int max_axes, std::int64_t max_extent = 4) {  // one in eight has an extent 0
+        std::vector<std::int64_t> extents(static_cast<std::size_t>(whole(0, max_axes)));
+        for (auto& extent : extents) extent = whole(1, max_extent);
+        if (!extents.empty() && whole(0, 7) == 0)
+            extents[static_cast<std::size_t>(whole(0, static_cast<std::int64_t>(extents.size()) - 1))] = 0;
+        return Shape(extents);
+    }
+    // A shape that broadcasts to `out`: axes left out from the front, others of extent 1.
+    Shape within(const Shape& out) {
+        const std::int64_t dropped = whole(0, 2) == 0 ? whole(0, out.rank()) : 0;
+        std::vector<std::int64_t> extents(out.begin() + dropped, out.end());
+        for (auto& extent : extents)
+            if (whole(0, 2) == 0) extent = 1;
+        return Shape(extents);
+    }
+    template <class S>
+    Array<S> array(const Shape& shape, double low = -2, double high = 2) {
+        std::vector<S> values;
+        for (std::size_t i = 0; i < shape.size(); ++i) values.push_back(static_cast<S>(between(low, high)));
+        return Array<S>(shape, values);
+    }
+    Array<std::int32_t> integers(const Shape& shape, std::int64_t low, std::int64_t high) {
+        std::vector<std::int32_t> values;
+        for (std::size_t i = 0; i < shape.size(); ++i)
+            values.push_back(static_cast<std::int32_t>(whole(low, high)));
+        return Array<std::int32_t>(shape, values);
+    }
+
+private:
+    std::mt19937_64 engine_;
+};
+
+// Fresh buffers are NaN while one lives.
+struct Poison {
+    Poison() { memory::set_poison(true); }
+    ~Poison() {
+#ifdef NDEBUG
+        memory::set_poison(false);
+#endif
+    }
+    Poison(const Poison&) = delete;
+    Poison& operator=(const Poison&) = delete;
+};
+
+template <class S>
+bool same_bits(const Array<S>& a, const Array<S>& b) {
+    return a.shape() == b.shape() &&
+           (a.size() == 0 || std::memcmp(a.data(), b.data(), a.size() * sizeof(S)) == 0);
+}
+
+template <class S>
+bool any_nan(const Array<S>& x) {
+    for (S value : x.span())
+        if (std::isnan(value)) return true;
+    return false;
+}
+
+template <class F>
+std::string message_of(F f) {
+    try {
+        f();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+inline std::size_t in_use(MemoryClass held_as) {
+    return memory::report().in_use_by[static_cast<std::size_t>(held_as)];
+}
+
+}  // namespace tally::test
