@@ -417,6 +417,7 @@ def cross_entropy():
     one("large", FAR[::2], [1, 2])
     one("ties", TIES, [1, 2, 0, 3], tags={"ties"})
     one("label-too-large", rand("entropy", (2, 3)), [0, 3], tags={"raises"})
+    one("too-few-labels", rand("entropy", (3, 2)), [0, 1], tags={"raises"})
     one("label-negative", rand("entropy", (2, 3)), [0, -1], tags={"raises"})
 
 
@@ -455,6 +456,7 @@ def layer_norm():
     one("specials", SPECIAL[[0, 2, 3]], dtype=F32)
     one("zero-gain", rand("norm", (2, 3)), gain=[0.0, -0.0, 1.0], bias=[0.0, 0.0, 0.0])
     one("4x9", rand("norm", (4, 9)), dtype=F32)
+    one("gain-of-3-for-4", rand("norm", (2, 4)), gain=[1.0, 1.0, 1.0], tags={"raises"})
 
 
 # ---- laws of accumulation
