@@ -83,7 +83,7 @@ struct Cell {
 
 void show(std::string_view name, const Cell& value);
 
-// A table whose rows may grow in a loop; it is shown when the lesson goes on to something else.
+// A table whose rows may grow in a loop; once it has rows, it is shown when the lesson goes on to something else.
 class Table {
 public:
     template <class... Cells>

@@ -33,7 +33,7 @@ void Running::begin_step() {
 }
 
 void Running::emit(decltype(Event::is) what) {
-    close_table();
+    if (table_ && !table_->rows.empty()) close_table();  // a loop may say something before its first row
     record_.steps.back().push_back({step_, std::move(what)});
     if (on_screen()) viewer_.show(record_.steps.back().back());
 }
