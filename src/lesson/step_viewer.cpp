@@ -92,11 +92,10 @@ void StepViewer::go(Place& place, Move move) {
             } else {
                 say("This is the first step.");
             }
-            place.asks_again = false;
             break;
         case Move::restart:
             place.at = 1;
-            place.asks_again = true;
+            place.asks_from = 1;
             write("\n");
             show(place.record.steps.front().front());
             break;
@@ -118,15 +117,16 @@ void StepViewer::browse(Place place) {
     }
 }
 
-StepViewer::Move StepViewer::present(const Place& place) {
+StepViewer::Move StepViewer::present(Place& place) {
     for (const Event& event : place.record.steps[place.at]) {
         const auto* reveal = std::get_if<Reveal>(&event.is);
-        if (reveal == nullptr || !place.asks_again) {
+        if (reveal == nullptr || place.at < place.asks_from) {
             show(event);
             continue;
         }
         const Answered answered = prompt(reveal->prediction, place);
         if (answered.move != Move::next) return answered.move;
+        place.asks_from = place.at + 1;
         show({event.step, Reveal{reveal->prediction, answered.chosen}});
     }
     return Move::next;

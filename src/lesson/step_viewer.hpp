@@ -23,11 +23,13 @@ private:
         std::optional<int> chosen;
     };
 
+    static constexpr auto never = static_cast<std::size_t>(-1);
+
     // Where the viewer is in the record; it ends with the step the lesson is at.
     struct Place {
         const Record& record;
         std::size_t at;
-        bool asks_again = false;  // after a restart, predictions are asked anew
+        std::size_t asks_from = never;  // after a restart, predictions from this step on are asked anew
         std::size_t live() const { return record.steps.size() - 1; }
     };
 
@@ -35,9 +37,8 @@ private:
     Move bar(const Place& place, const char* next);
     Answered prompt(const Prediction& prediction, const Place& place);
     void go(Place& place, Move move);
-    void browse(Place place);  // returns when the live step is on screen
-    Move present(
-        const Place& place);  // one recorded step; a question in it may be answered by going elsewhere
+    void browse(Place place);    // returns when the live step is on screen
+    Move present(Place& place);  // one recorded step; a question in it may be answered by going elsewhere
     void hint(const Place& place);
     void write_graph(const Place& place);
     void say(const std::string& text);

@@ -1,8 +1,8 @@
 // The real terminal: raw keys, and restoring it on every way out.
 #include "lesson/terminal.hpp"
 
-#include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/select.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -83,9 +83,26 @@ std::array<char, 1 << 16> spare_stack;
 // came.
 enum class Got : std::uint8_t { byte, nothing, interrupted, gone };
 Got read_byte(char& byte, int milliseconds) {
-    pollfd ready{STDIN_FILENO, POLLIN, 0};
-    const int count = ::poll(&ready, 1, milliseconds);
-    if (count < 0) return errno == EINTR ? Got::interrupted : Got::gone;
+    // Ctrl-Z and going on can happen only while it waits, so that a stop just before is noticed too.
+    sigset_t stops, usual;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTSTP);
+    sigaddset(&stops, SIGCONT);
+    ::sigprocmask(SIG_BLOCK, &stops, &usual);
+    const bool forever = milliseconds < 0;
+    int count = -1;
+    int error = EINTR;
+    if (!forever || was_stopped == 0) {
+        fd_set ready;
+        FD_ZERO(&ready);
+        FD_SET(STDIN_FILENO, &ready);
+        const timespec patience{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
+        count = ::pselect(STDIN_FILENO + 1, &ready, nullptr, nullptr, forever ? nullptr : &patience, &usual);
+        error = errno;
+    }
+    ::sigprocmask(SIG_SETMASK, &usual, nullptr);
+
+    if (count < 0) return error == EINTR ? Got::interrupted : Got::gone;
     if (count == 0) return Got::nothing;
     const ssize_t size =
         ::read(STDIN_FILENO, &byte, 1);  // one at a time: the rest stays where it can be forgotten
@@ -157,7 +174,7 @@ KeyPress read_key() {
         char byte = 0;
         const Got got = read_byte(byte, -1);
         if (got == Got::gone) return {Key::quit};
-        if (was_stopped != 0) {
+        if (got == Got::interrupted && was_stopped != 0) {
             was_stopped = 0;
             return {Key::resumed};
         }

@@ -68,6 +68,14 @@ TEST_CASE("--from hides, and asks nothing, before its step; how it ended is alwa
     CHECK(stage.running.end().outcome == Outcome::fail);
 }
 
+TEST_CASE("what stops a lesson is shown, even in a hidden step") {
+    Stage stage(2);
+    step("one");
+    stage.running.finish(Outcome::fail, "it threw");
+    CHECK(stage.witness.seen.front() == "end 2");
+    CHECK(stage.running.end().failed_step == 1);
+}
+
 TEST_CASE("a table is shown when the lesson goes on") {
     Stage stage;
     step("one");

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 
 from terminal_driver import Terminal, clean_environment, have_terminals, run_tests
 
@@ -131,7 +132,11 @@ def test_back_forward_and_restart(lesson):
         t.type(NEXT)
         at_step(t, 2)
         t.type(NEXT)
-        at_step(t, 3)  # ... until a restart asks anew
+        at_step(t, 3)  # ... until a restart asks anew,
+        t.type("b")
+        at_step(t, 2)
+        t.type(NEXT)
+        at_step(t, 3)  # and going back does not answer it
         t.type("3")
         t.expect("Right")
         t.expect(BAR)
@@ -224,6 +229,19 @@ def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it(lesson):
         at_step(t, 2)
         t.type("q")
         t.expect("code 0")
+
+
+def test_stopped_from_outside_it_takes_the_terminal_again(lesson):
+    with Terminal([lesson]) as t:
+        at_step(t, 1)
+        t.process.send_signal(signal.SIGSTOP)
+        os.waitpid(t.process.pid, os.WUNTRACED)
+        termios.tcsetattr(t.slave, termios.TCSANOW, t.before)  # as a shell would
+        t.process.send_signal(signal.SIGCONT)
+        t.expect(BAR)
+        assert not t.restored()
+        t.type(NEXT)
+        at_step(t, 2)
 
 
 def test_a_narrow_window(lesson):

@@ -11,7 +11,7 @@ import termios
 import time
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-PATIENCE = 20  # seconds before a text that does not come is a failure
+PATIENCE = float(os.environ.get("TERMINAL_PATIENCE", "20"))  # seconds before a text that does not come is a failure
 
 
 def have_terminals():

@@ -33,10 +33,10 @@ void notice(int) {}
 class Aside {
 public:
     Aside() {
-        sigset_t child_signal;
-        sigemptyset(&child_signal);
-        sigaddset(&child_signal, SIGCHLD);
-        ::sigprocmask(SIG_BLOCK, &child_signal, &mask_before_);
+        sigset_t held_back;
+        sigemptyset(&held_back);
+        for (int signal : {SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&held_back, signal);
+        ::sigprocmask(SIG_BLOCK, &held_back, &mask_before_);
         for (std::size_t i = 0; i < signals.size(); ++i) {
             struct sigaction action {};
             const bool for_the_child = signals[i] == SIGTERM || signals[i] == SIGHUP;
@@ -72,7 +72,7 @@ void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask) {
         fd_set ready;
         FD_ZERO(&ready);
         FD_SET(pipe, &ready);
-        // SIGCHLD can arrive only in here, so that no stop of the child is missed.
+        // What is held back can arrive only in here, so that nothing is missed.
         if (::pselect(pipe + 1, &ready, nullptr, nullptr, nullptr, &usual_mask) >= 0 || errno != EINTR)
             return;
     }
