@@ -1,0 +1,133 @@
+// Every elementwise formula at points where its value and derivative are known, straight from functors.hpp.
+#include "autograd/functors.hpp"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "autograd/dual.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+using namespace tally::functor;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+bool close(double a, double b) { return a == b || std::abs(a - b) <= 1e-14 * std::max(1.0, std::abs(b)); }
+
+// The value, and the gradient times 3, of a formula of one operand.
+template <class F>
+void check(const F& f, double x, double value, double slope) {
+    INFO(static_cast<const char*>(F::name) << " at " << x);
+    const double y = f.value(x), kept = F::keeps == Keep::input    ? x
+                                        : F::keeps == Keep::output ? y
+                                                                   : std::nan("");
+    CHECK(close(y, value));
+    CHECK(close(f.back(3.0, kept), 3 * slope));
+    const Dual<double> dual = f.value(Dual<double>(x, 1));  // forward mode agrees
+    CHECK(close(dual.value, value));
+    if (x != 0) CHECK(close(dual.rate, slope));
+}
+
+template <class F>
+void check(const F& f, double a, double b, double value, double slope_a, double slope_b) {
+    INFO(static_cast<const char*>(F::name) << " at " << a << ", " << b);
+    const double y = f.value(a, b), nan = std::nan("");
+    const auto kept = [&](bool needed, double x) { return needed ? x : nan; };
+    CHECK(close(y, value));
+    CHECK(close(f.back_a(3.0, kept(F::for_a.a, a), kept(F::for_a.b, b), kept(F::for_a.y, y)), 3 * slope_a));
+    CHECK(close(f.back_b(3.0, kept(F::for_b.a, a), kept(F::for_b.b, b), kept(F::for_b.y, y)), 3 * slope_b));
+}
+
+}  // namespace
+
+TEST_CASE("formulas of one operand: value and derivative") {
+    const double e = std::exp(0.5), t = std::tanh(0.5), root_two_pi = std::sqrt(2 * std::acos(-1.0));
+    check(Neg{}, 2, -2, -1);
+    check(Exp{}, 0.5, e, e);
+    check(Log{}, 4, std::log(4.0), 0.25);
+    check(Sqrt{}, 4, 2, 0.25);
+    check(Tanh{}, 0.5, t, 1 - t * t);
+    check(Sigmoid{}, 0, 0.5, 0.25);
+    check(Sigmoid{}, std::log(3.0), 0.75, 0.1875);
+    check(Relu{}, 2, 2, 1);
+    check(Relu{}, -2, 0, 0);
+    check(Relu{}, 0, 0, 0);
+    check(Gelu{}, 0, 0, 0.5);
+    check(Gelu{}, 1, 0.5 * (1 + std::erf(std::sqrt(0.5))),
+          0.5 * (1 + std::erf(std::sqrt(0.5))) + std::exp(-0.5) / root_two_pi);
+    check(Abs{}, -2, 2, -1);
+    check(Abs{}, 2, 2, 1);
+    check(Abs{}, 0, 0, 0);
+    check(Sin{}, 0.5, std::sin(0.5), std::cos(0.5));
+    check(Cos{}, 0.5, std::cos(0.5), -std::sin(0.5));
+}
+
+TEST_CASE("formulas of one operand and a number") {
+    check(AddNumber{5}, 2, 7, 1);
+    check(NumberMinus{5}, 2, 3, -1);
+    check(MulNumber{5}, 2, 10, 5);
+    check(DivNumber{5}, 2, 0.4, 0.2);
+    check(NumberOver{5}, 2, 2.5, -1.25);
+    check(PowNumber{3}, 2, 8, 12);
+    check(PowNumber{0}, 0, 1, 0);
+    check(PowNumber{1}, 0, 0, 1);
+    check(PowNumber{2}, 0, 0, 0);
+    check(Clamp{-1, 1}, 0.5, 0.5, 1);
+    check(Clamp{-1, 1}, -2, -1, 0);
+    check(Clamp{-1, 1}, 2, 1, 0);
+    CHECK(Clamp{-1, 1}.back(3.0, -1.0) == 3);  // its bounds belong to it
+    CHECK(Clamp{-1, 1}.back(3.0, 1.0) == 3);
+    CHECK(DivNumber{3}.value(5.0f) == 5.0f / 3.0f);  // divides: a rounded reciprocal gives other bits
+    CHECK(DivNumber{3}.back(5.0f, 0.0f) == 5.0f / 3.0f);
+}
+
+TEST_CASE("formulas of two operands") {
+    const double log_two = std::log(2.0);
+    check(Add{}, 2, 3, 5, 1, 1);
+    check(Sub{}, 2, 3, -1, 1, -1);
+    check(Mul{}, 2, 3, 6, 3, 2);
+    check(Div{}, 3, 2, 1.5, 0.5, -0.75);
+    check(Pow{}, 2, 3, 8, 12, 8 * log_two);
+    check(Pow{}, 0, 2, 0, 0, 0);
+    check(Pow{}, 0, 0, 1, 0, 0);
+    CHECK(Pow{}.back_b(3.0, 0.0, -1.0, inf) == -inf);
+    check(Maximum{}, 2, 3, 3, 0, 1);
+    check(Maximum{}, 3, 2, 3, 1, 0);
+    check(Maximum{}, 2, 2, 2, 0.5, 0.5);
+    check(Minimum{}, 2, 3, 2, 1, 0);
+    check(Minimum{}, 3, 2, 2, 0, 1);
+    check(Minimum{}, 2, 2, 2, 0.5, 0.5);
+    check(SquaredDifference{}, 5, 2, 9, 6, -6);
+    check(BinaryCrossEntropy{}, 0.5, 1, log_two, -2, 0);
+    check(BinaryCrossEntropy{}, 0.5, 0, log_two, 2, 0);
+    check(BinaryCrossEntropy{}, 0.25, 0.5, -0.5 * std::log(0.1875), -4.0 / 3, std::log(3.0));
+    CHECK(BinaryCrossEntropy{}.value(0.0, 1.0) == 100);  // the logarithm stops at -100
+    CHECK(BinaryCrossEntropy{}.value(1.0, 0.0) == 100);
+    CHECK(std::isfinite(BinaryCrossEntropy{}.back_a(1.0, 0.0, 1.0, 0.0)));
+}
+
+TEST_CASE("what is not a number stays so, and infinities go where they must") {
+    const double nan = std::nan("");
+    CHECK(std::isnan(Relu{}.value(nan)));
+    CHECK(std::isnan(Clamp{-1, 1}.value(nan)));
+    for (const auto& [a, b] : {std::pair(nan, 1.0), std::pair(1.0, nan)}) {
+        CHECK(std::isnan(Maximum{}.value(a, b)));
+        CHECK(std::isnan(Minimum{}.value(a, b)));
+    }
+    CHECK(Sigmoid{}.value(inf) == 1);
+    CHECK(Sigmoid{}.value(-inf) == 0);
+    CHECK(Tanh{}.value(inf) == 1);
+    CHECK(Relu{}.value(inf) == inf);
+    CHECK(Clamp{-1, inf}.value(inf) == inf);
+}
+
+TEST_CASE("each formula has a place of its own on the list") {
+    CHECK(slot<Neg, UnaryOps> == 0);
+    CHECK(slot<Exp, UnaryOps> == 1);
+    CHECK(slot<Clamp, UnaryOps> == std::tuple_size_v<UnaryOps> - 1);
+    CHECK(slot<Add, BinaryOps> == 0);
+    CHECK(slot<BinaryCrossEntropy, BinaryOps> == std::tuple_size_v<BinaryOps> - 1);
+}

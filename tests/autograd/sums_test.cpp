@@ -1,0 +1,144 @@
+// Reductions, products, losses and norms, by hand: small numbers whose results are known exactly.
+#include <cmath>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/loss.hpp"
+#include "autograd/ops/norm.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+
+namespace {
+
+using V = std::vector<double>;
+
+Tensor64 matrix(const Shape& shape, const V& values) { return parameter(Array<double>(shape, values)); }
+
+V gradient(const Tensor64& y, const V& seed, const Tensor64& x) {
+    x.zero_grad();
+    y.backward(Array<double>(y.shape(), seed));
+    return x.grad().to_vector();
+}
+
+bool close(const V& a, const V& b) {
+    bool same = a.size() == b.size();
+    for (std::size_t i = 0; same && i < a.size(); ++i) same = std::abs(a[i] - b[i]) <= 1e-14;
+    return same;
+}
+
+}  // namespace
+
+TEST_CASE("sum and mean over axes") {
+    const Tensor64 x = matrix({2, 3}, {1, 2, 3, 4, 5, 6});
+    CHECK(sum(x).item() == 21);
+    CHECK(sum(x, {0}).value().to_vector() == V{5, 7, 9});
+    CHECK(sum(x, {-1}, true).shape() == Shape{2, 1});
+    CHECK(mean(x).item() == 3.5);
+    CHECK(mean(x, {1}).value().to_vector() == V{2, 5});
+    CHECK(gradient(sum(x, {0}), {1, 2, 3}, x) == V{1, 2, 3, 1, 2, 3});
+    CHECK(gradient(sum(x, {1}), {1, 2}, x) == V{1, 1, 1, 2, 2, 2});
+    CHECK(gradient(mean(x, {1}, true), {3, 6}, x) == V{1, 1, 1, 2, 2, 2});
+    CHECK(gradient(mean(x), {6}, x) == V(6, 1));
+    const Tensor64 cube = matrix({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+    CHECK(sum(cube, {0, 2}).value().to_vector() == V{14, 22});  // not neighbours
+    CHECK(gradient(sum(cube, {0, 2}), {1, 2}, cube) == V{1, 1, 2, 2, 1, 1, 2, 2});
+    CHECK(mean(cube, {0, 2}).value().to_vector() == V{3.5, 5.5});
+    const Tensor64 third = parameter({5.0, 0.0, 0.0});  // divides, and does not multiply by a rounded third
+    CHECK(mean(third).item() == 5.0 / 3);
+    CHECK(gradient(mean(third), {5}, third) == V(3, 5.0 / 3));
+}
+
+TEST_CASE("max gives each largest element its share") {
+    const Tensor64 x = matrix({2, 3}, {1, 7, 7, 4, 3, 2});
+    CHECK(max(x, {1}).value().to_vector() == V{7, 4});
+    CHECK(gradient(max(x, {1}), {10, 5}, x) == V{0, 5, 5, 5, 0, 0});
+    CHECK(max(x, {0, 1}, true).shape() == Shape{1, 1});
+    CHECK(gradient(max(x), {4}, x) == V{0, 2, 2, 0, 0, 0});
+}
+
+TEST_CASE("logsumexp, softmax and log_softmax") {
+    const double log3 = std::log(3.0);
+    const Tensor64 x = matrix({1, 2}, {0, log3});
+    CHECK(std::abs(logsumexp(x).item() - std::log(4.0)) < 1e-15);
+    CHECK(close(gradient(logsumexp(x), {4}, x), {1, 3}));
+    CHECK(close(softmax(x).value().to_vector(), {0.25, 0.75}));
+    CHECK(close(gradient(softmax(x), {16, 0}, x), {3, -3}));
+    CHECK(close(log_softmax(x).value().to_vector(), {std::log(0.25), std::log(0.75)}));
+    CHECK(close(gradient(log_softmax(x), {4, 0}, x), {3, -3}));
+    CHECK(softmax(x, 0).value().to_vector() == V{1, 1});  // along the other axis
+    CHECK(log_softmax(x, 0).value().to_vector() == V{0, 0});
+}
+
+TEST_CASE("matmul and its two gradients, stored either way") {
+    const Tensor64 a = matrix({2, 2}, {1, 2, 3, 4}), b = matrix({2, 2}, {5, 6, 7, 8});
+    const V seed{1, 10, 100, 1000};
+    CHECK(matmul(a, b).value().to_vector() == V{19, 22, 43, 50});
+    CHECK(gradient(matmul(a, b), seed, a) == V{65, 87, 6500, 8700});
+    CHECK(gradient(matmul(a, b), seed, b) == V{301, 3010, 402, 4020});
+    CHECK(matmul(a, b, true).value().to_vector() == V{26, 30, 38, 44});
+    CHECK(gradient(matmul(a, b, true), seed, a) == V{65, 6500, 87, 8700});
+    CHECK(gradient(matmul(a, b, true), seed, b) == V{201, 2010, 403, 4030});
+    CHECK(matmul(a, b, false, true).value().to_vector() == V{17, 23, 39, 53});
+    CHECK(gradient(matmul(a, b, false, true), seed, a) == V{75, 86, 7500, 8600});
+    CHECK(gradient(matmul(a, b, false, true), seed, b) == V{301, 402, 3010, 4020});
+    CHECK(matmul(a, b, true, true).value().to_vector() == V{23, 31, 34, 46});
+    CHECK(gradient(matmul(a, b, true, true), seed, a) == V{75, 7500, 86, 8600});
+    CHECK(gradient(matmul(a, b, true, true), seed, b) == V{201, 403, 2010, 4030});
+}
+
+TEST_CASE("matmul of vectors and of batches") {
+    const Tensor64 a = matrix({2, 2}, {1, 2, 3, 4}), v = parameter({5.0, 6.0});
+    CHECK(matmul(a, v).value().to_vector() == V{17, 39});
+    CHECK(matmul(v, a).value().to_vector() == V{23, 34});
+    CHECK(matmul(v, v).shape() == Shape{});
+    CHECK(gradient(matmul(v, v), {1}, v) == V{10, 12});
+    const Tensor64 batch = matrix({2, 1, 2}, {1, 2, 3, 4}), pair = matrix({2, 2, 1}, {5, 6, 7, 8});
+    CHECK(matmul(batch, pair).value().to_vector() == V{17, 53});
+    CHECK(gradient(matmul(batch, pair), {1, 10}, batch) == V{5, 6, 70, 80});
+    CHECK(gradient(matmul(batch, pair), {1, 10}, pair) == V{1, 2, 30, 40});
+    const Tensor64 one = matrix({2, 1}, {5, 6});
+    CHECK(matmul(batch, one).value().to_vector() == V{17, 39});
+    CHECK(gradient(matmul(batch, one), {1, 10}, one) == V{31, 42});  // adds over the batch
+    CHECK(gradient(matmul(matrix({1, 2}, {1, 2}), pair), {1, 10}, pair) == V{1, 2, 10, 20});
+    const Tensor64 left = matrix({1, 2}, {1, 2});
+    CHECK(gradient(matmul(left, pair), {1, 10}, left) == V{75, 86});
+}
+
+TEST_CASE("linear and its three gradients") {
+    const Tensor64 x = matrix({2, 2}, {1, 2, 3, 4}), w = matrix({2, 1}, {5, 6}), b = parameter({7.0});
+    CHECK(linear(x, w, b).value().to_vector() == V{24, 46});
+    CHECK(gradient(linear(x, w, b), {1, 10}, x) == V{5, 6, 50, 60});
+    CHECK(gradient(linear(x, w, b), {1, 10}, w) == V{31, 42});
+    CHECK(gradient(linear(x, w, b), {1, 10}, b) == V{11});
+    CHECK(linear(x, w).value().to_vector() == V{17, 39});
+    CHECK(gradient(linear(x, w), {1, 10}, x) == V{5, 6, 50, 60});
+    CHECK(gradient(linear(x, w), {1, 10}, w) == V{31, 42});
+}
+
+TEST_CASE("layer_norm and its three gradients") {
+    const Tensor64 x = matrix({1, 2}, {1, 3}), gain = parameter({2.0, 3.0}), bias = parameter({10.0, 20.0});
+    CHECK(layer_norm(x, gain, bias, 0).value().to_vector() == V{8, 23});  // (x - 2) / 1
+    CHECK(gradient(layer_norm(x, gain, bias, 0), {1, 10}, gain) == V{-1, 10});
+    CHECK(gradient(layer_norm(x, gain, bias, 0), {1, 10}, bias) == V{1, 10});
+    CHECK(gradient(layer_norm(x, gain, bias, 3), {1, 10}, gain) == V{-0.5, 5});  // eps joins the variance
+    CHECK(close(gradient(layer_norm(x, gain, bias, 3), {8, 8}, x), {-1.5, 1.5}));
+}
+
+TEST_CASE("losses: sum, count and mean") {
+    const Tensor64 x = matrix({2, 2}, {0, std::log(3.0), 5, 5});
+    const Array<std::int32_t> labels{0, 1};
+    const auto loss = cross_entropy(x, labels);
+    CHECK(std::abs(loss.sum.item() - std::log(8.0)) < 1e-15);
+    CHECK(loss.count.item() == 2);
+    CHECK(close(gradient(loss.mean(), {4}, x), {-1.5, 1.5, 1, -1}));
+    const Tensor64 p = parameter({1.0, 2.0}), t = constant({4.0, 4.0});
+    CHECK(mse(p, t).mean().item() == 6.5);
+    CHECK(gradient(mse(p, t).mean(), {1}, p) == V{-3, -2});
+    const Tensor64 half = parameter({0.5, 0.5});
+    CHECK(binary_cross_entropy(half, constant({0.0, 1.0})).mean().item() == std::log(2.0));
+    CHECK(gradient(binary_cross_entropy(half, constant({0.0, 1.0})).mean(), {1}, half) == V{1, -1});
+}
