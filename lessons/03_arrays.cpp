@@ -1,0 +1,154 @@
+// Lesson 3: arrays. What was repeated is summed on the way back, and a product has two gradients.
+#include <string>
+#include <vector>
+
+#include "lesson/lesson.hpp"
+#include "tally.hpp"
+
+using namespace tally;
+using namespace tally::lesson;
+
+// A product as the textbook has it: element (i, j) is the sum over k of a(i, k) b(k, j).
+template <class S>
+std::vector<S> product(std::size_t rows, std::size_t inner, std::size_t columns, auto a, auto b) {
+    std::vector<S> c(rows * columns);
+    for (std::size_t i = 0; i < rows; ++i)
+        for (std::size_t j = 0; j < columns; ++j)
+            for (std::size_t k = 0; k < inner; ++k) c[i * columns + j] += a(i, k) * b(k, j);
+    return c;
+}
+
+template <class S>
+Picture drawn(const Array<S>& x, const Array<S>& w, const Array<S>& b) {
+    Watch watch;
+    auto X = parameter(x.clone()), W = parameter(w.clone()), bias = parameter(b.clone());
+    Picture picture("sum(X W + b): the gradient has the shape of its value, everywhere");
+    picture.name(X, "X").name(W, "W").name(bias, "b");
+    picture.backward(sum(matmul(X, W) + bias), "sum(X W + b)");
+    return picture;
+}
+
+template <class S>
+void arrays() {
+    const Device device = options().device;
+    auto X = parameter(Array<S>({3, 2}, {1, 2, 3, 4, 5, 6}, device));
+    auto W = parameter(Array<S>({2, 2}, {1, 0, -1, 2}, device));
+    auto b = parameter(Array<S>({2}, {0.5, -0.5}, device));
+
+    step("A bias b of shape (2), added to X W of shape (3, 2): once in each row.");
+    code(2);
+    auto Y = matmul(X, W) + b;
+    auto loss = sum(Y);
+    show("X", X);
+    show("W", W);
+    show("b", b);
+    show("X W + b", Y);
+    const Picture picture = drawn(X.value(), W.value(), b.value());
+    graph("arrays", picture.svg(), picture.dot());
+
+    predict("The loss is the sum of all six numbers. b.grad is",
+            {"[1 1]", "[3 3]", "[1/3 1/3]", "a (3, 2) matrix of ones"}, answer(2),
+            "Three rows use b, so three gradients arrive, and they add (lesson 2).");
+    loss.backward();
+    show("b.grad", b.grad());
+    show("W.grad", W.grad());
+    show("X.grad", X.grad());
+    check_equal("b: a 1 from each of three rows", b.grad(), Array<S>({2}, {3, 3}));
+    check_equal("W: the column sums of X", W.grad(), Array<S>({2, 2}, {9, 9, 12, 12}));
+    check_equal("X: the row sums of W", X.grad(), Array<S>({3, 2}, {1, 1, 1, 1, 1, 1}));
+
+    step("Any product Y = X V with any G arriving at Y: dX = G V^T and dV = X^T G.");
+    auto V = parameter(Array<S>({2, 4}, {1, -2, 0, 3, 2, 1, -1, 0}, device));
+    const Array<S> G({3, 4}, {1, 0, 2, -1, 0, 3, 1, 1, 2, -2, 0, 1}, device);
+    X.zero_grad();
+    code(1);
+    matmul(X, V).backward(G);
+    show("X.grad", X.grad());
+    show("V.grad", V.grad());
+    note("Three different sizes, 3, 2 and 4: here only the right transpose fits.");
+    const auto x = X.value().to_vector(), v = V.value().to_vector(), g = G.to_vector();
+    const auto x_t = [&](std::size_t k, std::size_t i) { return x[i * 2 + k]; };
+    const auto v_t = [&](std::size_t j, std::size_t k) { return v[k * 4 + j]; };
+    const auto g_at = [&](std::size_t i, std::size_t j) { return g[i * 4 + j]; };
+    check_equal("X: by hand", X.grad(), Array<S>({3, 2}, product<S>(3, 4, 2, g_at, v_t)));
+    check_equal("V: by hand", V.grad(), Array<S>({2, 4}, product<S>(2, 3, 4, x_t, g_at)));
+
+    predict("A column of shape (3, 1) times a vector of shape (3). The result has shape",
+            {"(3)", "(3, 1)", "(3, 3)", "none: it is an error"}, answer(3),
+            "Shapes are aligned at the right; an axis of 1, or none, is repeated.");
+    auto column = parameter(Array<S>({3, 1}, {1, 2, 3}, device));
+    auto vector = parameter(Array<S>({3}, {10, 20, 30}, device));
+    code(2);
+    auto outer = column * vector;
+    sum(outer).backward();
+    show("outer", outer);
+    show("vector.grad", vector.grad());
+    check("nine numbers", to_string(outer.shape()) == "(3, 3)");
+    check_equal("each element was used by 1, 2 and 3", vector.grad(), Array<S>({3}, {6, 6, 6}));
+
+    step("Several axes at once. p is repeated along one of them, q along two.");
+    auto p = parameter(Array<S>({2, 1, 3}, {1, 2, 3, 4, 5, 6}, device));
+    auto q = parameter(Array<S>({4, 1}, {1, -1, 2, 3}, device));
+    std::vector<S> arriving, dp(6), dq(4);
+    for (std::size_t i = 0; i < 2; ++i)
+        for (std::size_t j = 0; j < 4; ++j)
+            for (std::size_t k = 0; k < 3; ++k) {  // the textbook's sums: over j for p, over i and k for q
+                arriving.push_back(static_cast<S>(arriving.size()));
+                dp[i * 3 + k] += arriving.back() * q.value().span()[j];
+                dq[j] += arriving.back() * p.value().span()[i * 3 + k];
+            }
+    code(2);
+    auto r = p * q;
+    r.backward(Array<S>({2, 4, 3}, arriving, device));  // 0, 1, 2, ... 23
+    auto shapes = table({"", "shape", "its gradient", "summed over"});
+    shapes.row("p", to_string(p.shape()), to_string(p.grad().shape()), "the middle axis");
+    shapes.row("q", to_string(q.shape()), to_string(q.grad().shape()), "the first and the last");
+    shapes.row("p q", to_string(r.shape()), "-", "");
+    check("gradient shape = value shape", p.grad().shape() == p.shape() && q.grad().shape() == q.shape());
+    check_equal("p: by hand", p.grad(), Array<S>({2, 1, 3}, dp));
+    check_equal("q: by hand", q.grad(), Array<S>({4, 1}, dq));
+
+    step("The same engine on twelve single numbers: loss = sum(Y Y) / 8 in a loop.");
+    const auto singles = [](const Array<S>& array) {
+        std::vector<Var<S>> all;
+        for (const S number : array.to_vector()) all.push_back(parameter(number));
+        return all;
+    };
+    const auto gradients = [](const std::vector<Var<S>>& all) {
+        std::vector<S> numbers;
+        for (const auto& single : all) numbers.push_back(single.grad());
+        return numbers;
+    };
+    const auto xs = singles(X.value()), ws = singles(W.value()), bs = singles(b.value());
+    Var<S> total = S(0);
+    for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j < 2; ++j) {
+            if (i + j == 0) code(2);
+            auto y = xs[2 * i] * ws[j] + xs[2 * i + 1] * ws[2 + j] + bs[j];
+            total = total + y * y;
+        }
+    (total / 8).backward();
+
+    X.zero_grad(), W.zero_grad(), b.zero_grad();
+    Y = matmul(X, W) + b;
+    (sum(Y * Y) / 8).backward();
+    show("X.grad", X.grad());
+    show("one by one", gradients(xs));
+    check_equal("X", X.grad(), Array<S>({3, 2}, gradients(xs)));
+    check_equal("W", W.grad(), Array<S>({2, 2}, gradients(ws)));
+    check_equal("b", b.grad(), Array<S>({2}, gradients(bs)));
+
+    const Gradcheck nudged = gradcheck(
+        [](const std::vector<Tensor64>& in) {
+            auto y = matmul(in[0], in[1]) + in[2];
+            return sum(y * y) / 8;
+        },
+        {Array<double>({3, 2}, {1, 2, 3, 4, 5, 6}), Array<double>({2, 2}, {1, 0, -1, 2}),
+         Array<double>({2}, {0.5, -0.5})});
+    check("finite differences agree, in double", nudged.ok, nudged.ok ? "" : nudged.report);
+}
+
+int main(int argc, char** argv) {
+    return run(argc, argv, {.number = 3, .slug = "arrays", .title = "arrays", .minutes = 15, .steps = 6},
+               arrays<float>, arrays<double>);
+}
