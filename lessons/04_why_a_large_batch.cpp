@@ -1,0 +1,129 @@
+// Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b. This is why batches are large.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "lesson/lesson.hpp"
+#include "tally.hpp"
+
+using namespace tally;
+using namespace tally::lesson;
+
+// The population: items in the plane, scattered around 0 with variance 4 along each axis. Batch number `draw`
+// of `size` items has a stream of random numbers for itself.
+template <class S>
+Var<Array<S>> items(int size, int draw) {
+    const auto stream = static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint64_t>(draw);
+    return random_normal<S>({size, 2}, options().seed, stream, S(0), S(2)).to(options().device);
+}
+
+// An item x has the loss |w - x|^2 / 2; a batch, the mean.
+template <class S>
+Var<Array<S>> loss_of(const Var<Array<S>>& batch, const Var<Array<S>>& w) {
+    return mean(sum(pow(w - batch, 2), {1})) / 2;
+}
+
+template <class S>
+Picture drawn() {
+    Watch watch;
+    auto w = parameter(Array<S>({2}, {3, -1}));
+    const auto batch = items<S>(4, 0);
+    Picture picture("The gradient of four items: an estimate of the true one");
+    picture.name(w, "w").name(batch, "4 items");
+    picture.backward(loss_of(batch, w), "loss of 4 items");
+    return picture;
+}
+
+template <class S>
+void why_a_large_batch() {
+    auto w = parameter(Array<S>({2}, {3, -1}, options().device));
+    const auto estimate = [&w](const Var<Array<S>>& batch) {
+        return grad(loss_of(batch, w), {w}).front().to_vector();
+    };
+
+    step("Items x scatter around 0 with variance 4. The loss of one: |w - x|^2 / 2.");
+    note("Its gradient is w - x. The true gradient, over all items there are, is w.");
+    show("w", w);
+    auto some = table({"from", "gradient"});
+    for (const int size : {1, 4, 16, 64})
+        some.row(std::to_string(size) + (size == 1 ? " item" : " items"), estimate(items<S>(size, 0)));
+    note("Nobody can look at all items. A batch gives an estimate.");
+    const Picture picture = drawn<S>();
+    graph("why-a-large-batch", picture.svg(), picture.dot());
+
+    step("Sixty batches of one item, sixty of 16: where do their gradients lie?");
+    std::vector<Series> cloud{{"from 1 item", {}, {}}, {"from 16 items", {}, {}}, {"the truth", {3}, {-1}}};
+    for (const int size : {1, 16})
+        for (int draw = 0; draw < 60; ++draw) {
+            const std::vector<S> g = estimate(items<S>(size, draw));
+            cloud[size == 16].x.push_back(static_cast<double>(g[0]));
+            cloud[size == 16].y.push_back(static_cast<double>(g[1]));
+        }
+    plot("gradients, first component across, second up", cloud);
+
+    predict("Half the spread of the estimate: how many times as many items?", {"1.4", "2", "4", "8"},
+            answer(3), "The variance falls as 1/b; the spread is its root.");
+    // R draws of two components: the sum of squares over sigma^2/b is chi-square with 2R degrees of freedom,
+    // so the ratio measured / true scatters by sqrt(2 / 2R) around 1; five times that fails for one seed in a
+    // million.
+    constexpr int draws = 2000;
+    const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
+    const auto measured = [](auto gradient_of_draw) {
+        double squares = 0;
+        for (int draw = 0; draw < draws; ++draw) {
+            const std::vector<S> g = gradient_of_draw(draw);
+            squares +=
+                std::pow(static_cast<double>(g[0]) - 3, 2) + std::pow(static_cast<double>(g[1]) + 1, 2);
+        }
+        return squares / (2 * draws);
+    };
+    auto noise = table({"items", "measured variance", "4 / items", "ratio", "spread"});
+    std::vector<double> ratios;
+    for (const int size : {1, 4, 16, 64}) {
+        const double variance = measured([&](int draw) { return estimate(items<S>(size, draw)); });
+        ratios.push_back(variance / (4.0 / size));
+        noise.row(size, variance, 4.0 / size, ratios.back(), std::sqrt(variance));
+    }
+    check_close("measured / true variance is 1", ratios, {1.0, 1.0, 1.0, 1.0}, allowed);
+
+    step("64 items in four micro-batches of 16, accumulated: as good as 64 at once?");
+    const auto accumulated = [&](const Var<Array<S>>& batch) {
+        w.zero_grad();
+        for (const auto& micro : split(batch, 16)) (loss_of(micro, w) / 4).backward();
+        return w.grad().to_vector();
+    };
+    const auto batch = items<S>(64, 0);
+    show("64 at once", estimate(batch));
+    show("4 x 16", accumulated(batch));
+    std::vector<double> bound(2);  // 64 terms, each with at most 70 roundings, in both
+    for (std::size_t i = 0; i < 128; ++i)
+        bound[i % 2] += 2 * gamma_bound<S>(70) *
+                        std::abs(double(w.value().to_vector()[i % 2] - batch.value().to_vector()[i])) / 64;
+    check_close("the same gradient", accumulated(batch), estimate(batch), bound);
+    const double variance = measured([&](int draw) { return accumulated(items<S>(64, draws + draw)); });
+    show("its variance", variance);
+    check_close("fresh draws: variance / (4 / 64)", variance / (4.0 / 64), 1.0, allowed);
+
+    predict("One update of 64 leaves 0.9 of the way to go. Four updates of 16 leave",
+            {"0.9 too", "0.6561", "0.6", "0.225"}, answer(2), "Each looks again: 0.9 of 0.9 of 0.9 of 0.9.");
+    note("Loss w^2 / 2, learning rate 0.1: each update takes 0.1 w off w.");
+    auto left = table({"updates", "w"});
+    auto distance = parameter(S(1));
+    std::vector<S> after;
+    for (int update = 1; update <= 4; ++update) {
+        distance.zero_grad();
+        (pow(distance, 2) / 2).backward();
+        sgd_step({distance}, 0.1);
+        after.push_back(distance.item());
+        left.row(update, distance);
+    }
+    note("Fewer updates per epoch: learning rate or epochs must be tuned again.");
+    check_close("one update, four updates", {after[0], after[3]}, {0.9, 0.6561}, gamma_bound<S>(12));
+}
+
+int main(int argc, char** argv) {
+    return run(
+        argc, argv,
+        {.number = 4, .slug = "why-a-large-batch", .title = "why a large batch", .minutes = 15, .steps = 5},
+        why_a_large_batch<float>, why_a_large_batch<double>);
+}
