@@ -53,11 +53,17 @@ class Picture {
         int puller = -1;
         const auto arrived = [&] {  // what the node pulled last has sent to the leaves
             for (std::size_t i = 0; puller >= 0 && i < leaves.size(); ++i) {
+                Diagram::Input* edge = nullptr;  // the last one, if the operation reads the leaf several times
+                int edges = 0;
                 for (Diagram::Input& input : diagram_.boxes[static_cast<std::size_t>(puller)].inputs) {
                     if (input.from != boxes_.at(leaves[i]->id) || !leaves[i]->has_gradient()) continue;
                     input.back = true;
-                    input.gradient = text(any[i] ? zip(functor::Sub{}, leaves[i]->gradient, before[i]) : leaves[i]->gradient);
+                    edge = &input;
+                    ++edges;
                 }
+                if (edge)
+                    edge->gradient = text(any[i] ? zip(functor::Sub{}, leaves[i]->gradient, before[i]) : leaves[i]->gradient) +
+                                     (edges > 1 ? " together" : "");
                 if (leaves[i]->has_gradient()) {
                     before[i] = leaves[i]->gradient;
                     any[i] = true;

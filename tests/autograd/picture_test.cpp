@@ -66,6 +66,7 @@ TEST_CASE("a picture shows names, operations, values, and a gradient only once i
     Picture after;
     after.backward(y);
     CHECK(count(after.dot(), "6") >= 1);
+    CHECK(count(after.dot(), "6.0000 together") == 1);  // x is read twice: one label for both edges
     CHECK_THROWS_WITH(picture(y), contains("through 'mul' a second time"));
 }
 
