@@ -14,8 +14,9 @@ Picture drawn() {
     Watch watch;
     auto a = parameter(S(2)), b = parameter(S(-3)), c = parameter(S(10));
     Picture picture("y = (a b + c)^2: values go forward, gradients come back");
-    picture.name(a, "a").name(b, "b").name(c, "c");
-    picture.backward(pow(a * b + c, 2), "y = (a b + c)^2");
+    auto p = a * b, s = p + c, y = pow(s, 2);
+    picture.name(a, "a").name(b, "b").name(c, "c").name(p, "p = a b").name(s, "s = p + c").name(y, "y = s^2");
+    picture.backward(y);
     return picture;
 }
 

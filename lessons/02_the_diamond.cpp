@@ -14,10 +14,11 @@ Picture drawn() {
     Watch watch;
     auto a = parameter(S(3));
     auto b = 2 * a;
-    auto c = a * a;
+    auto c = pow(a, 2);
+    auto d = b * c;
     Picture picture("The diamond: two ways lead back to a, and what they bring is added");
-    picture.name(a, "a").name(b, "b = 2 a").name(c, "c = a a");
-    picture.backward(b * c, "d = b c");
+    picture.name(a, "a").name(b, "b = 2 a").name(c, "c = a^2").name(d, "d = b c");
+    picture.backward(d);
     return picture;
 }
 
@@ -28,7 +29,7 @@ void the_diamond() {
     step("One number, used twice: b and c are both made of a, and meet in d.");
     code(3);
     auto b = 2 * a;
-    auto c = a * a;
+    auto c = pow(a, 2);
     auto d = b * c;
     auto values = table({"a", "b", "c", "d"});
     values.row(a, b, c, d);
@@ -45,7 +46,7 @@ void the_diamond() {
         if (is_b)
             visits.row("b = 2 a", visit.gradient, visit.gradient * 2);
         else if (is_c)
-            visits.row("c = a a", visit.gradient, visit.gradient * 2 * S(3));
+            visits.row("c = a^2", visit.gradient, visit.gradient * 2 * S(3));
         else
             visits.row("d = b c", visit.gradient, "nothing yet");
     });

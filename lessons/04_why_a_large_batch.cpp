@@ -29,8 +29,9 @@ Picture drawn() {
     auto w = parameter(Array<S>({2}, {3, -1}));
     const auto batch = items<S>(4, 0);
     Picture picture("The gradient of four items: an estimate of the true one");
-    picture.name(w, "w").name(batch, "4 items");
-    picture.backward(loss_of(batch, w), "loss of 4 items");
+    const auto loss = loss_of(batch, w);
+    picture.name(w, "w").name(batch, "4 items").name(loss, "loss");
+    picture.backward(loss);
     return picture;
 }
 

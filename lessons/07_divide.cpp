@@ -54,8 +54,10 @@ Picture drawn() {
     picture.name(w, "w");
     int row = 0;
     for (const auto& micro : split(toy<S>(), 2)) {
-        picture.name(micro, "rows " + std::to_string(row) + "-" + std::to_string(row + 1));
-        picture.backward(mean(matmul(micro, w)) / 3);
+        auto loss = mean(matmul(micro, w)) / 3;
+        picture.name(micro, "rows " + std::to_string(row) + "-" + std::to_string(row + 1))
+            .name(loss, "loss / 3");
+        picture.backward(loss);
         row += 2;
     }
     return picture;

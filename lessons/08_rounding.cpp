@@ -35,8 +35,9 @@ Picture drawn() {
     Watch watch;
     auto x = parameter(Array<S>::full({5}, S(1)));
     Picture picture("One item of 7 x 5: 1/7 is rounded, then divided by 5 and rounded again");
-    picture.name(x, "5 items");
-    picture.backward(mean(x) / 7, "micro-batch 1 of 7");
+    auto loss = mean(x) / 7;
+    picture.name(x, "5 items").name(loss, "mean / 7");
+    picture.backward(loss);
     return picture;
 }
 
