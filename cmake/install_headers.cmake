@@ -1,4 +1,6 @@
 # Installs the public headers, which are those that tally.hpp reaches; runs while installing.
+cmake_policy(VERSION 3.22)
+
 set(to_visit tally.hpp)
 set(public "")
 while(to_visit)
