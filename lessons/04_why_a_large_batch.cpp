@@ -65,8 +65,8 @@ void why_a_large_batch() {
     predict("Half the spread of the estimate: how many times as many items?", {"1.4", "2", "4", "8"},
             answer(3), "The variance falls as 1/b; the spread is its root.");
     // R draws of two components: the sum of squares over sigma^2/b is chi-square with 2R degrees of freedom,
-    // so the ratio measured / true scatters by sqrt(2 / 2R) around 1; five times that fails for one seed in a
-    // million.
+    // so the ratio measured / true scatters by sqrt(2 / 2R) around 1; fewer than one seed in a million exceed
+    // five times that.
     constexpr int draws = 2000;
     const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
     const auto measured = [](auto gradient_of_draw) {

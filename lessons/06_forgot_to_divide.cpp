@@ -68,7 +68,7 @@ void forgot_to_divide() {
     check_close("the means of two rows", alone,
                 {-0.375, -0.375, -0.1875, 0.1875, 0.3125, -0.625, -0.8733, 0.1245, -1.025},
                 gamma_bound<S>(4) * 2);
-    check_close("mean of the losses = loss", losses, loss, gamma_bound<S>(12) * 2);
+    check_close("mean of the losses = full loss", losses, -3.97205 / 6, gamma_bound<S>(12) * 2);
 
     predict("[-1.0608 0.0620 -1.8375] is the full-batch gradient times",
             {"1", "2", "3", "6", "no fixed factor"}, answer(3),
@@ -114,6 +114,8 @@ void forgot_to_divide() {
                              gamma_bound<S>(1) * ends);
     }
     check_close("moved 3 times as far", way(wrong), expected, step_bound);
+    check_close("and that is 0.3 of the gradient", way(wrong),
+                {0.3 * 2.1216 / 6, -0.3 * 0.1240 / 6, 0.3 * 3.6750 / 6}, step_bound);
     note("As if the rate were 0.3. What was stable may not be any more.");
 }
 

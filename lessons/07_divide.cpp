@@ -76,13 +76,15 @@ void divide() {
     const auto x = toy<S>(), w = weights<S>();
 
     step("The full batch, and what lesson 6 left us with: three times too much.");
-    mean(matmul(x, w)).backward();
+    auto loss = mean(matmul(x, w));
+    loss.backward();
     const auto full = w.grad().clone();
     show("full batch", full);
     w.zero_grad();
     for (const auto& micro : split(x, 2)) mean(matmul(micro, w)).backward();
     const auto sum = w.grad().clone();
     show("sum of 3x2", sum);
+    check_close("loss, in exact decimals", loss, -3.97205 / 6, gamma_bound<S>(12) * 2);
     check("prints [-0.3536  0.0207 -0.6125]", to_string(full) == "[-0.3536  0.0207 -0.6125]");
     check("prints [-1.0608  0.0620 -1.8375]", to_string(sum) == "[-1.0608  0.0620 -1.8375]");
 
@@ -93,9 +95,9 @@ void divide() {
     int row = 0;
     for (const auto& micro : split(x, 2)) {
         if (row == 0) code(2);
-        auto loss = mean(matmul(micro, w)) / 3;
-        loss.backward();
-        after.row(std::to_string(row) + "-" + std::to_string(row + 1), loss, w.grad());
+        auto part = mean(matmul(micro, w)) / 3;
+        part.backward();
+        after.row(std::to_string(row) + "-" + std::to_string(row + 1), part, w.grad());
         row += 2;
     }
     show("sum / (6/2)", w.grad());
@@ -128,7 +130,7 @@ void divide() {
             "BLAS sums a micro-batch apart and then adds it, and rounding depends on the order (lesson 8).");
     const Var<Array<S>> many =
         random_uniform<S>({1024, 32}, options().seed, 7, S(-1), S(1)).to(options().device);
-    const auto v = parameter(Array<S>::full({32}, S(0.5), options().device));
+    const auto v = parameter(Array<S>::zeros({32}, options().device));
     const auto whole = accumulated(many, v, 1), parts = accumulated(many, v, 4);
     // Both are within gamma(B + 2) times the mean magnitude of the column (docs/mathematics.md, 2.2).
     std::vector<double> bound(32);
