@@ -38,6 +38,7 @@ fi
 find "$prefix/include" -name '*.hpp' >"$scratch/headers"
 [ "$(wc -l <"$scratch/headers")" -gt 5 ]
 while IFS= read -r header; do
-    eval "$CXX" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -x c++ "'$header'" \
+    echo "#include \"$header\"" >"$scratch/alone.cpp"
+    eval "$CXX" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror "'$scratch/alone.cpp'" \
         "$(pkg-config --cflags tally)" || { echo "does not compile alone: $header" >&2; exit 1; }
 done <"$scratch/headers"
