@@ -12,7 +12,8 @@ namespace tally::lesson {
 
 namespace {
 
-constexpr std::size_t indent = 7;  // as wide as " [3/6] "
+constexpr std::size_t indent = 7;        // as wide as " [3/6] "
+constexpr std::size_t widest_name = 14;  // values stand in one column, beside names up to this
 
 using Lines = std::vector<std::string>;
 
@@ -59,12 +60,13 @@ public:
         std::string name = said(tensor.name);
         const auto& value = tensor.value;
         if (value.is_words)
-            return indented(wrapped(padded(name, 14) + "  " + said(value.words), room(), 2), in_);
+            return indented(wrapped(padded(name, widest_name + 2) + "  " + said(value.words), room(), 2),
+                            in_);
         if (value.numbers.shape.size() > 1) name += " " + shape_text(value.numbers.shape);
         Lines rows = tally::lesson::lines_of(value.numbers, style_.digits);
         std::size_t widest = 0;
         for (const auto& row : rows) widest = std::max(widest, row.size());
-        const std::size_t column = std::max<std::size_t>(width_of(name), 12) + 2;
+        const std::size_t column = std::max(width_of(name), widest_name) + 2;
         if (column + widest <= room()) {
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 // A number stands where those of a vector stand, after the bracket.

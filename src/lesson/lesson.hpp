@@ -25,8 +25,7 @@ struct Where {
     }
 };
 
-// ---- A lesson and its main()
-// ------------------------------------------------------------------------------------
+// ---- A lesson and its main() -------------------------------------------------------------------
 
 struct Lesson {
     int number;
@@ -51,16 +50,15 @@ const Options& options();  // of the running lesson
 
 [[noreturn]] void skip(std::string_view reason);  // ends the lesson as skipped: exit code 77
 
-// ---- Steps
-// --------------------------------------------------------------------------------------------------------
+// ---- Steps -------------------------------------------------------------------------------------
 
 void step(std::string_view sentence);  // ends the step before it, where a viewer at a terminal is waited for
 void note(std::string_view sentence);  // one more sentence in the same step
-void code(int lines,
-          Where where = Where::here());  // shows the next lines (at most 3) of the lesson's source
 
-// ---- Values
-// -------------------------------------------------------------------------------------------------------
+// Shows the next lines (at most 3) of the lesson's own source, with file and line.
+void code(int lines, Where where = Where::here());
+
+// ---- Values ------------------------------------------------------------------------------------
 
 // What a table's cell or show() takes: words, yes/no, or anything that makes Numbers.
 struct Cell {
@@ -83,7 +81,7 @@ struct Cell {
 
 void show(std::string_view name, const Cell& value);
 
-// A table whose rows may grow in a loop; once it has rows, it is shown when the lesson goes on to something else.
+// A table whose rows may grow in a loop; once it has rows, it is shown when the lesson goes on.
 class Table {
 public:
     template <class... Cells>
@@ -99,8 +97,7 @@ private:
 };
 [[nodiscard]] Table table(std::vector<std::string> columns);
 
-// ---- Predict, then reveal
-// -----------------------------------------------------------------------------------------
+// ---- Predict, then reveal ----------------------------------------------------------------------
 
 struct Answer {
     int option;  // counted from 1
@@ -112,28 +109,26 @@ inline Answer answer(int option) { return {option}; }
 void predict(std::string_view question, std::vector<std::string> options, Answer answer,
              std::string_view hint, std::string_view why = {});
 
-// ---- Checks
-// -------------------------------------------------------------------------------------------------------
-// Each returns whether it held. One that fails is shown with its operands, the lesson goes on, and its exit
-// code is 1.
+// ---- Checks ------------------------------------------------------------------------------------
+// Each returns whether it held. One that fails is shown with its operands; the lesson goes on, and exits
+// with 1.
 
 bool check(std::string_view name, bool holds, std::string_view detail = {}, Where where = Where::here());
 bool check_equal(std::string_view name, const Numbers& got, const Numbers& expected,
                  Where where = Where::here());
-bool check_close(
-    std::string_view name, const Numbers& got, const Numbers& expected, const Numbers& bound,
-    Where where = Where::here());  // |got - expected| <= bound; one bound, or one for each element
+// |got - expected| <= bound; one bound, or one for each element.
+bool check_close(std::string_view name, const Numbers& got, const Numbers& expected, const Numbers& bound,
+                 Where where = Where::here());
 
-// The bound of n roundings in a row, relative to the sum of the magnitudes: n u / (1 - n u), where u is half the
-// distance from 1 to the next number.
+// The bound of n roundings in a row, relative to the sum of the magnitudes: n u / (1 - n u), where u is half
+// the distance from 1 to the next number.
 template <class S>
 constexpr double gamma_bound(int n) {
     const double nu = n * static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;
     return nu / (1 - nu);
 }
 
-// ---- Pictures
-// -----------------------------------------------------------------------------------------------------
+// ---- Pictures ----------------------------------------------------------------------------------
 
 void graph(std::string_view name, std::string svg, std::string dot, std::string text = {});
 template <class P>
@@ -153,8 +148,7 @@ void plot(std::string_view name, const Numbers& heights);  // a block chart over
 void plot(std::string_view name,
           const std::vector<Series>& points);  // points in the plane, a mark for each series
 
-// ---- Long work: for (auto i : progress("draws", 3000)) ...
-// -------------------------------------------------------
+// ---- Long work: for (auto i : progress("draws", 3000)) ... -------------------------------------
 
 class Progress {
 public:

@@ -120,14 +120,19 @@ void StepViewer::browse(Place place) {
 StepViewer::Move StepViewer::present(Place& place) {
     for (const Event& event : place.record.steps[place.at]) {
         const auto* reveal = std::get_if<Reveal>(&event.is);
-        if (reveal == nullptr || place.at < place.asks_from) {
+        if (reveal == nullptr) {
             show(event);
             continue;
         }
-        const Answered answered = prompt(reveal->prediction, place);
-        if (answered.move != Move::next) return answered.move;
-        place.asks_from = place.at + 1;
-        show({event.step, Reveal{reveal->prediction, answered.chosen}});
+        if (place.at >= place.asks_from) {
+            const Answered answered = prompt(reveal->prediction, place);
+            if (answered.move != Move::next) return answered.move;
+            answered_again_[place.at] = answered.chosen;
+            place.asks_from = place.at + 1;
+        }
+        const auto again = answered_again_.find(place.at);
+        show({event.step,
+              Reveal{reveal->prediction, again == answered_again_.end() ? reveal->chosen : again->second}});
     }
     return Move::next;
 }

@@ -1,6 +1,7 @@
 // Step mode: waits for a key after each step, asks before it reveals, and goes back by showing steps again.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "lesson/terminal.hpp"
@@ -44,6 +45,7 @@ private:
     void say(const std::string& text);
 
     KeyMode keys_;
+    std::map<std::size_t, std::optional<int>> answered_again_;  // by step; the record keeps the first answers
 };
 
 }  // namespace tally::lesson

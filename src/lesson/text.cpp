@@ -85,6 +85,9 @@ std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::st
     for (std::string_view piece : pieces) {
         if (!fresh && width_of(line) + width_of(between) + width_of(piece) > width) end_line();
         if (!fresh) line += between;
+        // Blanks in front of a word line something up, but not at the beginning of a continued line.
+        if (fresh && !lines.empty())
+            piece.remove_prefix(std::min(piece.find_first_not_of(' '), piece.size()));
         while (width_of(line) + width_of(piece) > width) {
             const std::size_t fitting = bytes_for(piece, width - width_of(line));
             line += piece.substr(0, fitting);
@@ -99,11 +102,12 @@ std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::st
 }
 
 std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::size_t indent) {
-    if (width_of(text) <= width) return {std::string(text)};  // keeps the blanks that line something up
-    std::vector<std::string> words;
+    if (width_of(text) <= width) return {std::string(text)};
+    std::vector<std::string> words;  // each with the blanks before it, but for the one that separates
     while (!text.empty()) {
-        const std::size_t end = std::min(text.find(' '), text.size());
-        if (end > 0) words.emplace_back(text.substr(0, end));
+        const std::size_t start = std::min(text.find_first_not_of(' '), text.size());
+        const std::size_t end = std::min(text.find(' ', start), text.size());
+        if (start < end) words.emplace_back(text.substr(0, end));
         text.remove_prefix(std::min(end + 1, text.size()));
     }
     return wrapped(words, " ", width, indent);

@@ -84,16 +84,16 @@ TEST_CASE("source lines carry file and line") {
 
 TEST_CASE("values stand in one column") {
     CHECK(laid_out(Tensor{"w.grad", full}) == R"(
-       w.grad        [-0.3536  0.0207 -0.6125]
+       w.grad          [-0.3536  0.0207 -0.6125]
 )");
     CHECK(laid_out(Tensor{"loss", -0.662F}) == R"(
-       loss           -0.6620
+       loss             -0.6620
 )");
     CHECK(laid_out(Tensor{"before", Numbers::not_there()}) == R"(
-       before        -
+       before          -
 )");
     CHECK(laid_out(Tensor{"order", "d c b a"}) == R"(
-       order           d c b a
+       order             d c b a
 )");
 }
 

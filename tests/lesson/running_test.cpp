@@ -92,6 +92,16 @@ TEST_CASE("a table is shown when the lesson goes on") {
     CHECK_THROWS_WITH(other.row(1, 2), contains("2 cells for 1 columns"));
 }
 
+TEST_CASE("a table without rows waits for the first one") {
+    Stage stage;
+    step("one");
+    auto rows = table({"k"});
+    check("said before the first row", true);
+    rows.row(1);
+    check("done", true);
+    CHECK(stage.witness.seen == Seen{"sentence 1", "check 1", "table 1", "check 1"});
+}
+
 TEST_CASE("long work reports each tenth once, and does all of it") {
     for (const std::int64_t total : {1, 3, 10, 999, 12345}) {
         Stage stage;

@@ -140,8 +140,28 @@ def test_back_forward_and_restart(lesson):
         t.type("3")
         t.expect("Right")
         t.expect(BAR)
+        t.type("b")
+        at_step(t, 2)
+        t.type(NEXT)
+        t.expect("[3/5]")
+        t.expect("Right")  # the later answer counts
+        t.expect(BAR)
         t.type(NEXT)
         at_step(t, 4)
+        t.type("r")
+        at_step(t, 1)
+        t.type(NEXT)
+        at_step(t, 2)
+        t.type(NEXT)
+        at_step(t, 3)
+        t.type("s")
+        t.expect(BAR)
+        t.type("b")
+        at_step(t, 2)
+        t.type(NEXT)
+        t.expect("[3/5]")
+        t.expect("Answer: 3) 3.")  # asked once for each restart
+        t.expect(BAR)
 
 
 def test_graph_key_writes_the_picture(lesson):

@@ -16,6 +16,8 @@ TEST_CASE("text wraps at blanks") {
     CHECK(wrapped("one two three", 7) == Strings{"one two", "three"});
     CHECK(wrapped("one two three", 7, 2) == Strings{"one two", "  three"});
     CHECK(wrapped("short  enough", 20) == Strings{"short  enough"});
+    CHECK(wrapped("two  blanks stay, but not where a  line begins", 33) ==
+          Strings{"two  blanks stay, but not where a", "line begins"});
     CHECK(wrapped("", 10) == Strings{""});
 }
 
