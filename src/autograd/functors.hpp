@@ -50,7 +50,7 @@ using std::abs, std::cos, std::erf, std::exp, std::log, std::pow, std::sin, std:
 struct Neg {
     static constexpr FixedName name = "neg";
     static constexpr Keep keeps = Keep::nothing;
-    template <class T> constexpr T value(T x) const { return -x; }
+    template <class T> constexpr T value(T x) const { return as<T>(-0.0) - x; }  // a batch's -x makes 0 of 0, not -0
     template <class T> constexpr T back(T dy, T) const { return -dy; }
 };
 
@@ -251,7 +251,7 @@ struct Pow {
 struct Maximum {  // a tie shares the gradient half and half; NaN stays
     static constexpr FixedName name = "maximum";
     static constexpr Keeps for_a{.a = true, .b = true}, for_b{.a = true, .b = true};
-    template <class T> constexpr T value(T a, T b) const { return select(a != a, a, select(a > b, a, b)); }
+    template <class T> constexpr T value(T a, T b) const { return select(a == a, select(a > b, a, b), a); }
     template <class T> constexpr T back_a(T dy, T a, T b, T) const {
         return select(a == b, dy / as<T>(2), select(a < b, as<T>(0), dy));
     }
@@ -261,7 +261,7 @@ struct Maximum {  // a tie shares the gradient half and half; NaN stays
 struct Minimum {
     static constexpr FixedName name = "minimum";
     static constexpr Keeps for_a{.a = true, .b = true}, for_b{.a = true, .b = true};
-    template <class T> constexpr T value(T a, T b) const { return select(a != a, a, select(a < b, a, b)); }
+    template <class T> constexpr T value(T a, T b) const { return select(a == a, select(a < b, a, b), a); }
     template <class T> constexpr T back_a(T dy, T a, T b, T) const {
         return select(a == b, dy / as<T>(2), select(a > b, as<T>(0), dy));
     }

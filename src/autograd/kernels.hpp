@@ -4,9 +4,11 @@
 //  - arrays are contiguous and row-major; sizes may be 0; operands never overlap the destination, but map may work in place (y == x);
 //  - a plain pointer destination is uninitialised memory, all of which is written;
 //  - `Into` sets or adds. With `set` the destination is not read and wholly written, also when a summed extent is 0;
+//  - operands lie in buffers of whole 64-byte lines: kernels may read on to the end of a line, but never write there;
 //  - the order of additions is fixed: the same call gives the same bits every time;
-//  - where a sum is taken over samples (zip_back, scatter, sum, matmul of at most `ordered_limit` multiply-adds) it starts
-//    from the destination and adds one after the other, so that adding in two calls equals adding in one, bit for bit.
+//  - where a sum is taken over samples (zip_back, scatter, rows_back, sum, matmul of at most `ordered_limit` multiply-adds)
+//    it starts from the destination and adds one after the other, so that adding in two calls equals adding in one, bit
+//    for bit. Neighbours in memory are summed so up to `ordered_sum` (into one number) or `ordered_row` (into one a row).
 #pragma once
 
 #include <array>
@@ -22,6 +24,7 @@
 namespace tally {
 
 inline constexpr std::size_t ordered_limit = 4096;  // multiply-adds
+inline constexpr std::size_t ordered_sum = 1024, ordered_row = 64;
 
 // Axes around a reduction: x is (outer, reduced, inner), its result (outer, inner).
 struct Fold {

@@ -1,7 +1,9 @@
-// Every kernel of the table as a plain loop, for any scalar: the table of Dual, and the witness for the fast kernels.
+// Every kernel of the table as a plain loop, for any scalar: the table of Dual, and the witness for the fast
+// kernels.
 //
-// A sum starts from its destination. With Write::set it starts from its first term: -0 is the start that adds nothing,
-// since -0 + x is x for every x, -0 included. So a sum made in one call or in several has the same bits.
+// A sum starts from its destination. With Write::set it starts from its first term: -0 is the start that adds
+// nothing, since -0 + x is x for every x, -0 included. So a sum made in one call or in several has the same
+// bits.
 #pragma once
 
 #include <array>
@@ -58,7 +60,8 @@ void follow(const Walk<Operands>& walk, Visit visit) {
 template <class S, int Operands, class Value>
 void sum_along(const Walk<Operands>& walk, std::size_t operand, Into<S[]> d, Value value) {
     if (d.how == Write::set)
-        for (std::size_t i = 0; i < walk.reach[operand]; ++i) d.dst[i] = sum_start(S(0), Write::set, walk.size);
+        for (std::size_t i = 0; i < walk.reach[operand]; ++i)
+            d.dst[i] = sum_start(S(0), Write::set, walk.size);
     follow(walk, [&](std::size_t i, const auto& at) { d.dst[at[operand]] += value(i, at); });
 }
 
@@ -77,15 +80,19 @@ void map_back(const void* f, const S* dy, const S* kept, Into<S[]> dx, std::size
 
 template <class F, class S>
 void zip(const void* f, const Walk<2>& walk, const S* a, const S* b, S* y) {
-    follow(walk, [&](std::size_t i, const auto& at) { y[i] = static_cast<const F*>(f)->value(a[at[0]], b[at[1]]); });
+    follow(walk, [&](std::size_t i, const auto& at) {
+        y[i] = static_cast<const F*>(f)->value(a[at[0]], b[at[1]]);
+    });
 }
 
 // Gradients for operand 0 (a) or 1 (b). What is not kept is null and takes dy's place, unread by the functor.
 template <class F, std::size_t operand, class S>
-void zip_back(const void* f, const Walk<2>& walk, const S* dy, const S* a, const S* b, const S* y, Into<S[]> d) {
+void zip_back(const void* f, const Walk<2>& walk, const S* dy, const S* a, const S* b, const S* y,
+              Into<S[]> d) {
     constexpr Keeps keeps = operand == 0 ? F::for_a : F::for_b;
     sum_along(walk, operand, d, [&](std::size_t i, const auto& at) {
-        const S kept_a = keeps.a ? a[at[0]] : dy[i], kept_b = keeps.b ? b[at[1]] : dy[i], kept_y = keeps.y ? y[i] : dy[i];
+        const S kept_a = keeps.a ? a[at[0]] : dy[i], kept_b = keeps.b ? b[at[1]] : dy[i],
+                kept_y = keeps.y ? y[i] : dy[i];
         if constexpr (operand == 0)
             return static_cast<const F*>(f)->back_a(dy[i], kept_a, kept_b, kept_y);
         else
@@ -127,7 +134,8 @@ void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
 }
 
 template <class S>
-void block(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count, std::size_t width) {
+void block(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
+           std::size_t width) {
     for (std::size_t r = 0; r < count; ++r)
         for (std::size_t i = 0; i < width; ++i) store(y, r * y_pitch + i, x[r * x_pitch + i]);
 }
@@ -135,14 +143,17 @@ void block(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, st
 template <class S>
 void rows(const S* x, const std::int32_t* index, S* y, std::size_t count, std::size_t width) {
     for (std::size_t r = 0; r < count; ++r)
-        for (std::size_t i = 0; i < width; ++i) y[r * width + i] = x[static_cast<std::size_t>(index[r]) * width + i];
+        for (std::size_t i = 0; i < width; ++i)
+            y[r * width + i] = x[static_cast<std::size_t>(index[r]) * width + i];
 }
 
 template <class S>
-void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count, std::size_t height, std::size_t width) {
+void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count, std::size_t height,
+               std::size_t width) {
     if (dx.how == Write::set) fill(S(0), dx.dst, height * width);
     for (std::size_t r = 0; r < count; ++r)
-        for (std::size_t i = 0; i < width; ++i) dx.dst[static_cast<std::size_t>(index[r]) * width + i] += dy[r * width + i];
+        for (std::size_t i = 0; i < width; ++i)
+            dx.dst[static_cast<std::size_t>(index[r]) * width + i] += dy[r * width + i];
 }
 
 // ---- reductions ----
@@ -151,7 +162,8 @@ void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t
 template <class Run>
 void each_run(Fold fold, Run run) {
     for (std::size_t o = 0; o < fold.outer; ++o)
-        for (std::size_t i = 0; i < fold.inner; ++i) run(o * fold.reduced * fold.inner + i, fold.inner, o * fold.inner + i);
+        for (std::size_t i = 0; i < fold.inner; ++i)
+            run(o * fold.reduced * fold.inner + i, fold.inner, o * fold.inner + i);
 }
 
 template <class S>
@@ -187,7 +199,9 @@ void spread(const S* dy, S divisor, Into<S[]> dx, Fold fold) {
 
 template <class S>
 void max(const S* x, S* y, Fold fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) { y[at] = largest(x + first, step, fold.reduced); });
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
+        y[at] = largest(x + first, step, fold.reduced);
+    });
 }
 
 template <class S>
@@ -196,7 +210,8 @@ void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold fold) {
         std::size_t ties = 0;  // none where y is NaN: all receive 0 / 0
         for (std::size_t r = 0; r < fold.reduced; ++r) ties += x[first + r * step] == y[at];
         const S share = dy[at] / number<S>(ties), none = S(0) / number<S>(ties);
-        for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, x[first + r * step] == y[at] ? share : none);
+        for (std::size_t r = 0; r < fold.reduced; ++r)
+            store(dx, first + r * step, x[first + r * step] == y[at] ? share : none);
     });
 }
 
@@ -211,13 +226,16 @@ S log_sum_exp(const S* x, std::size_t step, std::size_t n) {
 
 template <class S>
 void logsumexp(const S* x, S* y, Fold fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) { y[at] = log_sum_exp(x + first, step, fold.reduced); });
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
+        y[at] = log_sum_exp(x + first, step, fold.reduced);
+    });
 }
 
 template <class S>
 void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
-        for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, dy[at] * exp(x[first + r * step] - y[at]));
+        for (std::size_t r = 0; r < fold.reduced; ++r)
+            store(dx, first + r * step, dy[at] * exp(x[first + r * step] - y[at]));
     });
 }
 
@@ -226,7 +244,8 @@ void softmax(const S* x, S* y, Fold fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         if (fold.reduced == 0) return;
         const S m = largest(x + first, step, fold.reduced), total = sum_exp(x + first, m, step, fold.reduced);
-        for (std::size_t r = 0; r < fold.reduced; ++r) y[first + r * step] = exp(x[first + r * step] - m) / total;
+        for (std::size_t r = 0; r < fold.reduced; ++r)
+            y[first + r * step] = exp(x[first + r * step] - m) / total;
     });
 }
 
@@ -235,7 +254,8 @@ void softmax_back(const S* dy, const S* y, Into<S[]> dx, Fold fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = S(0);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step] * y[first + r * step];
-        for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, y[first + r * step] * (dy[first + r * step] - total));
+        for (std::size_t r = 0; r < fold.reduced; ++r)
+            store(dx, first + r * step, y[first + r * step] * (dy[first + r * step] - total));
     });
 }
 
@@ -243,8 +263,10 @@ template <class S>
 void log_softmax(const S* x, S* y, Fold fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         if (fold.reduced == 0) return;
-        const S m = largest(x + first, step, fold.reduced), log_total = log(sum_exp(x + first, m, step, fold.reduced));
-        for (std::size_t r = 0; r < fold.reduced; ++r) y[first + r * step] = x[first + r * step] - m - log_total;
+        const S m = largest(x + first, step, fold.reduced),
+                log_total = log(sum_exp(x + first, m, step, fold.reduced));
+        for (std::size_t r = 0; r < fold.reduced; ++r)
+            y[first + r * step] = x[first + r * step] - m - log_total;
     });
 }
 
@@ -253,7 +275,8 @@ void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, Fold fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = S(0);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step];
-        for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, dy[first + r * step] - exp(y[first + r * step]) * total);
+        for (std::size_t r = 0; r < fold.reduced; ++r)
+            store(dx, first + r * step, dy[first + r * step] - exp(y[first + r * step]) * total);
     });
 }
 
@@ -265,7 +288,8 @@ void matmul(Product p, const S* a, const S* b, Into<S[]> c) {
         for (std::size_t j = 0; j < p.n; ++j) {
             S total = sum_start(c.dst[i * p.n + j], c.how, p.k);
             for (std::size_t l = 0; l < p.k; ++l)
-                total += a[p.transpose_a ? l * p.m + i : i * p.k + l] * b[p.transpose_b ? j * p.k + l : l * p.n + j];
+                total += a[p.transpose_a ? l * p.m + i : i * p.k + l] *
+                         b[p.transpose_b ? j * p.k + l : l * p.n + j];
             c.dst[i * p.n + j] = total;
         }
 }
@@ -280,20 +304,21 @@ void linear(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::siz
 // ---- losses and norms ----
 
 [[noreturn]] inline void fail_label(std::int32_t label, std::size_t row, std::size_t classes) {
-    throw Error("[cross_entropy] label " + std::to_string(label) + " in row " + std::to_string(row) + " is not one of the " +
-                std::to_string(classes) + " classes");
+    throw Error("[cross_entropy] label " + std::to_string(label) + " in row " + std::to_string(row) +
+                " is not one of the " + std::to_string(classes) + " classes");
 }
 
 template <class S>
-void cross_entropy(const S* logits, const std::int32_t* labels, std::int32_t ignore, S* probabilities, S* total, S* count,
-                   std::size_t rows, std::size_t classes) {
+void cross_entropy(const S* logits, const std::int32_t* labels, std::int32_t ignore, S* probabilities,
+                   S* total, S* count, std::size_t rows, std::size_t classes) {
     S sum = S(0);
     std::size_t counted = 0;
     for (std::size_t r = 0; r < rows; ++r) {
         const S* x = logits + r * classes;
         softmax(x, probabilities + r * classes, {1, classes, 1});
         if (labels[r] == ignore) continue;
-        if (labels[r] < 0 || static_cast<std::size_t>(labels[r]) >= classes) fail_label(labels[r], r, classes);
+        if (labels[r] < 0 || static_cast<std::size_t>(labels[r]) >= classes)
+            fail_label(labels[r], r, classes);
         const S m = largest(x, 1, classes);
         sum += log(sum_exp(x, m, 1, classes)) - (x[labels[r]] - m);
         ++counted;
@@ -303,18 +328,21 @@ void cross_entropy(const S* logits, const std::int32_t* labels, std::int32_t ign
 }
 
 template <class S>
-void cross_entropy_back(const S* dtotal, const S* probabilities, const std::int32_t* labels, std::int32_t ignore, Into<S[]> dlogits,
-                        std::size_t rows, std::size_t classes) {
+void cross_entropy_back(const S* dtotal, const S* probabilities, const std::int32_t* labels,
+                        std::int32_t ignore, Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
     for (std::size_t r = 0; r < rows; ++r)
         for (std::size_t c = 0; c < classes; ++c) {
             const bool is_label = static_cast<std::size_t>(labels[r]) == c;
-            const S d = labels[r] == ignore ? S(0) : *dtotal * (probabilities[r * classes + c] - (is_label ? S(1) : S(0)));
+            const S d = labels[r] == ignore
+                            ? S(0)
+                            : *dtotal * (probabilities[r * classes + c] - (is_label ? S(1) : S(0)));
             store(dlogits, r * classes + c, d);
         }
 }
 
 template <class S>
-void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd, std::size_t rows, std::size_t width) {
+void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd, std::size_t rows,
+                std::size_t width) {
     for (std::size_t r = 0; r < rows; ++r, x += width, y += width) {
         S total = S(0), squares = S(0);
         for (std::size_t i = 0; i < width; ++i) total += x[i];
@@ -329,25 +357,30 @@ void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, 
 }
 
 template <class S>
-void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd, Into<S[]> dx, std::size_t rows,
-                     std::size_t width) {
+void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd, Into<S[]> dx,
+                     std::size_t rows, std::size_t width) {
     for (std::size_t r = 0; r < rows; ++r) {
         const auto scaled = [&](std::size_t i) { return (x[r * width + i] - mean[r]) * rstd[r]; };
-        const auto slope = [&](std::size_t i) { return gain ? dy[r * width + i] * gain[i] : dy[r * width + i]; };
+        const auto slope = [&](std::size_t i) {
+            return gain ? dy[r * width + i] * gain[i] : dy[r * width + i];
+        };
         S total = S(0), along = S(0);
         for (std::size_t i = 0; i < width; ++i) total += slope(i);
         for (std::size_t i = 0; i < width; ++i) along += slope(i) * scaled(i);
         total /= number<S>(width);
         along /= number<S>(width);
-        for (std::size_t i = 0; i < width; ++i) store(dx, r * width + i, rstd[r] * (slope(i) - total - scaled(i) * along));
+        for (std::size_t i = 0; i < width; ++i)
+            store(dx, r * width + i, rstd[r] * (slope(i) - total - scaled(i) * along));
     }
 }
 
 template <class S>
-void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain, std::size_t rows, std::size_t width) {
+void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain,
+                          std::size_t rows, std::size_t width) {
     for (std::size_t i = 0; i < width; ++i) {
         S total = sum_start(dgain.dst[i], dgain.how, rows);
-        for (std::size_t r = 0; r < rows; ++r) total += dy[r * width + i] * ((x[r * width + i] - mean[r]) * rstd[r]);
+        for (std::size_t r = 0; r < rows; ++r)
+            total += dy[r * width + i] * ((x[r * width + i] - mean[r]) * rstd[r]);
         dgain.dst[i] = total;
     }
 }

@@ -3,6 +3,7 @@
 #include "autograd/dual.hpp"
 #include "autograd/error.hpp"
 #include "autograd/kernels.hpp"
+#include "cpu/families.hpp"
 #include "cpu/reference.hpp"
 
 extern "C" void openblas_set_num_threads(int);
@@ -14,7 +15,20 @@ namespace {
 
 template <class S>
 Kernels<S> assemble() {
-    return reference::table<S>();
+    Kernels<S> table{};
+    cpu::install_elementwise(table);
+    cpu::install_memory(table);
+    cpu::install_reduce(table);
+    cpu::install_softmax(table);
+    cpu::install_matmul(table);
+    cpu::install_loss(table);
+    cpu::install_norm(table);
+    return table;
+}
+
+template <>
+Kernels<Dual<double>> assemble() {
+    return reference::table<Dual<double>>();
 }
 
 [[maybe_unused]] const bool one_thread = (openblas_set_num_threads(1), true);
@@ -26,7 +40,8 @@ bool available(Device device) { return device == Device::cpu; }
 template <class S>
 const Kernels<S>& kernels(Device device) {
     static const Kernels<S> cpu = assemble<S>();
-    if (device != Device::cpu) throw Error("[kernels] this build has no CUDA; configure with -DTALLY_CUDA=ON");
+    if (device != Device::cpu)
+        throw Error("[kernels] this build has no CUDA; configure with -DTALLY_CUDA=ON");
     return cpu;
 }
 
@@ -35,7 +50,9 @@ template const Kernels<double>& kernels<double>(Device);
 template const Kernels<Dual<double>>& kernels<Dual<double>>(Device);
 
 void set_threads(int threads) {
-    if (threads < 1) throw Error("[set_threads] at least one thread is needed; " + std::to_string(threads) + " were asked for");
+    if (threads < 1)
+        throw Error("[set_threads] at least one thread is needed; " + std::to_string(threads) +
+                    " were asked for");
     openblas_set_num_threads(threads);
 }
 

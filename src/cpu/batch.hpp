@@ -1,0 +1,96 @@
+// SIMD batches of a scalar: how part of one is read and written, and the functions that xsimd gets wrong.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored \
+    "-Wuninitialized"  // g++ 12 takes AVX-512's "undefined" registers for a mistake
+#endif
+#include <xsimd/xsimd.hpp>
+
+namespace tally::cpu {
+
+template <class S>
+using Batch = xsimd::batch<S>;
+
+template <class S>
+inline constexpr std::size_t lanes = Batch<S>::size;
+
+inline constexpr std::size_t line = 64;  // bytes; every buffer is a whole number of lines, aligned
+
+// n elements, `step` apart, and zeros.
+template <class S>
+[[gnu::noinline]] Batch<S> load_copied(const S* p, std::ptrdiff_t step, std::size_t n) {
+    alignas(line) S copied[lanes<S>] = {};
+    for (std::size_t i = 0; i < n; ++i) copied[i] = p[static_cast<std::ptrdiff_t>(i) * step];
+    return Batch<S>::load_aligned(copied);
+}
+
+#if defined(__AVX512F__)
+
+// Masks do it: nothing outside the n elements is touched.
+inline Batch<float> load_part(const float* p, std::size_t n) {
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
+}
+inline Batch<double> load_part(const double* p, std::size_t n) {
+    return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << n) - 1), p);
+}
+inline void store_part(Batch<float> v, float* p, std::size_t n) {
+    _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
+}
+inline void store_part(Batch<double> v, double* p, std::size_t n) {
+    _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), v);
+}
+
+#else
+
+// The first n (at least 1) elements at p. What follows them in the same line may be read too; its values are
+// never used.
+template <class S>
+Batch<S> load_part(const S* p, std::size_t n) {
+    const std::size_t in_line = reinterpret_cast<std::uintptr_t>(p) % line;
+    const bool stays_in_lines = in_line + sizeof(Batch<S>) <= line || in_line + n * sizeof(S) > line;
+    return stays_in_lines ? Batch<S>::load_unaligned(p) : load_copied(p, 1, n);
+}
+
+template <std::size_t Piece, class S>
+void copy_pieces(const S* from, S* to, std::size_t n) {  // n < 2 * Piece
+    if (n & Piece) {
+        std::memcpy(to, from, Piece * sizeof(S));
+        from += Piece;
+        to += Piece;
+    }
+    if constexpr (Piece > 1) copy_pieces<Piece / 2>(from, to, n);
+}
+
+// The first n lanes, and nothing else.
+template <class S>
+[[gnu::noinline]] void store_part(Batch<S> v, S* p, std::size_t n) {
+    alignas(line) S all[lanes<S>];
+    v.store_aligned(all);
+    copy_pieces<lanes<S> >(all, p, n);
+}
+
+#endif
+
+}  // namespace tally::cpu
+
+// Found by the functors through their arguments, and preferred to xsimd's templates of the same name: those
+// that xsimd gets wrong are put right, and the large ones are compiled once, not again in every loop.
+namespace xsimd {
+
+// clang-format off
+batch<float> exp(batch<float>);   batch<double> exp(batch<double>);
+batch<float> log(batch<float>);   batch<double> log(batch<double>);
+batch<float> tanh(batch<float>);  batch<double> tanh(batch<double>);
+batch<float> erf(batch<float>);   batch<double> erf(batch<double>);
+batch<float> sin(batch<float>);   batch<double> sin(batch<double>);
+batch<float> cos(batch<float>);   batch<double> cos(batch<double>);
+batch<float> pow(batch<float> x, batch<float> p);
+batch<double> pow(batch<double> x, batch<double> p);
+// clang-format on
+
+}  // namespace xsimd

@@ -1,0 +1,266 @@
+// map, zip and where with their backward twins: every functor on every run of neighbours, broadcasting row by
+// row.
+#include <algorithm>
+
+#include "cpu/families.hpp"
+#include "cpu/runs.hpp"
+#include "cpu/walk.hpp"
+
+namespace tally::cpu {
+
+namespace {
+
+template <class F, class S>
+void map(const void* functor, const S* x, S* y, std::size_t n) {
+    const F f = *static_cast<const F*>(functor);
+    each<Write::set>(
+        n, n, y, [&](auto v) { return f.value(v); }, Run<S>{x});
+}
+
+template <class F, class S>
+void map_back(const void* functor, const S* dy, const S* kept, Into<S[]> dx, std::size_t n) {
+    const F f = *static_cast<const F*>(functor);
+    if constexpr (F::keeps == Keep::nothing)
+        each(
+            n, dx, [&](auto d) { return f.back(d, d); }, Run<S>{dy});
+    else
+        each(
+            n, dx, [&](auto d, auto v) { return f.back(d, v); }, Run<S>{dy}, Run<S>{kept});
+}
+
+// ---- broadcasting: how an operand lies along the last axis becomes a type, chosen once ----
+
+template <class S>
+struct AsRun {
+    Run<S> operator()(const S* p) const { return {p}; }
+};
+template <class S>
+struct AsOne {
+    One<S> operator()(const S* p) const { return One<S>(*p); }
+};
+template <class S>
+struct AsStrided {
+    std::ptrdiff_t step;
+    Strided<S> operator()(const S* p) const { return {p, step}; }
+};
+template <class S>
+struct Unread {  // an operand that was not kept
+    One<S> operator()(const S*) const { return One<S>(S(0)); }
+};
+
+template <class S, bool read_a, bool read_b, class Body>
+void with_sources(std::ptrdiff_t a, std::ptrdiff_t b, Body body) {
+    if constexpr (!read_a && !read_b) {
+        body(Unread<S>(), Unread<S>());
+    } else if constexpr (!read_b) {
+        if (a == 1) return body(AsRun<S>(), Unread<S>());
+        if (a == 0) return body(AsOne<S>(), Unread<S>());
+        body(AsStrided<S>{a}, Unread<S>());
+    } else if constexpr (!read_a) {
+        if (b == 1) return body(Unread<S>(), AsRun<S>());
+        if (b == 0) return body(Unread<S>(), AsOne<S>());
+        body(Unread<S>(), AsStrided<S>{b});
+    } else {
+        if (a == 1 && b == 1) return body(AsRun<S>(), AsRun<S>());
+        if (a == 1 && b == 0) return body(AsRun<S>(), AsOne<S>());
+        if (a == 0 && b == 1) return body(AsOne<S>(), AsRun<S>());
+        body(AsStrided<S>{a}, AsStrided<S>{b});
+    }
+}
+
+// Teaching sizes: both operands as they are, and together no more than a batch.
+template <class S>
+bool fits_a_batch(const Walk<2>& walk) {
+    return walk.rank == 1 && walk.size <= lanes<S> && walk.size > 0 && walk.stride[0][0] == 1 &&
+           walk.stride[1][0] == 1;
+}
+
+template <class F, class S>
+void zip(const void* functor, const Walk<2>& walk, const S* a, const S* b, S* y) {
+    const F f = *static_cast<const F*>(functor);
+    if (fits_a_batch<S>(walk))
+        return store_part(f.value(load_part(a, walk.size), load_part(b, walk.size)), y, walk.size);
+    const std::size_t length = row_length(walk);
+    with_sources<S, true, true>(row_step(walk, 0), row_step(walk, 1), [&](auto source_a, auto source_b) {
+        each_row(walk, [&](std::size_t i, const auto& at) {
+            each<Write::set>(
+                length, walk.size - i, y + i, [&](auto u, auto v) { return f.value(u, v); },
+                source_a(a + at[0]), source_b(b + at[1]));
+        });
+    });
+}
+
+// ---- gradients, summed where their operand repeats ----
+
+// Prepares a destination whose terms will be added row by row: `set` becomes "start from nothing, then add".
+template <int Operands, class S>
+Into<S[]> started(const Walk<Operands>& walk, std::size_t operand, Into<S[]> d) {
+    if (d.how == Write::add || walk.size == walk.reach[operand]) return d;
+    std::fill_n(d.dst, walk.reach[operand], nothing_yet<S>(walk.size));
+    return {d.dst, Write::add};
+}
+
+// d (+)= n terms, where d lies `step` apart, or is one number.
+template <class S>
+[[gnu::noinline]] void take_terms(const S* terms, std::size_t n, std::ptrdiff_t step, bool in_order,
+                                  Into<S[]> d) {
+    if (step == 0) {
+        const S start = d.how == Write::set ? nothing_yet<S>(n) : *d.dst;
+        *d.dst = in_order ? sum_in_order(start, terms, n) : start + sum_in_lanes(terms, n);
+        return;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        S& place = d.dst[static_cast<std::ptrdiff_t>(i) * step];
+        place = d.how == Write::set ? terms[i] : place + terms[i];
+    }
+}
+
+// d (+)= the terms of a row. `room`: what follows in d may be overwritten.
+template <class S, class F, class... X>
+void take_row(std::size_t n, std::size_t room, std::ptrdiff_t step, bool in_order, Into<S[]> d, F f, X... x) {
+    if (step == 1) {
+        if (d.how == Write::set)
+            each<Write::set>(n, room, d.dst, f, x...);
+        else
+            each<Write::add>(n, n, d.dst, f, x...);
+        return;
+    }
+    constexpr std::size_t chunk = 256;
+    alignas(line) S terms[chunk];
+    for (std::size_t i = 0; i < n; i += chunk) {
+        const std::size_t some = std::min(chunk, n - i);
+        each<Write::set>(some, chunk, terms, f, x.from(i)...);
+        take_terms(terms, some, step, in_order, from(d, static_cast<std::ptrdiff_t>(i) * step));
+    }
+}
+
+// A row narrower than a batch, added over and over: the sum stays in a register. f(i) gives row i's terms.
+template <class S, class RowTerms>
+void sum_narrow_rows(std::size_t rows, std::size_t width, Into<S[]> d, RowTerms terms) {
+    Batch<S> total = d.how == Write::set ? Batch<S>(nothing_yet<S>(rows)) : load_part(d.dst, width);
+    for (std::size_t r = 0; r < rows; ++r) total = total + terms(r);
+    store_part(total, d.dst, width);
+}
+
+template <class F, std::size_t operand, class S>
+void zip_back(const void* functor, const Walk<2>& walk, const S* dy, const S* a, const S* b, const S* y,
+              Into<S[]> d) {
+    constexpr Keeps keeps = operand == 0 ? F::for_a : F::for_b;
+    const F f = *static_cast<const F*>(functor);
+    const auto slope = [&](auto dv, auto av, auto bv, auto yv) {
+        if constexpr (operand == 0)
+            return f.back_a(dv, av, bv, yv);
+        else
+            return f.back_b(dv, av, bv, yv);
+    };
+    if (fits_a_batch<S>(walk)) {
+        const std::size_t n = walk.size;
+        const auto kept = [n](bool is_kept, const S* p) {
+            return is_kept ? load_part(p, n) : Batch<S>(S(0));
+        };
+        const Batch<S> term = slope(load_part(dy, n), kept(keeps.a, a), kept(keeps.b, b), kept(keeps.y, y));
+        return store_part(d.how == Write::set ? term : load_part(d.dst, n) + term, d.dst, n);
+    }
+    const auto source_y = [&](std::size_t i) {
+        if constexpr (keeps.y)
+            return Run<S>{y + i};
+        else
+            return One<S>(S(0));
+    };
+    const std::size_t length = row_length(walk);
+    const std::ptrdiff_t step = row_step(walk, operand);
+    const bool narrow_rows =
+        walk.rank == 2 && length < lanes<S> && step == 1 && walk.stride[operand][0] == 0 && walk.size > 0;
+    with_sources<S, keeps.a, keeps.b>(
+        row_step(walk, 0), row_step(walk, 1), [&](auto source_a, auto source_b) {
+            const auto place = [](const S* p, std::ptrdiff_t at) { return p ? p + at : p; };
+            if (narrow_rows)
+                return sum_narrow_rows(walk.extent[0], length, d, [&](std::size_t r) {
+                    const auto at_a = static_cast<std::ptrdiff_t>(r) * walk.stride[0][0],
+                               at_b = static_cast<std::ptrdiff_t>(r) * walk.stride[1][0];
+                    return slope(load_part(dy + r * length, length), source_a(place(a, at_a)).part(0, length),
+                                 source_b(place(b, at_b)).part(0, length),
+                                 source_y(r * length).part(0, length));
+                });
+            const Into<S[]> sum = started(walk, operand, d);
+            const bool ahead = in_order(walk, operand);
+            const bool one_after_the_other = length <= (walk.rank == 1 ? ordered_sum : ordered_row);
+            each_row(walk, [&](std::size_t i, const auto& at) {
+                take_row(length, ahead ? walk.size - i : length, step, one_after_the_other,
+                         from(sum, at[operand]), slope, Run<S>{dy + i}, source_a(place(a, at[0])),
+                         source_b(place(b, at[1])), source_y(i));
+            });
+        });
+}
+
+// ---- where: no arithmetic, so plain loops, which the compiler turns into SIMD by itself ----
+
+template <class S>
+void where(const Walk<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
+    const std::size_t length = row_length(walk);
+    const std::ptrdiff_t step_c = row_step(walk, 0), step_a = row_step(walk, 1), step_b = row_step(walk, 2);
+    const bool plain = step_c == 1 && step_a == 1 && step_b == 1;
+    each_row(walk, [&](std::size_t i, const auto& at) {
+        const std::int32_t* from_c = c + at[0];
+        const S *from_a = a + at[1], *from_b = b + at[2];
+        S* to = y + i;
+        for (std::size_t j = 0; plain && j < length; ++j) {
+            const S if_true = from_a[j],
+                    if_false = from_b[j];  // both loaded first, or the compiler must branch
+            to[j] = from_c[j] ? if_true : if_false;
+        }
+        for (std::size_t j = 0; !plain && j < length; ++j) {
+            const auto k = static_cast<std::ptrdiff_t>(j);
+            const S if_true = from_a[k * step_a], if_false = from_b[k * step_b];
+            to[j] = from_c[k * step_c] ? if_true : if_false;
+        }
+    });
+}
+
+template <class S>
+void where_back(const Walk<3>& walk, const std::int32_t* c, const S* dy, int place, Into<S[]> d) {
+    const auto operand = static_cast<std::size_t>(place);
+    const std::size_t length = row_length(walk);
+    const std::ptrdiff_t step_c = row_step(walk, 0), step = row_step(walk, operand);
+    const Into<S[]> sum = started(walk, operand, d);
+    const bool one_after_the_other = length <= (walk.rank == 1 ? ordered_sum : ordered_row);
+    constexpr std::size_t chunk = 256;
+    each_row(walk, [&](std::size_t i, const auto& at) {
+        const std::int32_t* from_c = c + at[0];
+        alignas(line) S terms[chunk];
+        for (std::size_t done = 0; done < length; done += chunk) {
+            const std::size_t some = std::min(chunk, length - done);
+            for (std::size_t j = 0; j < some; ++j) {
+                const S slope = dy[i + done + j];
+                terms[j] = (from_c[static_cast<std::ptrdiff_t>(done + j) * step_c] != 0) == (place == 1)
+                               ? slope
+                               : S(0);
+            }
+            take_row(some, some, step, one_after_the_other,
+                     from(sum, at[operand] + static_cast<std::ptrdiff_t>(done) * step), Same(),
+                     Run<S>{terms});
+        }
+    });
+}
+
+}  // namespace
+
+template <class S>
+void install_elementwise(Kernels<S>& t) {
+    [&]<class... F>(std::tuple<F...>*) {
+        t.map = {map<F, S>...};
+        t.map_back = {map_back<F, S>...};
+    }(static_cast<UnaryOps*>(nullptr));
+    [&]<class... F>(std::tuple<F...>*) {
+        t.zip = {zip<F, S>...};
+        t.zip_back_a = {zip_back<F, 0, S>...};
+        t.zip_back_b = {zip_back<F, 1, S>...};
+    }(static_cast<BinaryOps*>(nullptr));
+    t.where = where<S>;
+    t.where_back = where_back<S>;
+}
+
+template void install_elementwise(Kernels<float>&);
+template void install_elementwise(Kernels<double>&);
+
+}  // namespace tally::cpu

@@ -1,0 +1,159 @@
+// Numbers moved without arithmetic beyond one addition: fill, copy, gather, scatter, blocks and rows.
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/families.hpp"
+#include "cpu/runs.hpp"
+#include "cpu/walk.hpp"
+#include "cpu/xt.hpp"
+
+namespace tally::cpu {
+
+namespace {
+
+template <class S>
+void fill(S value, S* y, std::size_t n) {
+    std::fill_n(y, n, value);
+}
+
+template <class S>
+void add_scaled(S factor, const S* x, Into<S[]> y, std::size_t n) {
+    if (n == 0) return;
+    if (factor != S(1)) return assign(y, n, factor * vector_view(x, n));
+    if (y.how == Write::add) return assign(y, n, vector_view(x, n));
+    std::memcpy(y.dst, x, n * sizeof(S));
+}
+
+template <class S>
+void put(Into<S[]> into, std::ptrdiff_t i, S value) {
+    into.dst[i] = into.how == Write::set ? value : into.dst[i] + value;
+}
+
+// ---- a walk that reads across the lines of memory: both sides are visited in square tiles, which stay in
+// the cache ----
+
+struct Transposed {
+    std::size_t axis;      // along which the walked array is contiguous
+    std::ptrdiff_t pitch;  // of the other array along that axis
+};
+
+// The axis with stride 1, if the last one is not it.
+bool transposed(const Walk<1>& walk, Transposed& found) {
+    if (walk.rank < 2 || row_step(walk, 0) == 1 || row_step(walk, 0) == 0) return false;
+    std::ptrdiff_t pitch = 1;
+    for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {
+        if (walk.stride[0][axis] == 1) {
+            found = {axis, pitch};
+            return true;
+        }
+        pitch *= static_cast<std::ptrdiff_t>(walk.extent[axis]);
+    }
+    return false;
+}
+
+// visit(i, at) for every element, tile by tile.
+template <class Visit>
+void each_in_tiles(const Walk<1>& walk, Transposed t, Visit visit) {
+    constexpr std::size_t tile = 16;
+    const std::size_t height = walk.extent[t.axis], width = row_length(walk);
+    const std::ptrdiff_t step = row_step(walk, 0);
+    Walk<1> others = walk;  // every row but those along the tiles' height
+    others.size /= height;
+    others.extent[t.axis] = 1;
+    std::size_t row = 0;
+    each_row(others, [&](std::size_t, const auto& at) {
+        // rows are counted without t.axis; put it back
+        const std::size_t inner = static_cast<std::size_t>(t.pitch) / width;
+        const auto base = static_cast<std::ptrdiff_t>((row / inner * inner * height + row % inner) * width);
+        ++row;
+        for (std::size_t r = 0; r < height; r += tile)
+            for (std::size_t c = 0; c < width; c += tile)
+                for (std::size_t j = r; j < std::min(r + tile, height); ++j)
+                    for (std::size_t k = c; k < std::min(c + tile, width); ++k)
+                        visit(
+                            base + static_cast<std::ptrdiff_t>(j) * t.pitch + static_cast<std::ptrdiff_t>(k),
+                            at[0] + static_cast<std::ptrdiff_t>(j) + static_cast<std::ptrdiff_t>(k) * step);
+    });
+}
+
+template <class S>
+void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
+    if (Transposed t; transposed(walk, t) && walk.size > 0)
+        return each_in_tiles(walk, t, [&](std::ptrdiff_t i, std::ptrdiff_t at) { put(y, i, x[at]); });
+    const std::size_t length = row_length(walk);
+    const std::ptrdiff_t step = row_step(walk, 0);
+    each_row(walk, [&](std::size_t i, const auto& at) {
+        const Into<S[]> row = from(y, i);
+        if (step == 1)
+            each(length, row, Same(), Run<S>{x + at[0]});
+        else if (step == 0)
+            each(length, row, Same(), One<S>(x[at[0]]));
+        else
+            each(length, row, Same(), Strided<S>{x + at[0], step});
+    });
+}
+
+template <class S>
+void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
+    const std::size_t reached = places(walk, 0);
+    if (x.how == Write::set && (reached != walk.reach[0] || reached != walk.size)) {
+        std::fill_n(x.dst, walk.reach[0], reached == walk.reach[0] ? nothing_yet<S>(walk.size) : S(0));
+        x.how = Write::add;
+    }
+    if (Transposed t; transposed(walk, t) && walk.size > 0)
+        return each_in_tiles(walk, t, [&](std::ptrdiff_t i, std::ptrdiff_t at) { put(x, at, dy[i]); });
+    const std::size_t length = row_length(walk);
+    const std::ptrdiff_t step = row_step(walk, 0);
+    each_row(walk, [&](std::size_t i, const auto& at) {
+        if (step == 1)
+            each(length, from(x, at[0]), Same(), Run<S>{dy + i});
+        else if (step == 0)
+            x.dst[at[0]] = sum_run(x.how == Write::set ? nothing_yet<S>(length) : x.dst[at[0]], length,
+                                   walk.rank == 1 ? ordered_sum : ordered_row, Same(), Run<S>{dy + i});
+        else
+            for (std::size_t j = 0; j < length; ++j)
+                put(x, at[0] + static_cast<std::ptrdiff_t>(j) * step, dy[i + j]);
+    });
+}
+
+template <class S>
+void block(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
+           std::size_t width) {
+    if (x_pitch == width && y_pitch == width) return each(count * width, y, Same(), Run<S>{x});
+    for (std::size_t r = 0; r < count; ++r)
+        each(width, from(y, r * y_pitch), Same(), Run<S>{x + r * x_pitch});
+}
+
+template <class S>
+void rows(const S* x, const std::int32_t* index, S* y, std::size_t count, std::size_t width) {
+    for (std::size_t r = 0; r < count; ++r)
+        each<Write::set>(width, (count - r) * width, y + r * width, Same(),
+                         Run<S>{x + static_cast<std::size_t>(index[r]) * width});
+}
+
+template <class S>
+void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count, std::size_t height,
+               std::size_t width) {
+    if (dx.how == Write::set) std::fill_n(dx.dst, height * width, S(0));
+    for (std::size_t r = 0; r < count; ++r)
+        each<Write::add>(width, width, dx.dst + static_cast<std::size_t>(index[r]) * width, Same(),
+                         Run<S>{dy + r * width});
+}
+
+}  // namespace
+
+template <class S>
+void install_memory(Kernels<S>& t) {
+    t.fill = fill<S>;
+    t.add_scaled = add_scaled<S>;
+    t.gather = gather<S>;
+    t.scatter = scatter<S>;
+    t.block = block<S>;
+    t.rows = rows<S>;
+    t.rows_back = rows_back<S>;
+}
+
+template void install_memory(Kernels<float>&);
+template void install_memory(Kernels<double>&);
+
+}  // namespace tally::cpu

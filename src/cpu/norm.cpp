@@ -1,0 +1,81 @@
+// Layer norm: sums along each row in lanes; the gain's gradient row after row.
+#include <algorithm>
+#include <cmath>
+
+#include "cpu/families.hpp"
+#include "cpu/runs.hpp"
+
+namespace tally::cpu {
+
+namespace {
+
+// Body gets what stands for gain and bias at the place where each is missing: the number that changes
+// nothing.
+template <class S, class Body>
+void with_optional(const S* p, S otherwise, Body body) {
+    p ? body(Run<S>{p}) : body(One<S>(otherwise));
+}
+
+template <class S>
+void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd, std::size_t rows,
+                std::size_t width) {
+    const S n = static_cast<S>(width);
+    const auto squared_distance = [](auto v, auto m) { return (v - m) * (v - m); };
+    const auto normalised = [](auto v, auto m, auto s, auto g, auto b) { return (v - m) * s * g + b; };
+    with_optional(gain, S(1), [&](auto gains) {
+        with_optional(bias, -S(0), [&](auto biases) {
+            for (std::size_t r = 0; r < rows; ++r, x += width, y += width) {
+                mean[r] = sum_in_lanes(x, width) / n;
+                const One<S> m(mean[r]);
+                rstd[r] = S(1) / std::sqrt(sum_run(S(0), width, 0, squared_distance, Run<S>{x}, m) / n + eps);
+                each<Write::set>(width, width, y, normalised, Run<S>{x}, m, One<S>(rstd[r]), gains, biases);
+            }
+        });
+    });
+}
+
+template <class S>
+void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd, Into<S[]> dx,
+                     std::size_t rows, std::size_t width) {
+    const S n = static_cast<S>(width);
+    const auto times = [](auto d, auto g) { return d * g; };
+    const auto along = [](auto d, auto g, auto v, auto m, auto s) { return d * g * ((v - m) * s); };
+    const auto slope = [](auto d, auto g, auto v, auto m, auto s, auto mean_slope, auto mean_along) {
+        return s * (d * g - mean_slope - (v - m) * s * mean_along);
+    };
+    with_optional(gain, S(1), [&](auto gains) {
+        for (std::size_t r = 0; r < rows; ++r, dy += width, x += width, dx.dst += width) {
+            const Run<S> d{dy}, v{x};
+            const One<S> m(mean[r]), s(rstd[r]);
+            const One<S> mean_slope(sum_run(S(0), width, 0, times, d, gains) / n);
+            const One<S> mean_along(sum_run(S(0), width, 0, along, d, gains, v, m, s) / n);
+            each(width, dx, slope, d, gains, v, m, s, mean_slope, mean_along);
+        }
+    });
+}
+
+template <class S>
+void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain,
+                          std::size_t rows, std::size_t width) {
+    if (rows == 0 && dgain.how == Write::set) std::fill_n(dgain.dst, width, S(0));
+    for (std::size_t r = 0; r < rows; ++r, dy += width, x += width) {
+        each(
+            width, dgain, [](auto d, auto v, auto m, auto s) { return d * ((v - m) * s); }, Run<S>{dy},
+            Run<S>{x}, One<S>(mean[r]), One<S>(rstd[r]));
+        dgain.how = Write::add;
+    }
+}
+
+}  // namespace
+
+template <class S>
+void install_norm(Kernels<S>& t) {
+    t.layer_norm = layer_norm<S>;
+    t.layer_norm_back = layer_norm_back<S>;
+    t.layer_norm_back_gain = layer_norm_back_gain<S>;
+}
+
+template void install_norm(Kernels<float>&);
+template void install_norm(Kernels<double>&);
+
+}  // namespace tally::cpu

@@ -1,0 +1,132 @@
+// sum, spread and max: along neighbours in lanes, across rows by adding rows to rows.
+#include <algorithm>
+
+#include "cpu/families.hpp"
+#include "cpu/runs.hpp"
+
+namespace tally::cpu {
+
+namespace {
+
+// y (+)= the rows of x, one after the other; four at a time, so that y is not written more often than needed.
+template <class S>
+void sum_rows(const S* x, Into<S[]> y, std::size_t rows, std::size_t width) {
+    if (rows == 0) {
+        if (y.how == Write::set) std::fill_n(y.dst, width, S(0));
+        return;
+    }
+    if (width <= lanes<S>) {  // the sum stays in a register
+        Batch<S> total = y.how == Write::set ? Batch<S>(nothing_yet<S>(rows)) : load_part(y.dst, width);
+        for (std::size_t r = 0; r < rows; ++r) total = total + load_part(x + r * width, width);
+        return store_part(total, y.dst, width);
+    }
+    const auto add_four = [](auto v, auto a, auto b, auto c, auto d) { return v + a + b + c + d; };
+    const auto add_one = [](auto v, auto a) { return v + a; };
+    const auto row = [&](std::size_t r) { return Run<S>{x + r * width}; };
+    std::size_t r = 0;
+    const auto take = [&](auto start) {
+        if (rows - r >= 4)
+            each<Write::set>(width, width, y.dst, add_four, start, row(r), row(r + 1), row(r + 2),
+                             row(r + 3)),
+                r += 4;
+        else
+            each<Write::set>(width, width, y.dst, add_one, start, row(r)), r += 1;
+    };
+    if (y.how == Write::set) take(One<S>(nothing_yet<S>(rows)));
+    while (r < rows) take(Run<S>{y.dst});
+}
+
+template <class S>
+void sum(const S* x, Into<S[]> y, Fold fold) {
+    if (fold.inner != 1) {
+        for (std::size_t o = 0; o < fold.outer; ++o)
+            sum_rows(x + o * fold.reduced * fold.inner, {y.dst + o * fold.inner, y.how}, fold.reduced,
+                     fold.inner);
+        return;
+    }
+    const bool ordered = fold.reduced <= (fold.outer == 1 ? ordered_sum : ordered_row);
+    for (std::size_t o = 0; o < fold.outer; ++o, x += fold.reduced) {
+        S total = y.how == Write::set ? nothing_yet<S>(fold.reduced) : y.dst[o];
+        if (ordered)
+            for (std::size_t r = 0; r < fold.reduced; ++r) total += x[r];
+        else
+            total += sum_in_lanes(x, fold.reduced);
+        y.dst[o] = total;
+    }
+}
+
+template <class S>
+void spread(const S* dy, S divisor, Into<S[]> dx, Fold fold) {
+    const auto divided = [d = Batch<S>(divisor)](auto v) { return v / d; };
+    for (std::size_t o = 0; o < fold.outer; ++o) {
+        const Into<S[]> to = from(dx, o * fold.reduced * fold.inner);
+        if (fold.inner == 1) {
+            each(fold.reduced, to, Same(), One<S>(dy[o] / divisor));
+            continue;
+        }
+        for (std::size_t r = 0; r < fold.reduced; ++r) {
+            const Run<S> row{dy + o * fold.inner};
+            if (divisor == S(1))
+                each(fold.inner, from(to, r * fold.inner), Same(), row);
+            else
+                each(fold.inner, from(to, r * fold.inner), divided, row);
+        }
+    }
+}
+
+template <class S>
+void max(const S* x, S* y, Fold fold) {
+    for (std::size_t o = 0; o < fold.outer; ++o, x += fold.reduced * fold.inner, y += fold.inner) {
+        if (fold.inner == 1) {
+            *y = largest(x, fold.reduced);
+            continue;
+        }
+        std::copy_n(x, fold.inner, y);
+        for (std::size_t r = 1; r < fold.reduced; ++r)
+            each<Write::set>(fold.inner, fold.inner, y, Larger(), Run<S>{y}, Run<S>{x + r * fold.inner});
+    }
+}
+
+// PyTorch's formula: where y is NaN nothing equals it, and all receive 0 / 0.
+template <class S>
+void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold fold) {
+    const auto is_largest = [](auto v, auto m) {
+        return select(v == m, decltype(v)(S(1)), decltype(v)(S(0)));
+    };
+    const auto share = [](auto v, auto m, auto d, auto ties) {
+        return select(v == m, d, decltype(v)(S(0))) / ties;
+    };
+    for (std::size_t o = 0; o < fold.outer;
+         ++o, x += fold.reduced * fold.inner, dx.dst += fold.reduced * fold.inner) {
+        if (fold.inner == 1) {
+            const One<S> m(y[o]), ties(sum_run(S(0), fold.reduced, 0, is_largest, Run<S>{x}, m));
+            each(fold.reduced, dx, share, Run<S>{x}, m, One<S>(dy[o]), ties);
+            continue;
+        }
+        in_strips(fold.inner, [&](std::size_t i, std::size_t width) {
+            alignas(line) S ties[strip];
+            const Run<S> m{y + o * fold.inner + i}, d{dy + o * fold.inner + i};
+            std::fill_n(ties, width, S(0));
+            for (std::size_t r = 0; r < fold.reduced; ++r)
+                each<Write::add>(width, width, ties, is_largest, Run<S>{x + r * fold.inner + i}, m);
+            for (std::size_t r = 0; r < fold.reduced; ++r)
+                each(width, from(dx, r * fold.inner + i), share, Run<S>{x + r * fold.inner + i}, m, d,
+                     Run<S>{ties});
+        });
+    }
+}
+
+}  // namespace
+
+template <class S>
+void install_reduce(Kernels<S>& t) {
+    t.sum = sum<S>;
+    t.spread = spread<S>;
+    t.max = max<S>;
+    t.max_back = max_back<S>;
+}
+
+template void install_reduce(Kernels<float>&);
+template void install_reduce(Kernels<double>&);
+
+}  // namespace tally::cpu

@@ -1,0 +1,189 @@
+// Loops over runs of neighbours: f of some sources, set or added to a destination, or summed.
+//
+// Every element passes through the same SIMD instructions, the last few in a padded batch: a value never
+// depends on its position.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "autograd/into.hpp"
+#include "autograd/kernels.hpp"
+#include "cpu/batch.hpp"
+
+namespace tally::cpu {
+
+// ---- sources: what a run reads ----
+
+template <class S>
+struct Run {  // neighbours in memory
+    const S* p;
+    Batch<S> whole(std::size_t i) const { return Batch<S>::load_unaligned(p + i); }
+    Batch<S> part(std::size_t i, std::size_t n) const { return load_part(p + i, n); }
+    Run from(std::size_t i) const { return {p + i}; }
+};
+
+template <class S>
+struct One {  // the same number everywhere
+    Batch<S> v;
+    explicit One(S x) : v(x) {}
+    Batch<S> whole(std::size_t) const { return v; }
+    Batch<S> part(std::size_t, std::size_t) const { return v; }
+    One from(std::size_t) const { return *this; }
+};
+
+template <class S>
+struct Strided {  // any other step
+    const S* p;
+    std::ptrdiff_t step;
+    Batch<S> whole(std::size_t i) const { return part(i, lanes<S>); }
+    Batch<S> part(std::size_t i, std::size_t n) const {
+        return load_copied(p + static_cast<std::ptrdiff_t>(i) * step, step, n);
+    }
+    Strided from(std::size_t i) const { return {p + static_cast<std::ptrdiff_t>(i) * step, step}; }
+};
+
+// A destination from its element i on.
+template <class S, class Index>
+Into<S[]> from(Into<S[]> d, Index i) {
+    return {d.dst + i, d.how};
+}
+
+// ---- elementwise ----
+
+// dst[i] (+)= f(x[i]...) for i < n. With `set`, elements up to `room` (at least n) may be overwritten by
+// anything: they are about to be written.
+template <Write how, class S, class F, class... X>
+void each(std::size_t n, std::size_t room, S* dst, F f, X... x) {
+    constexpr std::size_t L = lanes<S>;
+    std::size_t i = 0;
+    for (; i + L <= n; i += L) {
+        Batch<S> v = f(x.whole(i)...);
+        if constexpr (how == Write::add) v = Batch<S>::load_unaligned(dst + i) + v;
+        v.store_unaligned(dst + i);
+    }
+    if (i == n) return;
+    Batch<S> v = f(x.part(i, n - i)...);
+    if constexpr (how == Write::add) v = load_part(dst + i, n - i) + v;
+    if (how == Write::set && i + L <= room)
+        v.store_unaligned(dst + i);
+    else
+        store_part(v, dst + i, n - i);
+}
+
+template <class S, class F, class... X>
+void each(std::size_t n, Into<S[]> into, F f, X... x) {
+    if (into.how == Write::set)
+        each<Write::set>(n, n, into.dst, f, x...);
+    else
+        each<Write::add>(n, n, into.dst, f, x...);
+}
+
+struct Same {  // the identity
+    template <class T>
+    T operator()(T x) const {
+        return x;
+    }
+};
+
+// ---- sums ----
+
+// The start of a sum that adds nothing: -0 + x is x for every x, -0 included. A sum of no terms is 0.
+template <class S>
+constexpr S nothing_yet(std::size_t terms) {
+    return terms ? -S(0) : S(0);
+}
+
+template <class S>
+S add_lanes(Batch<S> v) {
+    alignas(line) S x[lanes<S>];
+    v.store_aligned(x);
+    for (std::size_t half = lanes<S> / 2; half > 0; half /= 2)
+        for (std::size_t i = 0; i < half; ++i) x[i] += x[i + half];
+    return x[0];
+}
+
+// v with its lanes from n on replaced.
+template <class S>
+Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
+    alignas(line) S x[lanes<S>];
+    v.store_aligned(x);
+    for (std::size_t i = n; i < lanes<S>; ++i) x[i] = others;
+    return Batch<S>::load_aligned(x);
+}
+
+// combine(...combine(start, f(x[0]...)), ...) over the lanes of four batches, as a batch: `others` is what
+// changes nothing.
+template <class S, class Combine, class F, class... X>
+Batch<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
+    constexpr std::size_t L = lanes<S>;
+    using V = Batch<S>;
+    V a(others), b(others), c(others), d(others);
+    std::size_t i = 0;
+    for (; i + 4 * L <= n; i += 4 * L) {
+        a = combine(a, f(x.whole(i)...));
+        b = combine(b, f(x.whole(i + L)...));
+        c = combine(c, f(x.whole(i + 2 * L)...));
+        d = combine(d, f(x.whole(i + 3 * L)...));
+    }
+    for (; i + L <= n; i += L) a = combine(a, f(x.whole(i)...));
+    if (i < n) b = combine(b, only_first(f(x.part(i, n - i)...), n - i, others));
+    return combine(combine(a, b), combine(c, d));
+}
+
+template <class S>
+[[gnu::noinline]] S sum_in_order(S start, const S* x, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) start += x[i];
+    return start;
+}
+
+// Fast, and the same bits every time, but not the order of the terms.
+template <class S>
+[[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
+    return add_lanes(fold_lanes(
+        n, -S(0), [](auto a, auto b) { return a + b; }, Same(), Run<S>{x}));
+}
+
+// start + f(x[0]...) + f(x[1]...) + ...: term after term up to `ordered` terms, in lanes beyond.
+template <class S, class F, class... X>
+S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
+    constexpr std::size_t chunk = 256;
+    alignas(line) S terms[chunk];
+    S total = n <= ordered ? start : -S(0);
+    for (std::size_t i = 0; i < n; i += chunk) {
+        const std::size_t some = std::min(chunk, n - i);
+        each<Write::set>(some, chunk, terms, f, x.from(i)...);
+        total = n <= ordered ? sum_in_order(total, terms, some) : total + sum_in_lanes(terms, some);
+    }
+    return n <= ordered ? total : start + total;
+}
+
+// ---- the largest ----
+
+struct Larger {  // NaN wins (asked with ==, since in xsimd 8 NaN != NaN is false)
+    template <class V>
+    V operator()(V a, V b) const {
+        return select(a == a, select(a > b, a, b), a);
+    }
+};
+
+template <class S>
+S largest(const S* x, std::size_t n) {
+    const Batch<S> in_lanes = fold_lanes(n, x[0], Larger(), Same(), Run<S>{x});
+    alignas(line) S m[lanes<S>];
+    in_lanes.store_aligned(m);
+    for (std::size_t half = lanes<S> / 2; half > 0; half /= 2)
+        for (std::size_t i = 0; i < half; ++i) m[i] = Larger()(m[i], m[i + half]);
+    return m[0];
+}
+
+// ---- columns, a strip at a time: what a kernel needs to remember for each of them fits on the stack ----
+
+inline constexpr std::size_t strip = 256;
+
+template <class Body>
+void in_strips(std::size_t columns, Body body) {
+    for (std::size_t i = 0; i < columns; i += strip) body(i, std::min(strip, columns - i));
+}
+
+}  // namespace tally::cpu

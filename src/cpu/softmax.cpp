@@ -1,0 +1,195 @@
+// softmax, log_softmax and logsumexp with their backward twins: a row in lanes, columns in strips.
+#include "cpu/softmax.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autograd/functors.hpp"
+#include "cpu/families.hpp"
+#include "cpu/runs.hpp"
+
+namespace tally::cpu {
+
+namespace {
+
+using std::exp, std::log;
+
+const auto times = [](auto a, auto b) { return a * b; };
+const auto exp_less = [](auto v, auto shift) { return exp(v - shift); };
+const auto less_less = [](auto v, auto a, auto b) { return v - a - b; };
+const auto log_plus = [](auto total, auto shift) { return log(total) + shift; };
+const auto softmax_slope = [](auto y, auto dy, auto total) { return y * (dy - total); };
+const auto log_softmax_slope = [](auto y, auto dy, auto total) { return dy - exp(y) * total; };
+const auto logsumexp_slope = [](auto x, auto dy, auto y) { return dy * exp(x - y); };
+
+struct FiniteShift {  // inf - inf would be NaN
+    template <class T>
+    T operator()(T largest) const {
+        const T infinity = as<T>(std::numeric_limits<double>::infinity());
+        return select(largest == infinity, as<T>(0), select(largest == -infinity, as<T>(0), largest));
+    }
+};
+
+// Of a strip of columns; rows are `pitch` apart.
+template <class S>
+void largest_of_columns(const S* x, std::size_t rows, std::size_t pitch, std::size_t width, S* m) {
+    std::copy_n(x, width, m);
+    for (std::size_t r = 1; r < rows; ++r)
+        each<Write::set>(width, strip, m, Larger(), Run<S>{m}, Run<S>{x + r * pitch});
+}
+
+template <class S, bool logarithm>
+void softmax_columns(const S* x, S* y, std::size_t rows, std::size_t pitch, std::size_t width) {
+    alignas(line) S m[strip], total[strip];
+    largest_of_columns(x, rows, pitch, width, m);
+    std::fill_n(total, width, S(0));
+    for (std::size_t r = 0; r < rows; ++r) {
+        each<Write::set>(width, width, y + r * pitch, exp_less, Run<S>{x + r * pitch}, Run<S>{m});
+        each<Write::add>(width, width, total, Same(), Run<S>{y + r * pitch});
+    }
+    each<Write::set>(
+        width, strip, total,
+        [](auto t) {
+            if constexpr (logarithm)
+                return log(t);
+            else
+                return as<decltype(t)>(1) / t;
+        },
+        Run<S>{total});
+    for (std::size_t r = 0; r < rows; ++r) {
+        if constexpr (logarithm)
+            each<Write::set>(width, width, y + r * pitch, less_less, Run<S>{x + r * pitch}, Run<S>{m},
+                             Run<S>{total});
+        else
+            each<Write::set>(width, width, y + r * pitch, times, Run<S>{y + r * pitch}, Run<S>{total});
+    }
+}
+
+template <class S>
+void log_softmax_row(const S* x, S* y, std::size_t n) {
+    const SoftmaxRow<S> row = softmax_row(x, y, n);
+    each<Write::set>(n, n, y, less_less, Run<S>{x}, One<S>(row.largest), One<S>(row.log_total));
+}
+
+template <class S, bool logarithm>
+void softmax_or_log(const S* x, S* y, Fold fold) {
+    const std::size_t size = fold.reduced * fold.inner;
+    if (size == 0) return;
+    for (std::size_t o = 0; o < fold.outer; ++o, x += size, y += size) {
+        if (fold.inner == 1)
+            logarithm ? log_softmax_row(x, y, fold.reduced) : void(softmax_row(x, y, fold.reduced));
+        else
+            in_strips(fold.inner, [&](std::size_t i, std::size_t width) {
+                softmax_columns<S, logarithm>(x + i, y + i, fold.reduced, fold.inner, width);
+            });
+    }
+}
+
+// dx (+)= slope(y, dy, total), total being the sum of terms(dy, y) along the axis.
+template <class S, class Terms, class Slope>
+void back(const S* dy, const S* y, Into<S[]> dx, Fold fold, Terms terms, Slope slope) {
+    const std::size_t size = fold.reduced * fold.inner;
+    for (std::size_t o = 0; o < fold.outer; ++o, dy += size, y += size, dx.dst += size) {
+        if (fold.inner == 1) {
+            const One<S> total(sum_run(S(0), fold.reduced, 0, terms, Run<S>{dy}, Run<S>{y}));
+            each(fold.reduced, dx, slope, Run<S>{y}, Run<S>{dy}, total);
+            continue;
+        }
+        in_strips(fold.inner, [&](std::size_t i, std::size_t width) {
+            alignas(line) S total[strip];
+            std::fill_n(total, width, S(0));
+            for (std::size_t at = i; at < size; at += fold.inner)
+                each<Write::add>(width, width, total, terms, Run<S>{dy + at}, Run<S>{y + at});
+            for (std::size_t at = i; at < size; at += fold.inner)
+                each(width, from(dx, at), slope, Run<S>{y + at}, Run<S>{dy + at}, Run<S>{total});
+        });
+    }
+}
+
+template <class S>
+void softmax(const S* x, S* y, Fold fold) {
+    softmax_or_log<S, false>(x, y, fold);
+}
+
+template <class S>
+void log_softmax(const S* x, S* y, Fold fold) {
+    softmax_or_log<S, true>(x, y, fold);
+}
+
+template <class S>
+void softmax_back(const S* dy, const S* y, Into<S[]> dx, Fold fold) {
+    back(dy, y, dx, fold, times, softmax_slope);
+}
+
+template <class S>
+void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, Fold fold) {
+    back(
+        dy, y, dx, fold, [](auto d, auto) { return d; }, log_softmax_slope);
+}
+
+template <class S>
+void logsumexp(const S* x, S* y, Fold fold) {
+    const std::size_t size = fold.reduced * fold.inner;
+    if (fold.reduced == 0) std::fill_n(y, fold.outer * fold.inner, -std::numeric_limits<S>::infinity());
+    for (std::size_t o = 0; size && o < fold.outer; ++o, x += size, y += fold.inner) {
+        if (fold.inner == 1) {
+            const S shift = FiniteShift()(largest(x, fold.reduced));
+            *y = log(sum_run(S(0), fold.reduced, 0, exp_less, Run<S>{x}, One<S>(shift))) + shift;
+            continue;
+        }
+        in_strips(fold.inner, [&](std::size_t i, std::size_t width) {
+            alignas(line) S shift[strip], total[strip];
+            largest_of_columns(x + i, fold.reduced, fold.inner, width, shift);
+            each<Write::set>(width, strip, shift, FiniteShift(), Run<S>{shift});
+            std::fill_n(total, width, S(0));
+            for (std::size_t r = 0; r < fold.reduced; ++r)
+                each<Write::add>(width, width, total, exp_less, Run<S>{x + r * fold.inner + i},
+                                 Run<S>{shift});
+            each<Write::set>(width, width, y + i, log_plus, Run<S>{total}, Run<S>{shift});
+        });
+    }
+}
+
+template <class S>
+void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold fold) {
+    for (std::size_t o = 0; o < fold.outer; ++o, dy += fold.inner, y += fold.inner) {
+        const std::size_t rows = fold.inner == 1 ? 1 : fold.reduced,
+                          width = fold.inner == 1 ? fold.reduced : fold.inner;
+        for (std::size_t r = 0; r < rows; ++r, x += width, dx.dst += width) {
+            if (fold.inner == 1)
+                each(width, dx, logsumexp_slope, Run<S>{x}, One<S>(*dy), One<S>(*y));
+            else
+                each(width, dx, logsumexp_slope, Run<S>{x}, Run<S>{dy}, Run<S>{y});
+        }
+    }
+}
+
+}  // namespace
+
+template <class S>
+SoftmaxRow<S> softmax_row(const S* x, S* y, std::size_t n) {
+    const S m = largest(x, n);
+    each<Write::set>(n, n, y, exp_less, Run<S>{x}, One<S>(m));
+    const S total = sum_in_lanes(y, n);
+    each<Write::set>(n, n, y, times, Run<S>{y}, One<S>(S(1) / total));
+    return {m, log(total)};
+}
+
+template SoftmaxRow<float> softmax_row(const float*, float*, std::size_t);
+template SoftmaxRow<double> softmax_row(const double*, double*, std::size_t);
+
+template <class S>
+void install_softmax(Kernels<S>& t) {
+    t.softmax = softmax<S>;
+    t.softmax_back = softmax_back<S>;
+    t.log_softmax = log_softmax<S>;
+    t.log_softmax_back = log_softmax_back<S>;
+    t.logsumexp = logsumexp<S>;
+    t.logsumexp_back = logsumexp_back<S>;
+}
+
+template void install_softmax(Kernels<float>&);
+template void install_softmax(Kernels<double>&);
+
+}  // namespace tally::cpu

@@ -1,0 +1,60 @@
+// Following a walk row by row: the last axis is left to a fast inner loop, the others are an odometer.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "autograd/kernels.hpp"
+
+namespace tally::cpu {
+
+template <int Operands>
+std::size_t row_length(const Walk<Operands>& walk) {
+    return walk.rank ? walk.extent[static_cast<std::size_t>(walk.rank - 1)] : 1;
+}
+
+template <int Operands>
+std::ptrdiff_t row_step(const Walk<Operands>& walk, std::size_t operand) {
+    return walk.rank ? walk.stride[operand][static_cast<std::size_t>(walk.rank - 1)] : 1;
+}
+
+// visit(i, at) at the first element of each row, with the place of each operand.
+template <int Operands, class Visit>
+void each_row(const Walk<Operands>& walk, Visit visit) {
+    const std::size_t length = row_length(walk);
+    std::array<std::size_t, max_rank> index{};
+    std::array<std::ptrdiff_t, Operands> at{};
+    for (std::size_t i = 0; i < walk.size; i += length) {
+        visit(i, at);
+        for (int axis = walk.rank - 2; axis >= 0; --axis) {
+            const auto a = static_cast<std::size_t>(axis);
+            for (std::size_t o = 0; o < Operands; ++o) at[o] += walk.stride[o][a];
+            if (++index[a] < walk.extent[a]) break;
+            for (std::size_t o = 0; o < Operands; ++o)
+                at[o] -= walk.stride[o][a] * static_cast<std::ptrdiff_t>(index[a]);
+            index[a] = 0;
+        }
+    }
+}
+
+// How many different places of the operand the walk visits.
+template <int Operands>
+std::size_t places(const Walk<Operands>& walk, std::size_t operand) {
+    std::size_t n = walk.size ? 1 : 0;
+    for (std::size_t axis = 0; n && axis < static_cast<std::size_t>(walk.rank); ++axis)
+        if (walk.stride[operand][axis] != 0) n *= walk.extent[axis];
+    return n;
+}
+
+// True when the operand is read in order, each element once.
+template <int Operands>
+bool in_order(const Walk<Operands>& walk, std::size_t operand) {
+    std::ptrdiff_t step = 1;
+    for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {
+        if (walk.stride[operand][axis] != step) return false;
+        step *= static_cast<std::ptrdiff_t>(walk.extent[axis]);
+    }
+    return true;
+}
+
+}  // namespace tally::cpu

@@ -1,0 +1,230 @@
+// What the kernel tests share: guarded buffers, random walks, and comparing the fast kernels with the plain
+// loops.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <numeric>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "autograd/kernels.hpp"
+#include "catch.hpp"
+#include "cpu/reference.hpp"
+
+namespace tally::test {
+
+inline const std::vector<std::size_t> awkward_sizes{0,  1,  2,  3,  7,  8,   15,  16,  17,   31,
+                                                    32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025};
+
+// Memory as the ledger hands it out: aligned, whole lines. Everything around the n elements is a guard, which
+// no kernel may change; it holds NaN, so that using what lies beyond the end shows up. `offset` makes it an
+// unaligned slice.
+template <class S>
+class Buffer {
+public:
+    explicit Buffer(std::size_t n, std::size_t offset = 0) : n_(n), start_(line_elements + offset) {
+        bytes_ = ((start_ + n) * sizeof(S) + 63) / 64 * 64 + 64;
+        memory_ = static_cast<S*>(::operator new(bytes_, std::align_val_t(64)));
+        std::fill_n(memory_, bytes_ / sizeof(S), poison());
+    }
+    Buffer(const Buffer& other) : Buffer(other.n_, other.start_ - line_elements) {
+        std::memcpy(memory_, other.memory_, bytes_);
+    }
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() { ::operator delete(memory_, std::align_val_t(64)); }
+
+    S* data() const { return memory_ + start_; }
+    std::size_t size() const { return n_; }
+    S& operator[](std::size_t i) const { return data()[i]; }
+    S* begin() const { return data(); }
+    S* end() const { return data() + n_; }
+
+    bool guards_hold() const {
+        const S untouched = poison();
+        for (std::size_t i = 0; i < bytes_ / sizeof(S); ++i)
+            if ((i < start_ || i >= start_ + n_) && std::memcmp(memory_ + i, &untouched, sizeof(S)) != 0)
+                return false;
+        return true;
+    }
+
+private:
+    static constexpr std::size_t line_elements = 64 / sizeof(S);
+    static S poison() {
+        if constexpr (std::numeric_limits<S>::has_quiet_NaN)
+            return std::numeric_limits<S>::quiet_NaN();
+        else
+            return S(-123456789);
+    }
+
+    std::size_t n_, start_, bytes_ = 0;
+    S* memory_ = nullptr;
+};
+
+// ---- randomness: every property says its seed; TALLY_TEST_SEED adds to it, to look further ----
+
+class Dice {
+public:
+    explicit Dice(unsigned seed) : seed_(seed + extra()), engine_(seed_) {}
+
+    std::string text() const { return "seed " + std::to_string(seed_); }
+    std::size_t upto(std::size_t n) {
+        return std::uniform_int_distribution<std::size_t>(0, n)(engine_);
+    }  // inclusive
+    bool coin() { return upto(1) == 1; }
+    template <class T>
+    T pick(const std::vector<T>& from) {
+        return from[upto(from.size() - 1)];
+    }
+    Write how() { return coin() ? Write::add : Write::set; }
+
+    template <class S>
+    Buffer<S> numbers(std::size_t n, double low = -2, double high = 2) {
+        Buffer<S> made(n, coin() ? 0 : upto(9));
+        for (S& x : made) x = static_cast<S>(std::uniform_real_distribution<double>(low, high)(engine_));
+        return made;
+    }
+    Buffer<std::int32_t> integers(std::size_t n, std::size_t below) {
+        Buffer<std::int32_t> made(n, upto(3));
+        for (auto& x : made) x = static_cast<std::int32_t>(upto(below - 1));
+        return made;
+    }
+    // To be written: poisoned for `set`, filled for `add`.
+    template <class S>
+    Buffer<S> destination(std::size_t n, Write how) {
+        return how == Write::add ? numbers<S>(n) : Buffer<S>(n, coin() ? 0 : upto(9));
+    }
+
+    // Extents of at most `most` elements together; sometimes one of them is 0.
+    std::vector<std::size_t> extents(std::size_t rank, std::size_t most = 3000) {
+        std::vector<std::size_t> made(rank);
+        std::size_t size = 1;
+        for (auto& e : made) {
+            e = pick<std::size_t>({1, 2, 3, 4, 5, 7, 16, 17, 33, 65, 300});
+            if (size * e > most) e = 1 + upto(1);
+            if (upto(60) == 0) e = 0;
+            size *= std::max<std::size_t>(e, 1);
+        }
+        std::shuffle(made.begin(), made.end(), engine_);
+        return made;
+    }
+
+    // A walk over `extents`: each operand repeats along random axes and lies in a random order of the others.
+    template <int Operands>
+    Walk<Operands> walk(const std::vector<std::size_t>& extents, bool permuted, bool repeats = true) {
+        Walk<Operands> made;
+        made.rank = static_cast<int>(extents.size());
+        made.size = 1;
+        for (std::size_t axis = 0; axis < extents.size(); ++axis)
+            made.size *= made.extent[axis] = extents[axis];
+        for (std::size_t o = 0; o < Operands; ++o) {
+            std::vector<std::size_t> order(extents.size());
+            std::iota(order.begin(), order.end(), std::size_t(0));
+            if (permuted && coin()) std::shuffle(order.begin(), order.end(), engine_);
+            std::ptrdiff_t step = 1;
+            const std::size_t chance = upto(2);
+            for (std::size_t i = order.size(); i-- > 0;) {
+                const bool repeated = repeats && upto(2) < chance;
+                made.stride[o][order[i]] = repeated ? 0 : step;
+                if (!repeated) step *= static_cast<std::ptrdiff_t>(extents[order[i]]);
+            }
+            made.reach[o] = static_cast<std::size_t>(step);
+        }
+        return made;
+    }
+
+private:
+    static unsigned extra() {
+        const char* text = std::getenv("TALLY_TEST_SEED");
+        return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 0;
+    }
+
+    unsigned seed_;
+    std::mt19937 engine_;
+};
+
+// ---- comparing ----
+
+template <class S>
+bool same_bits(S a, S b) {
+    return std::memcmp(&a, &b, sizeof(S)) == 0;
+}
+
+// Empty when all agree, within `units` roundings of the larger of |want| and `scale`; else the first
+// difference.
+template <class S>
+std::string difference(const Buffer<S>& got, const Buffer<S>& want, double units, double scale = 1) {
+    std::ostringstream text;
+    text.precision(17);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        const double g = static_cast<double>(got[i]), w = static_cast<double>(want[i]);
+        if (std::isnan(g) && std::isnan(w)) continue;
+        if (g == w) continue;
+        const double allowed =
+            units * static_cast<double>(std::numeric_limits<S>::epsilon()) * std::max(std::abs(w), scale);
+        if (std::isnan(g) || std::isnan(w) || std::isinf(w) || !(std::abs(g - w) <= allowed)) {
+            text << "element " << i << " of " << want.size() << " is " << g << ", not " << w;
+            return text.str();
+        }
+    }
+    if (!got.guards_hold()) return "written beyond the end";
+    return "";
+}
+
+template <class S>
+std::string bit_difference(const Buffer<S>& got, const Buffer<S>& want) {
+    std::ostringstream text;
+    text.precision(17);
+    for (std::size_t i = 0; i < want.size(); ++i)
+        if (!same_bits(got[i], want[i]) && !(std::isnan(got[i]) && std::isnan(want[i]))) {
+            text << "element " << i << " of " << want.size() << " is " << got[i] << ", not " << want[i];
+            return text.str();
+        }
+    if (!got.guards_hold()) return "written beyond the end";
+    return "";
+}
+
+template <class S>
+const Kernels<S>& fast() {
+    return kernels<S>(Device::cpu);
+}
+
+template <class S>
+const Kernels<S>& plain() {
+    static const Kernels<S> table = reference::table<S>();
+    return table;
+}
+
+template <class S>
+Into<S[]> into(const Buffer<S>& buffer, Write how) {
+    return {buffer.data(), how};
+}
+
+inline const char* const write_names[] = {"set", "add"};
+
+// Calls with each functor of a list: its slot, and an instance.
+template <class List, class Visit>
+void each_functor(Visit visit) {
+    [&]<class... F>(std::tuple<F...>*) {
+        const auto make = []<class G>(G*) {
+            if constexpr (requires { G{0.0, 0.0}; })
+                return G{-0.5, 0.75};
+            else if constexpr (requires { G{0.0}; })
+                return G{2.5};
+            else
+                return G{};
+        };
+        (visit(slot<F, List>, make(static_cast<F*>(nullptr))), ...);
+    }(static_cast<List*>(nullptr));
+}
+
+}  // namespace tally::test

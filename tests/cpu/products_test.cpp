@@ -1,0 +1,223 @@
+// Matrix products and moved memory: against plain loops; in several calls as in one; and nothing allocates.
+#include "count_allocations.hpp"
+#include "kernel_testing.hpp"
+
+namespace tally::test {
+namespace {
+
+std::string text(const Product& p) {
+    return std::to_string(p.m) + " x " + std::to_string(p.k) + " x " + std::to_string(p.n) +
+           (p.transpose_a ? ", A transposed" : "") + (p.transpose_b ? ", B transposed" : "");
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("matmul agrees with the plain loop; small products bit for bit", "", float, double) {
+    using S = TestType;
+    const std::vector<std::size_t> sizes{0, 1, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 130};
+    for (unsigned seed = 0; seed < 1500; ++seed) {
+        Dice dice(seed);
+        const Product p{dice.pick(sizes), dice.pick(sizes), dice.pick(sizes), dice.coin(), dice.coin()};
+        const Write how = dice.how();
+        INFO(dice.text() << ", " << text(p) << ", " << write_names[static_cast<int>(how)]);
+        const auto a = dice.numbers<S>(p.m * p.k), b = dice.numbers<S>(p.k * p.n);
+        const auto c = dice.destination<S>(p.m * p.n, how);
+        const Buffer<S> want = c;
+        fast<S>().matmul(p, a.data(), b.data(), into(c, how));
+        plain<S>().matmul(p, a.data(), b.data(), into(want, how));
+        const bool in_order = p.m * p.n * p.k <= ordered_limit;
+        CHECK((in_order ? bit_difference(c, want) : difference(c, want, 8, 4 * static_cast<double>(p.k))) ==
+              "");
+    }
+}
+
+TEMPLATE_TEST_CASE("linear agrees with the plain loop, with and without bias", "", float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        Dice dice(seed);
+        const std::vector<std::size_t> sizes{0, 1, 2, 3, 10, 16, 17, 40, 65};
+        const std::size_t m = dice.pick(sizes), n = dice.pick(sizes), k = dice.pick(sizes);
+        INFO(dice.text() << ", " << m << " x " << k << " x " << n);
+        const auto x = dice.numbers<S>(m * k), w = dice.numbers<S>(k * n), bias = dice.numbers<S>(n);
+        for (const S* added : {static_cast<const S*>(nullptr), static_cast<const S*>(bias.data())}) {
+            const Buffer<S> y(m * n, dice.upto(5)), want(m * n);
+            fast<S>().linear(x.data(), w.data(), added, y.data(), m, n, k);
+            plain<S>().linear(x.data(), w.data(), added, want.data(), m, n, k);
+            CHECK(difference(y, want, 8, 4 * static_cast<double>(k)) == "");
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("Weight gradients of micro-batches add up to the full batch's, bit for bit", "", float,
+                   double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 400; ++seed) {
+        Dice dice(seed);
+        const std::size_t in = 1 + dice.upto(20), out = dice.coin() ? 1 : 1 + dice.upto(12),
+                          most = ordered_limit / (in * out);
+        const std::size_t rows = 2 + dice.upto(std::min<std::size_t>(most, 60) - 2);
+        std::vector<std::size_t> cuts{0, rows};
+        for (std::size_t i = dice.upto(4); i-- > 0;) cuts.push_back(dice.upto(rows));
+        std::sort(cuts.begin(), cuts.end());
+        INFO(dice.text() << ", " << rows << " rows, " << in << " -> " << out << ", " << cuts.size() - 1
+                         << " micro-batches");
+        const auto x = dice.numbers<S>(rows * in), dy = dice.numbers<S>(rows * out);
+        if (dice.coin()) std::fill(dy.begin(), dy.begin() + rows / 2, -S(0));
+        const Buffer<S> full(in * out), added(in * out);
+        fast<S>().matmul({in, out, rows, true, false}, x.data(), dy.data(), into(full, Write::set));
+        Write how = Write::set;
+        for (std::size_t i = 1; i < cuts.size(); ++i) {
+            if (cuts[i] == cuts[i - 1]) continue;
+            fast<S>().matmul({in, out, cuts[i] - cuts[i - 1], true, false}, x.data() + cuts[i - 1] * in,
+                             dy.data() + cuts[i - 1] * out, into(added, how));
+            how = Write::add;
+        }
+        CHECK(bit_difference(added, full) == "");
+    }
+}
+
+TEMPLATE_TEST_CASE("Moved memory agrees with the plain loop", "", float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 600; ++seed) {
+        Dice dice(seed);
+        const bool repeats = dice.coin();
+        const auto walk = dice.walk<1>(dice.extents(1 + dice.upto(5)), true, repeats);
+        const Write how = dice.how();
+        INFO(dice.text() << ", size " << walk.size << ", reach " << walk.reach[0] << ", "
+                         << write_names[static_cast<int>(how)]);
+        const auto x = dice.numbers<S>(walk.reach[0]), dy = dice.numbers<S>(walk.size);
+        const auto y = dice.destination<S>(walk.size, how), dx = dice.destination<S>(walk.reach[0], how);
+        const Buffer<S> want = y, want_dx = dx;
+        fast<S>().gather(walk, x.data(), into(y, how));
+        plain<S>().gather(walk, x.data(), into(want, how));
+        CHECK(bit_difference(y, want) == "");
+        fast<S>().scatter(walk, dy.data(), into(dx, how));
+        plain<S>().scatter(walk, dy.data(), into(want_dx, how));
+        CHECK((repeats ? difference(dx, want_dx, 8, static_cast<double>(walk.size))
+                       : bit_difference(dx, want_dx)) == "");
+    }
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        Dice dice(seed);
+        const Write how = dice.how();
+        const std::size_t count = dice.upto(6), height = 1 + dice.upto(5), width = dice.pick(awkward_sizes);
+        const std::size_t x_pitch = width + dice.upto(3), y_pitch = width + dice.upto(3);
+        INFO(dice.text() << ", " << count << " of " << height << " rows of " << width << ", "
+                         << write_names[static_cast<int>(how)]);
+        const auto compare = [&](std::size_t results, auto call) {
+            const auto got = dice.destination<S>(results, how);
+            const Buffer<S> want = got;
+            call(fast<S>(), into(got, how));
+            call(plain<S>(), into(want, how));
+            CHECK(bit_difference(got, want) == "");
+        };
+        const auto wide = dice.numbers<S>(count * x_pitch), table = dice.numbers<S>(height * width),
+                   dy = dice.numbers<S>(count * width);
+        const auto index = dice.integers(count, height);
+        compare(count * y_pitch, [&](const Kernels<S>& k, Into<S[]> y) {
+            k.block(wide.data(), x_pitch, y, y_pitch, count, width);
+        });
+        compare(count * width, [&](const Kernels<S>& k, Into<S[]> y) {
+            k.rows(table.data(), index.data(), y.dst, count, width);
+        });
+        compare(height * width, [&](const Kernels<S>& k, Into<S[]> y) {
+            k.rows_back(dy.data(), index.data(), y, count, height, width);
+        });
+        for (S factor : {S(1), S(-0.3)})
+            compare(count * width, [&](const Kernels<S>& k, Into<S[]> y) {
+                k.add_scaled(factor, dy.data(), y, count * width);
+            });
+        compare(width, [&](const Kernels<S>& k, Into<S[]> y) { k.fill(S(1.5), y.dst, width); });
+    }
+}
+
+TEST_CASE("Threads are set and read", "") {
+    CHECK(threads() == 1);
+    set_threads(2);
+    CHECK(threads() == 2);
+    set_threads(1);
+    CHECK_THROWS_WITH(set_threads(0), contains("[set_threads]"));
+}
+
+TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
+    using S = TestType;
+    const Kernels<S>& k = fast<S>();
+    Dice dice(3);
+    const long before_one = allocations();
+    const Buffer<S> one(1);
+    REQUIRE(allocations() == before_one + 1);  // the counter counts
+
+    constexpr std::size_t rows = 70, width = 70, n = rows * width;
+    const auto x = dice.numbers<S>(n, 0.1, 0.9), dy = dice.numbers<S>(n, 0.1, 0.9), d = dice.numbers<S>(n),
+               y = dice.numbers<S>(n, 0.1, 0.9);
+    const auto mean = dice.numbers<S>(n), rstd = dice.numbers<S>(n);
+    const auto index = dice.integers(n, rows);
+    Walk<2> bias;
+    bias.rank = 2;
+    bias.extent = {rows, width};
+    bias.size = n;
+    bias.stride[0] = {width, 1};
+    bias.stride[1] = {0, 1};
+    bias.reach = {n, width};
+    Walk<1> transposed;
+    transposed.rank = 2;
+    transposed.extent = {width, rows};
+    transposed.size = n;
+    transposed.stride[0] = {1, width};
+    transposed.reach = {n};
+    Walk<3> three;
+    three.rank = 1;
+    three.extent = {n};
+    three.size = n;
+    three.stride = {{{1}, {1}, {1}}};
+    three.reach = {n, n, n};
+
+    const long before = allocations();
+    for (Write how : {Write::set, Write::add}) {
+        const Into<S[]> to = into(d, how);
+        each_functor<UnaryOps>([&](std::size_t slot, auto f) {
+            k.map[slot](&f, x.data(), d.data(), n);
+            k.map_back[slot](&f, dy.data(), x.data(), to, n);
+        });
+        each_functor<BinaryOps>([&](std::size_t slot, auto f) {
+            k.zip[slot](&f, bias, x.data(), y.data(), d.data());
+            k.zip_back_a[slot](&f, bias, dy.data(), x.data(), y.data(), y.data(), to);
+            k.zip_back_b[slot](&f, bias, dy.data(), x.data(), y.data(), y.data(), to);
+        });
+        k.where(three, index.data(), x.data(), y.data(), d.data());
+        k.where_back(three, index.data(), dy.data(), 1, to);
+        k.fill(S(1), d.data(), n);
+        k.add_scaled(S(2), x.data(), to, n);
+        k.gather(transposed, x.data(), to);
+        k.scatter(transposed, dy.data(), to);
+        k.block(x.data(), width, to, width, rows, width - 1);
+        k.rows(x.data(), index.data(), d.data(), rows, width);
+        k.rows_back(dy.data(), index.data(), to, rows, rows, width);
+        for (Fold fold : {Fold{rows, width, 1}, Fold{1, rows, width}}) {
+            k.sum(x.data(), to, fold);
+            k.spread(dy.data(), S(2), to, fold);
+            k.max(x.data(), d.data(), fold);
+            k.max_back(dy.data(), x.data(), y.data(), to, fold);
+            k.logsumexp(x.data(), d.data(), fold);
+            k.logsumexp_back(dy.data(), x.data(), y.data(), to, fold);
+            k.softmax(x.data(), d.data(), fold);
+            k.softmax_back(dy.data(), y.data(), to, fold);
+            k.log_softmax(x.data(), d.data(), fold);
+            k.log_softmax_back(dy.data(), y.data(), to, fold);
+        }
+        for (bool a : {false, true})
+            for (bool b : {false, true})
+                for (Product p :
+                     {Product{rows, width, 70, a, b}, Product{1, width, 70, a, b}, Product{rows, 1, 70, a, b},
+                      Product{rows, width, 1, a, b}, Product{8, 8, 8, a, b}})
+                    k.matmul(p, x.data(), y.data(), to);
+        k.linear(x.data(), y.data(), mean.data(), d.data(), rows, width, 70);
+        k.cross_entropy(x.data(), index.data(), -1, d.data(), mean.data(), rstd.data(), rows, width);
+        k.cross_entropy_back(dy.data(), x.data(), index.data(), -1, to, rows, width);
+        k.layer_norm(x.data(), y.data(), y.data(), S(1e-5), d.data(), mean.data(), rstd.data(), rows, width);
+        k.layer_norm_back(dy.data(), x.data(), y.data(), mean.data(), rstd.data(), to, rows, width);
+        k.layer_norm_back_gain(dy.data(), x.data(), mean.data(), rstd.data(), to, rows, width);
+    }
+    CHECK(allocations() == before);
+}
+
+}  // namespace tally::test

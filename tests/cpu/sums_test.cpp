@@ -1,0 +1,240 @@
+// Reductions, softmax and its kin, losses and norms: against plain loops, and in several calls as in one.
+#include <limits>
+
+#include "kernel_testing.hpp"
+
+namespace tally::test {
+namespace {
+
+Fold random_fold(Dice& dice, std::size_t least_reduced = 0) {
+    const std::vector<std::size_t> long_ones{0, 1, 2, 3, 7, 16, 17, 64, 65, 255, 256, 257, 1023, 1025, 3000},
+        short_ones{0, 1, 2, 3, 5};
+    Fold fold{dice.pick(short_ones), std::max(least_reduced, dice.pick(long_ones)), 1};
+    if (dice.coin())
+        fold = {dice.pick(short_ones), std::max(least_reduced, dice.pick(short_ones)), dice.pick(long_ones)};
+    return fold;
+}
+
+std::string text(const Fold& fold) {
+    return std::to_string(fold.outer) + " x " + std::to_string(fold.reduced) + " x " +
+           std::to_string(fold.inner);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("sum, spread and max agree with the plain loop", "", float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 500; ++seed) {
+        Dice dice(seed);
+        const Fold fold = random_fold(dice);
+        const Write how = dice.how();
+        INFO(dice.text() << ", " << text(fold) << ", " << write_names[static_cast<int>(how)]);
+        const std::size_t size = fold.outer * fold.reduced * fold.inner, results = fold.outer * fold.inner;
+        const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(results);
+
+        const auto y = dice.destination<S>(results, how);
+        const Buffer<S> want = y;
+        fast<S>().sum(x.data(), into(y, how), fold);
+        plain<S>().sum(x.data(), into(want, how), fold);
+        const bool ordered = fold.inner != 1 || fold.reduced <= (fold.outer == 1 ? ordered_sum : ordered_row);
+        CHECK((ordered ? bit_difference(y, want)
+                       : difference(y, want, 8, static_cast<double>(fold.reduced))) == "");
+
+        for (S divisor : {S(1), S(3)}) {
+            const auto dx = dice.destination<S>(size, how);
+            const Buffer<S> want_dx = dx;
+            fast<S>().spread(dy.data(), divisor, into(dx, how), fold);
+            plain<S>().spread(dy.data(), divisor, into(want_dx, how), fold);
+            CHECK(bit_difference(dx, want_dx) == "");
+        }
+        if (fold.reduced == 0) continue;
+        for (S& number : x) {  // ties, and now and then something special
+            number = std::round(number * 4) / 4;
+            if (dice.upto(300) == 0)
+                number =
+                    dice.pick<S>({std::numeric_limits<S>::quiet_NaN(), std::numeric_limits<S>::infinity(),
+                                  -std::numeric_limits<S>::infinity()});
+        }
+        const Buffer<S> top(results, dice.upto(3)), want_top(results);
+        fast<S>().max(x.data(), top.data(), fold);
+        plain<S>().max(x.data(), want_top.data(), fold);
+        CHECK(difference(top, want_top, 0) == "");
+        const auto dx = dice.destination<S>(size, how);
+        const Buffer<S> want_dx = dx;
+        fast<S>().max_back(dy.data(), x.data(), top.data(), into(dx, how), fold);
+        plain<S>().max_back(dy.data(), x.data(), top.data(), into(want_dx, how), fold);
+        CHECK(difference(dx, want_dx, 2) == "");
+    }
+}
+
+TEMPLATE_TEST_CASE("A sum over samples in two calls has the bits of one call", "", float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        Dice dice(seed);
+        std::size_t rows = 2 + dice.upto(100);
+        const std::size_t width = dice.pick<std::size_t>({1, 2, 3, 10, 16, 17, 33, 512});
+        if (width == 1 && dice.coin()) rows = ordered_sum;
+        const std::size_t cut = 1 + dice.upto(rows - 2);
+        INFO(dice.text() << ", " << rows << " rows of " << width << ", cut after " << cut);
+        const auto x = dice.numbers<S>(rows * width), dy = dice.numbers<S>(rows * width);
+        const Buffer<S> once(width, dice.upto(3)), twice(width, dice.upto(3));
+        fast<S>().sum(x.data(), into(once, Write::set), {1, rows, width});
+        fast<S>().sum(x.data(), into(twice, Write::set), {1, cut, width});
+        fast<S>().sum(x.data() + cut * width, into(twice, Write::add), {1, rows - cut, width});
+        CHECK(bit_difference(twice, once) == "");
+
+        const auto mean = dice.numbers<S>(rows), rstd = dice.numbers<S>(rows, 0.5, 2);
+        const Buffer<S> gain_once(width), gain_twice(width);
+        fast<S>().layer_norm_back_gain(dy.data(), x.data(), mean.data(), rstd.data(),
+                                       into(gain_once, Write::set), rows, width);
+        fast<S>().layer_norm_back_gain(dy.data(), x.data(), mean.data(), rstd.data(),
+                                       into(gain_twice, Write::set), cut, width);
+        fast<S>().layer_norm_back_gain(dy.data() + cut * width, x.data() + cut * width, mean.data() + cut,
+                                       rstd.data() + cut, into(gain_twice, Write::add), rows - cut, width);
+        CHECK(bit_difference(gain_twice, gain_once) == "");
+    }
+}
+
+TEST_CASE("A sum of one term is that term, also when it is -0", "") {
+    const Buffer<double> x(40), y(40);
+    std::fill(x.begin(), x.end(), -0.0);
+    for (Fold fold : {Fold{1, 1, 40}, Fold{40, 1, 1}, Fold{1, 2, 20}, Fold{8, 5, 1}, Fold{1, 40, 1}}) {
+        INFO(text(fold));
+        fast<double>().sum(x.data(), into(y, Write::set), fold);
+        for (std::size_t i = 0; i < fold.outer * fold.inner; ++i) CHECK(std::signbit(y[i]));
+    }
+    fast<double>().sum(x.data(), into(y, Write::set), Fold{1, 0, 40});
+    CHECK(std::none_of(y.begin(), y.end(), [](double v) { return std::signbit(v); }));
+}
+
+TEMPLATE_TEST_CASE("softmax, log_softmax and logsumexp agree with the plain loop, both ways", "", float,
+                   double) {
+    using S = TestType;
+    const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
+    for (unsigned seed = 0; seed < 400; ++seed) {
+        Dice dice(seed);
+        const Fold fold = random_fold(dice);
+        const Write how = dice.how();
+        INFO(dice.text() << ", " << text(fold) << ", " << write_names[static_cast<int>(how)]);
+        const std::size_t size = fold.outer * fold.reduced * fold.inner, results = fold.outer * fold.inner;
+        const auto x = dice.numbers<S>(size, -5, 5), dy = dice.numbers<S>(size),
+                   dy_of_each = dice.numbers<S>(results);
+        const std::size_t kind = dice.upto(3);
+        for (S& number : x) {
+            if (kind == 1 && dice.coin()) number = -inf;
+            if (kind == 2 && dice.upto(50) == 0) number = dice.pick<S>({inf, -inf, nan});
+            if (kind == 3) number = -inf;
+        }
+        const double terms = 8 + static_cast<double>(fold.reduced);
+        const auto both_ways = [&](auto forward, auto back) {
+            const Buffer<S> y(size, dice.upto(3)), want(size);
+            (fast<S>().*forward)(x.data(), y.data(), fold);
+            (plain<S>().*forward)(x.data(), want.data(), fold);
+            CHECK(difference(y, want, 8 * terms) == "");
+            const auto dx = dice.destination<S>(size, how);
+            const Buffer<S> want_dx = dx;
+            (fast<S>().*back)(dy.data(), want.data(), into(dx, how), fold);
+            (plain<S>().*back)(dy.data(), want.data(), into(want_dx, how), fold);
+            CHECK(difference(dx, want_dx, 16 * terms) == "");
+        };
+        both_ways(&Kernels<S>::softmax, &Kernels<S>::softmax_back);
+        both_ways(&Kernels<S>::log_softmax, &Kernels<S>::log_softmax_back);
+
+        const Buffer<S> y(results, dice.upto(3)), want(results);
+        fast<S>().logsumexp(x.data(), y.data(), fold);
+        plain<S>().logsumexp(x.data(), want.data(), fold);
+        CHECK(difference(y, want, 8 * terms) == "");
+        const auto dx = dice.destination<S>(size, how);
+        const Buffer<S> want_dx = dx;
+        fast<S>().logsumexp_back(dy_of_each.data(), x.data(), want.data(), into(dx, how), fold);
+        plain<S>().logsumexp_back(dy_of_each.data(), x.data(), want.data(), into(want_dx, how), fold);
+        CHECK(difference(dx, want_dx, 32) == "");
+    }
+}
+
+TEMPLATE_TEST_CASE("cross_entropy agrees with the plain loop, both ways", "", float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        Dice dice(seed);
+        const std::size_t rows = dice.upto(9),
+                          classes = dice.pick<std::size_t>({1, 2, 3, 10, 16, 17, 64, 100, 1000});
+        const Write how = dice.how();
+        INFO(dice.text() << ", " << rows << " rows of " << classes << " classes, "
+                         << write_names[static_cast<int>(how)]);
+        const auto logits = dice.numbers<S>(rows * classes, -5, 5);
+        const auto labels = dice.integers(rows, classes);
+        for (auto& label : labels)
+            if (dice.upto(4) == 0) label = -100;
+        const Buffer<S> p(rows * classes, dice.upto(3)), want_p(rows * classes), total(1), want_total(1),
+            count(1), want_count(1);
+        fast<S>().cross_entropy(logits.data(), labels.data(), -100, p.data(), total.data(), count.data(),
+                                rows, classes);
+        plain<S>().cross_entropy(logits.data(), labels.data(), -100, want_p.data(), want_total.data(),
+                                 want_count.data(), rows, classes);
+        CHECK(difference(p, want_p, 16 + static_cast<double>(classes)) == "");
+        CHECK(difference(total, want_total, 64, static_cast<double>(rows)) == "");
+        CHECK(difference(count, want_count, 0) == "");
+
+        const auto dtotal = dice.numbers<S>(1);
+        const auto d = dice.destination<S>(rows * classes, how);
+        const Buffer<S> want_d = d;
+        fast<S>().cross_entropy_back(dtotal.data(), want_p.data(), labels.data(), -100, into(d, how), rows,
+                                     classes);
+        plain<S>().cross_entropy_back(dtotal.data(), want_p.data(), labels.data(), -100, into(want_d, how),
+                                      rows, classes);
+        CHECK(bit_difference(d, want_d) == "");
+    }
+}
+
+TEMPLATE_TEST_CASE("A label that is no class is an error that names it", "", float, double, Dual<double>) {
+    using S = TestType;
+    std::vector<S> logits(6, S(1)), probabilities(6, S(0)), sums(2, S(0));
+    for (std::int32_t wrong : {-1, 3, 1000}) {
+        const std::vector<std::int32_t> labels{2, wrong};
+        CHECK_THROWS_WITH(
+            kernels<S>(Device::cpu)
+                .cross_entropy(logits.data(), labels.data(), -100, probabilities.data(), &sums[0], &sums[1],
+                               2, 3),
+            contains("label " + std::to_string(wrong) + " in row 1 is not one of the 3 classes"));
+    }
+}
+
+TEMPLATE_TEST_CASE("layer_norm agrees with the plain loop, both ways", "", float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        Dice dice(seed);
+        const std::size_t rows = dice.upto(7),
+                          width = dice.pick<std::size_t>({1, 2, 3, 8, 15, 16, 17, 64, 65, 257, 1000});
+        const bool has_gain = dice.coin(), has_bias = dice.coin();
+        const Write how = dice.how();
+        INFO(dice.text() << ", " << rows << " x " << width << (has_gain ? ", gain" : "")
+                         << (has_bias ? ", bias" : "") << ", " << write_names[static_cast<int>(how)]);
+        const auto x = dice.numbers<S>(rows * width), dy = dice.numbers<S>(rows * width),
+                   gain = dice.numbers<S>(width), bias = dice.numbers<S>(width);
+        const S *g = has_gain ? gain.data() : nullptr, *b = has_bias ? bias.data() : nullptr;
+        const Buffer<S> y(rows * width, dice.upto(3)), want(rows * width), mean(rows), want_mean(rows),
+            rstd(rows), want_rstd(rows);
+        fast<S>().layer_norm(x.data(), g, b, S(1e-3), y.data(), mean.data(), rstd.data(), rows, width);
+        plain<S>().layer_norm(x.data(), g, b, S(1e-3), want.data(), want_mean.data(), want_rstd.data(), rows,
+                              width);
+        const double units = 64 + 4 * static_cast<double>(width);  // a row of one: rstd is 30
+        CHECK(difference(y, want, units) == "");
+        CHECK(difference(mean, want_mean, units) == "");
+        CHECK(difference(rstd, want_rstd, units) == "");
+
+        const auto dx = dice.destination<S>(rows * width, how), dgain = dice.destination<S>(width, how);
+        const Buffer<S> want_dx = dx, want_dgain = dgain;
+        fast<S>().layer_norm_back(dy.data(), x.data(), g, want_mean.data(), want_rstd.data(), into(dx, how),
+                                  rows, width);
+        plain<S>().layer_norm_back(dy.data(), x.data(), g, want_mean.data(), want_rstd.data(),
+                                   into(want_dx, how), rows, width);
+        CHECK(difference(dx, want_dx, 4 * units, 30) == "");
+        fast<S>().layer_norm_back_gain(dy.data(), x.data(), want_mean.data(), want_rstd.data(),
+                                       into(dgain, how), rows, width);
+        plain<S>().layer_norm_back_gain(dy.data(), x.data(), want_mean.data(), want_rstd.data(),
+                                        into(want_dgain, how), rows, width);
+        CHECK(bit_difference(dgain, want_dgain) == "");
+    }
+}
+
+}  // namespace tally::test
