@@ -15,11 +15,11 @@ Picture drawn(const Var<Array<S>>& x, const Array<S>& weights) {
     auto w = parameter(weights.clone());
     Picture picture("Three micro-batches, nothing divided: w receives three times the gradient");
     picture.name(w, "w");
-    int first = 0;
+    int row = 0;
     for (const auto& micro : split(x, 2)) {
-        const std::string rows = std::to_string(first) + "-" + std::to_string(first + 1);
-        picture.name(micro, "rows " + rows).backward(mean(matmul(micro, w)), "rows " + rows);
-        first += 2;
+        picture.name(micro, "rows " + std::to_string(row) + "-" + std::to_string(row + 1));
+        picture.backward(mean(matmul(micro, w)));
+        row += 2;
     }
     return picture;
 }
