@@ -70,7 +70,7 @@ class Array {
     Storage* storage() const { return storage_; }
 
     // Reading. span() and item() look at the numbers, so they want the CPU; data() is a pointer of the device.
-    const S* data() const { return storage_ ? data_ : nullptr; }
+    const S* data() const { return data_; }
     std::span<const S> span() const;
     std::vector<S> to_vector() const;  // from any device
     S item() const;
@@ -90,6 +90,7 @@ class Array {
     }
     S* raw() { return data_; }  // of a buffer just made, or destined to be written
     void let_go() {
+        data_ = nullptr;
         if (storage_) memory::forget(std::exchange(storage_, nullptr));
     }
     void reshape_unwritten(const Shape& shape, Device device) {  // memory comes with the first write
@@ -103,7 +104,7 @@ class Array {
 
     Shape shape_;
     Device device_ = Device::cpu;
-    S* data_ = nullptr;  // of the first element in the buffer; means nothing without storage
+    S* data_ = nullptr;  // of the first element in the buffer
     Storage* storage_ = nullptr;
 };
 

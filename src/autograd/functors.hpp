@@ -45,13 +45,19 @@ namespace functor {
 
 using std::abs, std::cos, std::erf, std::exp, std::log, std::pow, std::sin, std::sqrt, std::tanh;
 
+// -x, with the sign of a zero flipped too (some SIMD libraries compute 0 - x).
+template <class T>
+constexpr T negated(T x) {
+    return as<T>(-0.0) - x;
+}
+
 // ---- one operand: y = value(x), dx = back(dy, what it keeps) ----
 
 struct Neg {
     static constexpr FixedName name = "neg";
     static constexpr Keep keeps = Keep::nothing;
     template <class T> constexpr T value(T x) const { return as<T>(-0.0) - x; }  // a batch's -x makes 0 of 0, not -0
-    template <class T> constexpr T back(T dy, T) const { return -dy; }
+    template <class T> constexpr T back(T dy, T) const { return negated(dy); }
 };
 
 struct Exp {
@@ -114,7 +120,7 @@ struct Abs {
     static constexpr Keep keeps = Keep::input;
     template <class T> constexpr T value(T x) const { return abs(x); }
     template <class T> constexpr T back(T dy, T x) const {
-        return select(x > as<T>(0), dy, select(x < as<T>(0), -dy, dy * as<T>(0)));
+        return select(x > as<T>(0), dy, select(x < as<T>(0), negated(dy), dy * as<T>(0)));
     }
 };
 
@@ -148,7 +154,7 @@ struct NumberMinus {
     static constexpr Keep keeps = Keep::nothing;
     double number;
     template <class T> constexpr T value(T x) const { return as<T>(number) - x; }
-    template <class T> constexpr T back(T dy, T) const { return -dy; }
+    template <class T> constexpr T back(T dy, T) const { return negated(dy); }
 };
 
 struct MulNumber {
@@ -216,7 +222,7 @@ struct Sub {
     static constexpr bool passes_on_a = true;
     template <class T> constexpr T value(T a, T b) const { return a - b; }
     template <class T> constexpr T back_a(T dy, T, T, T) const { return dy; }
-    template <class T> constexpr T back_b(T dy, T, T, T) const { return -dy; }
+    template <class T> constexpr T back_b(T dy, T, T, T) const { return negated(dy); }
 };
 
 struct Mul {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -112,7 +113,16 @@ struct Kernels {
 
 // The one dispatch point. Kernels exist for float, double and Dual<double>. An unavailable device is an Error.
 template <class S>
-const Kernels<S>& kernels(Device device);
+const Kernels<S>& find_kernels(Device device);
+
+template <class S>
+inline constinit std::atomic<const Kernels<S>*> found_kernels[2] = {};  // by device, once they have been asked for
+
+template <class S>
+const Kernels<S>& kernels(Device device) {
+    const Kernels<S>* found = found_kernels<S>[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
+    return found ? *found : find_kernels<S>(device);
+}
 
 void set_threads(int threads);  // for BLAS; one unless said otherwise
 int threads();

@@ -24,26 +24,27 @@ namespace {
 bool older(const Node* a, const Node* b) { return a->id < b->id; }
 }  // namespace
 
-void Sweep::insert(Node* node) {
-    if (near_count_ == near_size) {  // the oldest will be needed last
-        heap_.push_back(near_[0]);
+void Sweep::spill(Node* node) {
+    const auto push = [this](Node* older_than_near) {
+        heap_.push_back(older_than_near);
         std::push_heap(heap_.begin(), heap_.end(), older);
+    };
+    if (near_count_ == near_size && older(near_[0], node)) {  // makes room: the oldest will be needed last
+        push(near_[0]);
         std::copy(near_.begin() + 1, near_.end(), near_.begin());
         --near_count_;
+        insert(node);
+    } else {
+        push(node);
     }
-    std::size_t place = near_count_++;
-    for (; place > 0 && older(node, near_[place - 1]); --place) near_[place] = near_[place - 1];
-    near_[place] = node;
 }
 
-Node* Sweep::newest() {
-    if (!heap_.empty() && (near_count_ == 0 || older(near_[near_count_ - 1], heap_.front()))) {
-        std::pop_heap(heap_.begin(), heap_.end(), older);
-        Node* node = heap_.back();
-        heap_.pop_back();
-        return node;
-    }
-    return near_count_ ? near_[--near_count_] : nullptr;
+Node* Sweep::newest_of_heap() {
+    if (heap_.empty()) return nullptr;
+    std::pop_heap(heap_.begin(), heap_.end(), older);
+    Node* node = heap_.back();
+    heap_.pop_back();
+    return node;
 }
 
 void Sweep::run() {

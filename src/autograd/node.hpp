@@ -22,8 +22,8 @@ enum class State : std::uint8_t { constant, leaf, fresh, queued, spent };
 // What belongs to the thread that records. A graph must be used where it was recorded.
 struct ThreadContext {
     std::uint64_t next_id = 1;
-    std::int64_t live_nodes = 0;
-    std::uint32_t thread = 0;  // 0: not numbered yet
+    std::uint64_t dismantled = 0;
+    std::uint32_t thread = 0;  // 0: not numbered yet, and nothing recorded
     bool recording = true;     // false inside NoGrad
     bool watching = false;     // true inside Watch
 };
@@ -57,8 +57,9 @@ class Node {
     bool watched;          // keep values and constants for whoever looks on
 
   protected:
-    explicit Node(State s) : id(context.next_id++), thread(this_thread()), state(s), watched(context.watching) { ++context.live_nodes; }
-    virtual ~Node() { --context.live_nodes; }
+    // Leaves and constants come first and give the thread its number; an operation has inputs, hence a numbered thread.
+    explicit Node(State s) : id(context.next_id++), thread(s == State::fresh ? context.thread : this_thread()), state(s), watched(context.watching) {}
+    virtual ~Node() { ++context.dismantled; }
 };
 
 void dismantle_all(Node* doomed);  // a loop, so that a chain of a million nodes needs no stack
@@ -81,7 +82,8 @@ inline void let_go_of(Node* node, Node*& doomed) {
 [[noreturn]] void refuse_thread(const char* what, const Node& node);
 [[noreturn]] void refuse_empty(const char* what);
 
-// Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; the rest spills into a heap.
+// Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; what is older than all of
+// these spills into a heap.
 class Sweep {
   public:
     using Visitor = std::function<void(Node&)>;
@@ -91,26 +93,36 @@ class Sweep {
     Sweep& operator=(const Sweep&) = delete;
     ~Sweep();
 
-    // A leaf is reached, not pulled; a spent node is an error.
-    void queue(Node* node) {
-        if (node->state == State::fresh) {
-            node->state = State::queued;
-            ++node->refs;
-            insert(node);
-        } else if (node->state == State::spent) {
-            refuse(node);
+    // Says whether an input will receive a gradient; one that was computed then waits for its turn.
+    bool reaches(Node* node) {
+        switch (node->state) {
+            case State::fresh:
+                node->state = State::queued;
+                ++node->refs;
+                insert(node);
+                return true;
+            case State::queued: return true;
+            case State::leaf: return !targets_only_ || node->target;
+            case State::constant: return false;
+            case State::spent: break;
         }
-    }
-    bool wants(const Node* node) const {
-        return node->state != State::constant && (!targets_only_ || node->state != State::leaf || node->target);
+        refuse(node);
     }
     void run();  // until nothing waits
 
     [[noreturn]] static void refuse(const Node* node);  // spent
 
   private:
-    void insert(Node* node);
-    Node* newest();
+    void insert(Node* node) {
+        if (near_count_ == near_size || (!heap_.empty() && (near_count_ == 0 || node->id < near_[0]->id))) [[unlikely]]
+            return spill(node);
+        std::size_t place = near_count_++;
+        for (; place > 0 && node->id < near_[place - 1]->id; --place) near_[place] = near_[place - 1];
+        near_[place] = node;
+    }
+    void spill(Node* node);
+    Node* newest() { return near_count_ ? near_[--near_count_] : newest_of_heap(); }
+    Node* newest_of_heap();
 
     static constexpr std::size_t near_size = 16;
     std::array<Node*, near_size> near_;  // oldest first
@@ -121,7 +133,7 @@ class Sweep {
 };
 
 // Graph nodes alive in this thread, leaves and constants included.
-inline std::int64_t live_nodes() { return context.live_nodes; }
+inline std::int64_t live_nodes() { return static_cast<std::int64_t>(context.next_id - 1 - context.dismantled); }
 
 // While one lives, operations on this thread compute values and record nothing.
 class NoGrad {

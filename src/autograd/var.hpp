@@ -132,12 +132,10 @@ class Operation final : public ValueNode<T> {
         bool wanted = false;
         for (ValueNode<T>*& input : inputs_) {
             if (!input) continue;
-            if (sweep.wants(input)) {
-                sweep.queue(input);
+            if (sweep.reaches(input))
                 wanted = true;
-            } else {
+            else
                 let_go_of(std::exchange(input, nullptr));
-            }
         }
         if (wanted && this->touched) {
             std::apply([&](const auto&... kept) { rule_(Pull<T>(inputs_.data()), std::as_const(this->gradient), kept.get(op())...); }, kept_);
@@ -288,7 +286,7 @@ class Var {
         Sweep sweep(targets_only, visitor);
         take(node.into(), seed ? std::move(*seed) : ones_like(node.value));
         if (node.state == State::leaf) settle(node.gradient, MemoryClass::gradient);
-        sweep.queue(&node);
+        sweep.reaches(&node);
         sweep.run();
     }
     static void check_thread(const char* what, const Node& node) {

@@ -8,50 +8,18 @@ namespace tally::cpu {
 
 namespace {
 
-// y (+)= the rows of x, one after the other; four at a time, so that y is not written more often than needed.
-template <class S>
-void sum_rows(const S* x, Into<S[]> y, std::size_t rows, std::size_t width) {
-    if (rows == 0) {
-        if (y.how == Write::set) std::fill_n(y.dst, width, S(0));
-        return;
-    }
-    if (width <= lanes<S>) {  // the sum stays in a register
-        Batch<S> total = y.how == Write::set ? Batch<S>(nothing_yet<S>(rows)) : load_part(y.dst, width);
-        for (std::size_t r = 0; r < rows; ++r) total = total + load_part(x + r * width, width);
-        return store_part(total, y.dst, width);
-    }
-    const auto add_four = [](auto v, auto a, auto b, auto c, auto d) { return v + a + b + c + d; };
-    const auto add_one = [](auto v, auto a) { return v + a; };
-    const auto row = [&](std::size_t r) { return Run<S>{x + r * width}; };
-    std::size_t r = 0;
-    const auto take = [&](auto start) {
-        if (rows - r >= 4)
-            each<Write::set>(width, width, y.dst, add_four, start, row(r), row(r + 1), row(r + 2),
-                             row(r + 3)),
-                r += 4;
-        else
-            each<Write::set>(width, width, y.dst, add_one, start, row(r)), r += 1;
-    };
-    if (y.how == Write::set) take(One<S>(nothing_yet<S>(rows)));
-    while (r < rows) take(Run<S>{y.dst});
-}
-
 template <class S>
 void sum(const S* x, Into<S[]> y, Fold fold) {
     if (fold.inner != 1) {
         for (std::size_t o = 0; o < fold.outer; ++o)
             sum_rows(x + o * fold.reduced * fold.inner, {y.dst + o * fold.inner, y.how}, fold.reduced,
-                     fold.inner);
+                     fold.inner, Same());
         return;
     }
     const bool ordered = fold.reduced <= (fold.outer == 1 ? ordered_sum : ordered_row);
     for (std::size_t o = 0; o < fold.outer; ++o, x += fold.reduced) {
-        S total = y.how == Write::set ? nothing_yet<S>(fold.reduced) : y.dst[o];
-        if (ordered)
-            for (std::size_t r = 0; r < fold.reduced; ++r) total += x[r];
-        else
-            total += sum_in_lanes(x, fold.reduced);
-        y.dst[o] = total;
+        const S total = y.how == Write::set ? nothing_yet<S>(fold.reduced) : y.dst[o];
+        y.dst[o] = ordered ? sum_in_order(total, x, fold.reduced) : total + sum_in_lanes(x, fold.reduced);
     }
 }
 

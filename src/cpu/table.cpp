@@ -38,16 +38,17 @@ Kernels<Dual<double>> assemble() {
 bool available(Device device) { return device == Device::cpu; }
 
 template <class S>
-const Kernels<S>& kernels(Device device) {
-    static const Kernels<S> cpu = assemble<S>();
+const Kernels<S>& find_kernels(Device device) {
     if (device != Device::cpu)
         throw Error("[kernels] this build has no CUDA; configure with -DTALLY_CUDA=ON");
+    static const Kernels<S> cpu = assemble<S>();
+    found_kernels<S>[static_cast<std::size_t>(device)].store(&cpu, std::memory_order_release);
     return cpu;
 }
 
-template const Kernels<float>& kernels<float>(Device);
-template const Kernels<double>& kernels<double>(Device);
-template const Kernels<Dual<double>>& kernels<Dual<double>>(Device);
+template const Kernels<float>& find_kernels<float>(Device);
+template const Kernels<double>& find_kernels<double>(Device);
+template const Kernels<Dual<double>>& find_kernels<Dual<double>>(Device);
 
 void set_threads(int threads) {
     if (threads < 1)

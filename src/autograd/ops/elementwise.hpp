@@ -11,7 +11,7 @@
 namespace tally {
 
 template <UnaryFunctor F, class T>
-Var<T> apply(F f, Var<T> x) {
+Var<T> apply(F f, Var<T>&& x) {
     T y = map(f, x.value());
     if constexpr (passes_a<F>)
         return record<F::name>(std::move(y), NothingKept(), [](Pull<T> to, const T& dy) { to.give(0, dy); }, std::move(x));
@@ -25,7 +25,7 @@ Var<T> apply(F f, Var<T> x) {
 
 // What the derivatives read is kept, and only for an operand that wants a gradient.
 template <BinaryFunctor F, class T>
-Var<T> apply(F f, Var<T> a, Var<T> b) {
+Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     const bool for_a = a.wants_grad(), for_b = b.wants_grad();
     T y = zip(f, a.value(), b.value());
     return record<F::name>(
