@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 namespace tally::cpu {
 
@@ -20,23 +19,8 @@ Batch<S> lane_by_lane(F f, const Batch<S>& x, const Batch<S>& y) {
 }
 
 template <class S>
-Batch<S> plain_exp(const Batch<S>& x) {
-    return xsimd::exp<S, typename Batch<S>::arch_type>(x);
-}
-
-template <class S>
 Batch<S> plain_log(const Batch<S>& x) {
     return xsimd::log<S, typename Batch<S>::arch_type>(x);
-}
-
-// xsimd gives 0 below the smallest normal number, and infinity already before the largest.
-template <class S>
-Batch<S> exp_to_the_ends(const Batch<S>& x) {
-    const Batch<S> y = plain_exp(x);
-    const auto far = xsimd::abs(x) > Batch<S>(std::is_same_v<S, float> ? S(87) : S(708));
-    if (!xsimd::any(far)) return y;
-    const Batch<S> half = plain_exp<S>(x * Batch<S>(S(0.5)));
-    return xsimd::select(far, half * half, y);
 }
 
 // xsimd's log of a denormal double is wrong from the first digit on.
@@ -64,8 +48,7 @@ Batch<S> pow_of_std(const Batch<S>& x, const Batch<S>& p) {
 
 namespace xsimd {
 
-using tally::cpu::exp_to_the_ends, tally::cpu::lane_by_lane, tally::cpu::log_of_denormals_too,
-    tally::cpu::pow_of_std;
+using tally::cpu::lane_by_lane, tally::cpu::log_of_denormals_too, tally::cpu::pow_of_std;
 
 using Float = batch<float>;
 using Double = batch<double>;
@@ -73,12 +56,8 @@ using FloatArch = Float::arch_type;
 using DoubleArch = Double::arch_type;
 
 // clang-format off
-Float exp(Float x) { return exp_to_the_ends<float>(x); }
-Double exp(Double x) { return exp_to_the_ends<double>(x); }
 Float log(Float x) { return log<float, FloatArch>(x); }
 Double log(Double x) { return log_of_denormals_too(x); }
-Float tanh(Float x) { return tanh<float, FloatArch>(x); }
-Double tanh(Double x) { return tanh<double, DoubleArch>(x); }
 Float erf(Float x) { return erf<float, FloatArch>(x); }
 Double erf(Double x) {  // xsimd's is off by up to 70 ulp, which gelu's tail multiplies
     return lane_by_lane<double>([](double a, double) { return std::erf(a); }, x, x);

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored \
-    "-Wuninitialized"  // g++ 12 takes AVX-512's "undefined" registers for a mistake
+// g++ 12 takes AVX-512's "undefined" registers for a mistake.
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 #include <xsimd/xsimd.hpp>
 
@@ -76,6 +76,17 @@ template <class S>
 
 #endif
 
+// xsimd gives 0 below the smallest normal number, and infinity already before the largest.
+template <class S>
+Batch<S> exp_to_the_ends(Batch<S> x) {
+    const auto plain = [](Batch<S> v) { return xsimd::exp<S, typename Batch<S>::arch_type>(v); };
+    const Batch<S> y = plain(x);
+    const auto far = xsimd::abs(x) > Batch<S>(sizeof(S) == sizeof(float) ? S(87) : S(708));
+    if (!xsimd::any(far)) return y;
+    const Batch<S> half = plain(x * Batch<S>(S(0.5)));
+    return xsimd::select(far, half * half, y);
+}
+
 }  // namespace tally::cpu
 
 // Found by the functors through their arguments, and preferred to xsimd's templates of the same name: those
@@ -83,12 +94,12 @@ template <class S>
 namespace xsimd {
 
 // clang-format off
-batch<float> exp(batch<float>);   batch<double> exp(batch<double>);
-batch<float> log(batch<float>);   batch<double> log(batch<double>);
-batch<float> tanh(batch<float>);  batch<double> tanh(batch<double>);
-batch<float> erf(batch<float>);   batch<double> erf(batch<double>);
-batch<float> sin(batch<float>);   batch<double> sin(batch<double>);
-batch<float> cos(batch<float>);   batch<double> cos(batch<double>);
+inline batch<float> exp(batch<float> x) { return tally::cpu::exp_to_the_ends<float>(x); }
+inline batch<double> exp(batch<double> x) { return tally::cpu::exp_to_the_ends<double>(x); }
+batch<float> log(batch<float>);  batch<double> log(batch<double>);
+batch<float> erf(batch<float>);  batch<double> erf(batch<double>);
+batch<float> sin(batch<float>);  batch<double> sin(batch<double>);
+batch<float> cos(batch<float>);  batch<double> cos(batch<double>);
 batch<float> pow(batch<float> x, batch<float> p);
 batch<double> pow(batch<double> x, batch<double> p);
 // clang-format on

@@ -49,13 +49,22 @@ void add_scaled_rows(const S* a, const S* b, Into<S[]> c, std::size_t n, std::si
     while (l < k) take(Run<S>{c.dst});
 }
 
-// c[j] (+)= a · row j of b.
+// c[j] (+)= a · row j of b, in order while small.
 template <class S>
 void dots(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
-    for (std::size_t j = 0; j < n; ++j, b += k) {
-        S total = c.how == Write::set ? nothing_yet<S>(k) : c.dst[j];
-        if (n * k <= ordered_limit)
-            for (std::size_t l = 0; l < k; ++l) total += a[l] * b[l];
+    const auto start = [&](std::size_t j) { return c.how == Write::set ? nothing_yet<S>(k) : c.dst[j]; };
+    const bool in_order = n * k <= ordered_limit;
+    std::size_t j = 0;
+    for (; in_order && j + 4 <= n; j += 4, b += 4 * k) {  // four sums, which do not wait for each other
+        S total[4] = {start(j), start(j + 1), start(j + 2), start(j + 3)};
+        for (std::size_t l = 0; l < k; ++l, one_by_one())
+            for (std::size_t i = 0; i < 4; ++i) total[i] += a[l] * b[i * k + l];
+        std::copy_n(total, 4, c.dst + j);
+    }
+    for (; j < n; ++j, b += k) {
+        S total = start(j);
+        if (in_order)
+            for (std::size_t l = 0; l < k; ++l, one_by_one()) total += a[l] * b[l];
         else
             total += add_lanes(fold_lanes(
                 k, -S(0), [](auto u, auto v) { return u + v; }, Times(), Run<S>{a}, Run<S>{b}));

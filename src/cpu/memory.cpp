@@ -19,7 +19,10 @@ void fill(S value, S* y, std::size_t n) {
 template <class S>
 void add_scaled(S factor, const S* x, Into<S[]> y, std::size_t n) {
     if (n == 0) return;
-    if (factor != S(1)) return assign(y, n, factor * vector_view(x, n));
+    const auto scaled = [factor](auto v) {
+        return v * decltype(v)(factor);
+    };  // as an operand, xtensor would not vectorise it
+    if (factor != S(1)) return assign(y, n, xt::make_lambda_xfunction(scaled, vector_view(x, n)));
     if (y.how == Write::add) return assign(y, n, vector_view(x, n));
     std::memcpy(y.dst, x, n * sizeof(S));
 }
@@ -51,35 +54,49 @@ bool transposed(const Walk<1>& walk, Transposed& found) {
     return false;
 }
 
-// visit(i, at) for every element, tile by tile.
+inline constexpr std::size_t tile = 16;
+
+// to[a][b] (+)= from[b][a], for b < lines of a tile, a < its width; both are read and written line by line.
+template <class S>
+void turn_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> to, std::ptrdiff_t to_pitch,
+               std::size_t lines, std::size_t width) {
+    alignas(line) S turned[tile * tile];
+    for (std::size_t b = 0; b < lines; ++b, from_lines += from_pitch)
+        for (std::size_t a = 0; a < width; ++a) turned[a * tile + b] = from_lines[a];
+    for (std::size_t a = 0; a < width; ++a, to.dst += to_pitch)
+        each(lines, to, Same(), Run<S>{turned + a * tile});
+}
+
+// visit(i, at, height, width) for the first element of each tile.
 template <class Visit>
-void each_in_tiles(const Walk<1>& walk, Transposed t, Visit visit) {
-    constexpr std::size_t tile = 16;
+void each_tile(const Walk<1>& walk, Transposed t, Visit visit) {
+    if (walk.size == 0) return;
     const std::size_t height = walk.extent[t.axis], width = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);
-    Walk<1> others = walk;  // every row but those along the tiles' height
+    const std::size_t rows_below =
+        static_cast<std::size_t>(t.pitch) / width;  // between two steps along t.axis
+    Walk<1> others = walk;                          // every row but those along the tiles' height
     others.size /= height;
     others.extent[t.axis] = 1;
     std::size_t row = 0;
     each_row(others, [&](std::size_t, const auto& at) {
-        // rows are counted without t.axis; put it back
-        const std::size_t inner = static_cast<std::size_t>(t.pitch) / width;
-        const auto base = static_cast<std::ptrdiff_t>((row / inner * inner * height + row % inner) * width);
+        const std::size_t first = (row / rows_below * rows_below * height + row % rows_below) * width;
         ++row;
         for (std::size_t r = 0; r < height; r += tile)
             for (std::size_t c = 0; c < width; c += tile)
-                for (std::size_t j = r; j < std::min(r + tile, height); ++j)
-                    for (std::size_t k = c; k < std::min(c + tile, width); ++k)
-                        visit(
-                            base + static_cast<std::ptrdiff_t>(j) * t.pitch + static_cast<std::ptrdiff_t>(k),
-                            at[0] + static_cast<std::ptrdiff_t>(j) + static_cast<std::ptrdiff_t>(k) * step);
+                visit(static_cast<std::ptrdiff_t>(first + c) + static_cast<std::ptrdiff_t>(r) * t.pitch,
+                      at[0] + static_cast<std::ptrdiff_t>(r) + static_cast<std::ptrdiff_t>(c) * step,
+                      std::min(tile, height - r), std::min(tile, width - c));
     });
 }
 
 template <class S>
 void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
-    if (Transposed t; transposed(walk, t) && walk.size > 0)
-        return each_in_tiles(walk, t, [&](std::ptrdiff_t i, std::ptrdiff_t at) { put(y, i, x[at]); });
+    if (Transposed t; transposed(walk, t))
+        return each_tile(walk, t,
+                         [&](std::ptrdiff_t i, std::ptrdiff_t at, std::size_t height, std::size_t width) {
+                             turn_tile(x + at, row_step(walk, 0), from(y, i), t.pitch, width, height);
+                         });
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);
     each_row(walk, [&](std::size_t i, const auto& at) {
@@ -100,8 +117,11 @@ void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
         std::fill_n(x.dst, walk.reach[0], reached == walk.reach[0] ? nothing_yet<S>(walk.size) : S(0));
         x.how = Write::add;
     }
-    if (Transposed t; transposed(walk, t) && walk.size > 0)
-        return each_in_tiles(walk, t, [&](std::ptrdiff_t i, std::ptrdiff_t at) { put(x, at, dy[i]); });
+    if (Transposed t; transposed(walk, t))
+        return each_tile(walk, t,
+                         [&](std::ptrdiff_t i, std::ptrdiff_t at, std::size_t height, std::size_t width) {
+                             turn_tile(dy + i, t.pitch, from(x, at), row_step(walk, 0), height, width);
+                         });
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);
     each_row(walk, [&](std::size_t i, const auto& at) {

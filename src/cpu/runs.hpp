@@ -5,7 +5,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <limits>
 
 #include "autograd/into.hpp"
 #include "autograd/kernels.hpp"
@@ -106,10 +108,13 @@ S add_lanes(Batch<S> v) {
 // v with its lanes from n on replaced.
 template <class S>
 Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
-    alignas(line) S x[lanes<S>];
-    v.store_aligned(x);
-    for (std::size_t i = n; i < lanes<S>; ++i) x[i] = others;
-    return Batch<S>::load_aligned(x);
+    alignas(line) static constexpr auto place = [] {
+        std::array<S, lanes<S>> made{};
+        for (std::size_t i = 0; i < lanes<S>; ++i) made[i] = static_cast<S>(i);
+        return made;
+    }();
+    return xsimd::select(Batch<S>::load_aligned(place.data()) < Batch<S>(static_cast<S>(n)), v,
+                         Batch<S>(others));
 }
 
 // combine(...combine(start, f(x[0]...)), ...) over the lanes of four batches, as a batch: `others` is what
@@ -131,9 +136,12 @@ Batch<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
     return combine(combine(a, b), combine(c, d));
 }
 
+// Keeps the compiler from "vectorising" a sum whose order is fixed: that only adds overhead.
+inline void one_by_one() { asm volatile(""); }
+
 template <class S>
-[[gnu::noinline]] S sum_in_order(S start, const S* x, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) start += x[i];
+S sum_in_order(S start, const S* x, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i, one_by_one()) start += x[i];
     return start;
 }
 
@@ -158,6 +166,37 @@ S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
     return n <= ordered ? total : start + total;
 }
 
+// y (+)= f of the rows of x, one after the other; four at a time, so that y is not written more often than
+// needed.
+template <class S, class F>
+void sum_rows(const S* x, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
+    if (rows == 0) {
+        if (y.how == Write::set) std::fill_n(y.dst, width, S(0));
+        return;
+    }
+    if (width <= lanes<S>) {  // the sum stays in a register
+        Batch<S> total = y.how == Write::set ? Batch<S>(nothing_yet<S>(rows)) : load_part(y.dst, width);
+        for (std::size_t r = 0; r < rows; ++r) total = total + f(load_part(x + r * width, width));
+        return store_part(total, y.dst, width);
+    }
+    const auto add_four = [&](auto v, auto a, auto b, auto c, auto d) {
+        return v + f(a) + f(b) + f(c) + f(d);
+    };
+    const auto add_one = [&](auto v, auto a) { return v + f(a); };
+    const auto row = [&](std::size_t r) { return Run<S>{x + r * width}; };
+    std::size_t r = 0;
+    const auto take = [&](auto start) {
+        if (rows - r >= 4)
+            each<Write::set>(width, width, y.dst, add_four, start, row(r), row(r + 1), row(r + 2),
+                             row(r + 3)),
+                r += 4;
+        else
+            each<Write::set>(width, width, y.dst, add_one, start, row(r)), r += 1;
+    };
+    if (y.how == Write::set) take(One<S>(nothing_yet<S>(rows)));
+    while (r < rows) take(Run<S>{y.dst});
+}
+
 // ---- the largest ----
 
 struct Larger {  // NaN wins (asked with ==, since in xsimd 8 NaN != NaN is false)
@@ -169,11 +208,29 @@ struct Larger {  // NaN wins (asked with ==, since in xsimd 8 NaN != NaN is fals
 
 template <class S>
 S largest(const S* x, std::size_t n) {
-    const Batch<S> in_lanes = fold_lanes(n, x[0], Larger(), Same(), Run<S>{x});
-    alignas(line) S m[lanes<S>];
-    in_lanes.store_aligned(m);
-    for (std::size_t half = lanes<S> / 2; half > 0; half /= 2)
-        for (std::size_t i = 0; i < half; ++i) m[i] = Larger()(m[i], m[i + half]);
+    using V = Batch<S>;
+    constexpr std::size_t L = lanes<S>;
+    const S lowest = -std::numeric_limits<S>::infinity();
+    V a(lowest), b(lowest);
+    auto numbers = a == a;  // no NaN yet: it is looked for apart, which is faster than comparing around it
+    std::size_t i = 0;
+    for (; i + 2 * L <= n; i += 2 * L) {
+        const V v = V::load_unaligned(x + i), w = V::load_unaligned(x + i + L);
+        a = xsimd::max(a, v);
+        b = xsimd::max(b, w);
+        numbers = numbers & (v == v) & (w == w);
+    }
+    for (; i < n; i += L) {
+        const V v =
+            i + L <= n ? V::load_unaligned(x + i) : only_first(load_part(x + i, n - i), n - i, lowest);
+        a = xsimd::max(a, v);
+        numbers = numbers & (v == v);
+    }
+    if (!xsimd::all(numbers)) return std::numeric_limits<S>::quiet_NaN();
+    alignas(line) S m[L];
+    xsimd::max(a, b).store_aligned(m);
+    for (std::size_t half = L / 2; half > 0; half /= 2)
+        for (std::size_t j = 0; j < half; ++j) m[j] = m[j] > m[j + half] ? m[j] : m[j + half];
     return m[0];
 }
 

@@ -21,11 +21,15 @@ std::ptrdiff_t row_step(const Walk<Operands>& walk, std::size_t operand) {
 // visit(i, at) at the first element of each row, with the place of each operand.
 template <int Operands, class Visit>
 void each_row(const Walk<Operands>& walk, Visit visit) {
+    if (walk.size == 0) return;
     const std::size_t length = row_length(walk);
-    std::array<std::size_t, max_rank> index{};
+    std::array<std::size_t, max_rank> index;
+    for (int axis = 0; axis < walk.rank - 1; ++axis) index[static_cast<std::size_t>(axis)] = 0;
     std::array<std::ptrdiff_t, Operands> at{};
-    for (std::size_t i = 0; i < walk.size; i += length) {
+    for (std::size_t i = 0;;) {
         visit(i, at);
+        i += length;
+        if (i >= walk.size) return;
         for (int axis = walk.rank - 2; axis >= 0; --axis) {
             const auto a = static_cast<std::size_t>(axis);
             for (std::size_t o = 0; o < Operands; ++o) at[o] += walk.stride[o][a];
