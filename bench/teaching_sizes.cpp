@@ -1,5 +1,6 @@
-// Sizes at which one teaches: the toy, a chain of operations on three numbers, a network of scalars. Beside LibTorch
-// where it is installed. What is timed is forward and backward together; the gradients are compared first.
+// Sizes at which one teaches: the toy, a chain of operations on three numbers, a network of scalars. Beside
+// LibTorch where it is installed. What is timed is forward and backward together; the gradients are compared
+// first.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,8 +18,9 @@ namespace {
 using namespace tally;
 using bench::Contestant;
 
-const std::vector<float> toy_x = {0.375f, -1.25f, 0.5f,  -1.125f, 0.5f,  -0.875f, 0.625f,   1.f,      -1.5f,
-                                  -0.25f, -0.375f, 0.25f, -1.5f,   0.75f, -0.625f, -0.2466f, -0.5010f, -1.4250f};
+const std::vector<float> toy_x = {0.375f, -1.25f, 0.5f,    -1.125f,  0.5f,     -0.875f,
+                                  0.625f, 1.f,    -1.5f,   -0.25f,   -0.375f,  0.25f,
+                                  -1.5f,  0.75f,  -0.625f, -0.2466f, -0.5010f, -1.4250f};
 const std::vector<float> toy_w = {0.5f, -1.25f, 0.75f};
 
 void agree(const char* what, double got, double expected, double bound = 1e-5) {
@@ -35,8 +37,10 @@ struct ScalarNetwork {
     ScalarNetwork() {
         for (std::size_t layer = 1; layer < sizes.size(); ++layer)
             for (int i = 0; i < (sizes[layer - 1] + 1) * sizes[layer]; ++i)
-                weights.push_back(parameter(random::uniform<double>(1, layer, static_cast<std::uint64_t>(i)) - 0.5));
-        for (std::size_t layer = 1; layer < sizes.size(); ++layer) operations += (2 * sizes[layer - 1] + 1) * sizes[layer];
+                weights.push_back(
+                    parameter(random::uniform<double>(1, layer, static_cast<std::uint64_t>(i)) - 0.5));
+        for (std::size_t layer = 1; layer < sizes.size(); ++layer)
+            operations += (2 * sizes[layer - 1] + 1) * sizes[layer];
     }
     Scalar operator()(double a, double b) const {
         std::vector<Scalar> in{constant(a), constant(b)};
@@ -80,7 +84,8 @@ int main() {
         network(0.3, -0.7).backward();
     };
 
-    std::vector<Contestant> toy{{"tally", full, 10000}}, three{{"tally", split_in_three, 3000}}, elementwise{{"tally", chain, 300, 100}},
+    std::vector<Contestant> toy{{"tally", full, 10000}}, three{{"tally", split_in_three, 3000}},
+        elementwise{{"tally", chain, 300, 100}},
         scalars{{"tally", scalar_step, 100, static_cast<double>(network.operations)}};
 
 #ifdef TALLY_WITH_TORCH
@@ -97,7 +102,8 @@ int main() {
         tw.mutable_grad() = torch::Tensor();
         for (const torch::Tensor& micro : tx.split(2)) (torch::matmul(micro, tw).mean() / 3).backward();
     };
-    const torch::Tensor tstart = tensor({0.1f, 0.2f, 0.3f}, {3}).set_requires_grad(true), tc = tensor({0.9f, 1.1f, 1.0f}, {3});
+    const torch::Tensor tstart = tensor({0.1f, 0.2f, 0.3f}, {3}).set_requires_grad(true),
+                        tc = tensor({0.9f, 1.1f, 1.0f}, {3});
     const auto torch_chain = [&] {
         tstart.mutable_grad() = torch::Tensor();
         torch::Tensor y = tstart;
@@ -109,7 +115,8 @@ int main() {
         tweights.push_back(torch::tensor(weight.value(), torch::kFloat64).set_requires_grad(true));
     const auto torch_scalars = [&] {
         for (torch::Tensor& weight : tweights) weight.mutable_grad() = torch::Tensor();
-        std::vector<torch::Tensor> in{torch::tensor(0.3, torch::kFloat64), torch::tensor(-0.7, torch::kFloat64)};
+        std::vector<torch::Tensor> in{torch::tensor(0.3, torch::kFloat64),
+                                      torch::tensor(-0.7, torch::kFloat64)};
         std::size_t next = 0;
         for (std::size_t layer = 1; layer < network.sizes.size(); ++layer) {
             std::vector<torch::Tensor> out;
@@ -128,13 +135,17 @@ int main() {
     scalars.push_back({"LibTorch", torch_scalars, 1, static_cast<double>(network.operations)});
 
     full(), torch_full();
-    for (int i = 0; i < 3; ++i) agree("toy", w.grad().span()[static_cast<std::size_t>(i)], tw.grad()[i].item<double>());
+    for (int i = 0; i < 3; ++i)
+        agree("toy", w.grad().span()[static_cast<std::size_t>(i)], tw.grad()[i].item<double>());
     split_in_three(), torch_three();
-    for (int i = 0; i < 3; ++i) agree("toy in three", w.grad().span()[static_cast<std::size_t>(i)], tw.grad()[i].item<double>());
+    for (int i = 0; i < 3; ++i)
+        agree("toy in three", w.grad().span()[static_cast<std::size_t>(i)], tw.grad()[i].item<double>());
     chain(), torch_chain();
-    for (int i = 0; i < 3; ++i) agree("chain", start.grad().span()[static_cast<std::size_t>(i)], tstart.grad()[i].item<double>());
+    for (int i = 0; i < 3; ++i)
+        agree("chain", start.grad().span()[static_cast<std::size_t>(i)], tstart.grad()[i].item<double>());
     scalar_step(), torch_scalars();
-    for (std::size_t i = 0; i < tweights.size(); ++i) agree("network", network.weights[i].grad(), tweights[i].grad().item<double>(), 1e-12);
+    for (std::size_t i = 0; i < tweights.size(); ++i)
+        agree("network", network.weights[i].grad(), tweights[i].grad().item<double>(), 1e-12);
 #else
     std::printf("LibTorch is not here: tally alone. (apt-get install libtorch-dev)\n");
 #endif

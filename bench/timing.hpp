@@ -23,8 +23,8 @@ inline double median(std::vector<double> xs) {
     return xs[xs.size() / 2];
 }
 
-// Runs all in turn for `rounds`, after one round that does not count; prints the median of each in ns, and how many
-// times longer the others take than the first, as the median of the ratios round by round.
+// Runs all in turn for `rounds`, after one round that does not count; prints the median of each in ns, and
+// how many times longer the others take than the first, as the median of the ratios round by round.
 inline void race(const std::string& title, const std::vector<Contestant>& contestants, int rounds = 21) {
     using clock = std::chrono::steady_clock;
     std::vector<std::vector<double>> times(contestants.size());
@@ -41,7 +41,8 @@ inline void race(const std::string& title, const std::vector<Contestant>& contes
     for (std::size_t i = 0; i < contestants.size(); ++i) {
         std::vector<double> ratios;
         for (std::size_t r = 0; r < times[i].size(); ++r) ratios.push_back(times[i][r] / times[0][r]);
-        std::printf("  %-10s %10.1f ns   %8.2f x\n", contestants[i].name.c_str(), median(times[i]), median(ratios));
+        std::printf("  %-10s %10.1f ns   %8.2f x\n", contestants[i].name.c_str(), median(times[i]),
+                    median(ratios));
     }
 }
 

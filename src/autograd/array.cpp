@@ -19,9 +19,11 @@ void bytes(void* to, Device to_device, const void* from, Device from_device, std
 }  // namespace device_copy
 
 template <class S>
-Array<S>::Array(Shape shape, std::span<const S> values, Device device) : shape_(std::move(shape)), device_(device) {
+Array<S>::Array(Shape shape, std::span<const S> values, Device device)
+    : shape_(std::move(shape)), device_(device) {
     if (values.size() != size())
-        throw Error("[array] " + std::to_string(values.size()) + " values do not fill the shape " + to_string(shape_));
+        throw Error("[array] " + std::to_string(values.size()) + " values do not fill the shape " +
+                    to_string(shape_));
     materialise();
     device_copy::bytes(storage_->data, device_, values.data(), Device::cpu, size() * sizeof(S));
 }
@@ -41,7 +43,8 @@ Array<S> Array<S>::full(const Shape& shape, S value, Device device) {
 template <class S>
 std::span<const S> Array<S>::span() const {
     if (!storage_) throw Error("[span] this array has no memory: nothing was assigned to it");
-    if (device_ != Device::cpu) throw Error("[span] the array is on cuda; read it with to(Device::cpu) or to_vector()");
+    if (device_ != Device::cpu)
+        throw Error("[span] the array is on cuda; read it with to(Device::cpu) or to_vector()");
     return {data_, size()};
 }
 
@@ -94,8 +97,8 @@ Array<S> Array<S>::clone() const {
 template <class S>
 Array<S> Array<S>::reshaped(const Shape& shape) const {
     if (shape.size() != size())
-        throw Error("[reshape] " + to_string(shape_) + " has " + std::to_string(size()) + " elements, " + to_string(shape) + " has " +
-                    std::to_string(shape.size()));
+        throw Error("[reshape] " + to_string(shape_) + " has " + std::to_string(size()) + " elements, " +
+                    to_string(shape) + " has " + std::to_string(shape.size()));
     Array same = *this;
     same.shape_ = shape;
     return same;
@@ -105,21 +108,25 @@ template <class S>
 Array<S> Array<S>::leading(std::int64_t from, std::int64_t to) const {
     if (shape_.rank() == 0) throw Error("[slice] a single number has no rows");
     if (from < 0 || to < from || to > shape_[0])
-        throw Error("[slice] rows " + std::to_string(from) + " to " + std::to_string(to) + " are not within " + to_string(shape_));
+        throw Error("[slice] rows " + std::to_string(from) + " to " + std::to_string(to) +
+                    " are not within " + to_string(shape_));
     std::vector<std::int64_t> extents(shape_.begin(), shape_.end());
     extents[0] = to - from;
     Array part = *this;
     part.shape_ = Shape(extents);
-    if (part.size()) part.data_ += static_cast<std::size_t>(from) * (part.size() / static_cast<std::size_t>(to - from));
+    if (part.size())
+        part.data_ += static_cast<std::size_t>(from) * (part.size() / static_cast<std::size_t>(to - from));
     return part;
 }
 
 void fail_devices(const char* op, Device a, Device b) {
-    throw Error(std::string("[") + op + "] operands are on different devices: " + to_string(a) + " and " + to_string(b));
+    throw Error(std::string("[") + op + "] operands are on different devices: " + to_string(a) + " and " +
+                to_string(b));
 }
 
 void fail_gradient_form(const std::string& value, const std::string& gradient) {
-    throw Error("[gradient] a gradient has the form of its value: the value is " + value + ", the gradient " + gradient);
+    throw Error("[gradient] a gradient has the form of its value: the value is " + value + ", the gradient " +
+                gradient);
 }
 
 // ---- walks ----
@@ -155,7 +162,8 @@ Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operand
         const auto at = static_cast<std::size_t>(axis);
         const auto extent = static_cast<std::size_t>(out[axis]);
         if (extent == 1) continue;
-        bool merges = walk.rank > 0;  // with the axis before it: every operand steps through both as through one
+        bool merges =
+            walk.rank > 0;  // with the axis before it: every operand steps through both as through one
         const auto last = static_cast<std::size_t>(walk.rank - 1);
         for (std::size_t i = 0; merges && i < N; ++i)
             merges = walk.stride[i][last] == stride[i][at] * static_cast<std::ptrdiff_t>(extent);
@@ -173,9 +181,13 @@ Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operand
 
 }  // namespace
 
-Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b) { return merged_walk<2>(out, {&a, &b}); }
+Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b) {
+    return merged_walk<2>(out, {&a, &b});
+}
 
-Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) { return merged_walk<3>(out, {&a, &b, &c}); }
+Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) {
+    return merged_walk<3>(out, {&a, &b, &c});
+}
 
 // ---- printing ----
 
@@ -188,12 +200,15 @@ std::string number(double x, int digits) {
 }
 std::string number(float x, int digits) { return number(static_cast<double>(x), digits); }
 std::string number(std::int32_t x, int) { return std::to_string(x); }
-std::string number(Dual<double> x, int digits) { return number(x.value, digits) + "+" + number(x.rate, digits) + "e"; }
+std::string number(Dual<double> x, int digits) {
+    return number(x.value, digits) + "+" + number(x.rate, digits) + "e";
+}
 
 constexpr std::size_t edge = 4;  // elements shown at either end of a long axis
 constexpr std::size_t long_axis = 12;
 
-void print(std::string& out, const std::vector<std::string>& texts, const Shape& shape, int axis, std::size_t from, std::size_t step, std::size_t width) {
+void print(std::string& out, const std::vector<std::string>& texts, const Shape& shape, int axis,
+           std::size_t from, std::size_t step, std::size_t width) {
     if (axis == shape.rank()) {
         out += std::string(width - texts[from].size(), ' ') + texts[from];
         return;
@@ -235,9 +250,9 @@ std::ostream& operator<<(std::ostream& out, const Array<S>& array) {
     return out << to_string(array);
 }
 
-#define TALLY_ARRAY(S)                                        \
-    template class Array<S>;                                  \
-    template std::string to_string(const Array<S>&, int);     \
+#define TALLY_ARRAY(S)                                    \
+    template class Array<S>;                              \
+    template std::string to_string(const Array<S>&, int); \
     template std::ostream& operator<<(std::ostream&, const Array<S>&);
 TALLY_ARRAY(float)
 TALLY_ARRAY(double)

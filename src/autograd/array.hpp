@@ -1,5 +1,5 @@
-// Array<S>: numbers of one type in a shape, on a device. A handle: copies share one buffer, and whoever is about to
-// write to a shared buffer copies it first, so that an array never changes behind your back.
+// Array<S>: numbers of one type in a shape, on a device. A handle: copies share one buffer, and whoever is
+// about to write to a shared buffer copies it first, so that an array never changes behind your back.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void bytes(void* to, Device to_device, const void* from, Device from_device, std
 
 template <class S>
 class Array {
-  public:
+public:
     using scalar = S;
 
     Array() = default;  // no memory yet
@@ -40,15 +40,21 @@ class Array {
         : Array(std::move(shape), std::span<const S>(values), device) {}
     Array(std::initializer_list<S> vector) : Array(Shape{static_cast<std::int64_t>(vector.size())}, vector) {}
 
-    static Array empty(const Shape& shape, Device device = Device::cpu) { return Array(shape, device); }  // uninitialised
+    static Array empty(const Shape& shape, Device device = Device::cpu) {
+        return Array(shape, device);
+    }  // uninitialised
     static Array full(const Shape& shape, S value, Device device = Device::cpu);
     static Array zeros(const Shape& shape, Device device = Device::cpu) { return full(shape, S(0), device); }
 
-    Array(const Array& other) : shape_(other.shape_), device_(other.device_), data_(other.data_), storage_(other.storage_) {
+    Array(const Array& other)
+        : shape_(other.shape_), device_(other.device_), data_(other.data_), storage_(other.storage_) {
         if (storage_) memory::keep(storage_);
     }
     Array(Array&& other) noexcept
-        : shape_(other.shape_), device_(other.device_), data_(other.data_), storage_(std::exchange(other.storage_, nullptr)) {}
+        : shape_(other.shape_),
+          device_(other.device_),
+          data_(other.data_),
+          storage_(std::exchange(other.storage_, nullptr)) {}
     Array& operator=(const Array& other) {
         if (this != &other) *this = Array(other);
         return *this;
@@ -69,19 +75,22 @@ class Array {
     Device device() const { return device_; }
     Storage* storage() const { return storage_; }
 
-    // Reading. span() and item() look at the numbers, so they want the CPU; data() is a pointer of the device.
+    // Reading. span() and item() look at the numbers, so they want the CPU; data() is a pointer of the
+    // device.
     const S* data() const { return data_; }
     std::span<const S> span() const;
     std::vector<S> to_vector() const;  // from any device
     S item() const;
 
-    // Writing, by whoever owns the array: the buffer is copied first if others hold it, its version is raised.
+    // Writing, by whoever owns the array: the buffer is copied first if others hold it, its version is
+    // raised.
     S* writable();
 
     Array to(Device device) const;
     Array clone() const;
-    Array reshaped(const Shape& shape) const;                   // shares the buffer
-    Array leading(std::int64_t from, std::int64_t to) const;    // rows [from, to) of the first axis; shares the buffer
+    Array reshaped(const Shape& shape) const;  // shares the buffer
+    Array leading(std::int64_t from,
+                  std::int64_t to) const;  // rows [from, to) of the first axis; shares the buffer
 
     // ---- for the engine ----
     void materialise() {  // memory for the shape, uninitialised
@@ -99,7 +108,7 @@ class Array {
         device_ = device;
     }
 
-  private:
+private:
     Array(const Shape& shape, Device device) : shape_(shape), device_(device) { materialise(); }
 
     Shape shape_;
@@ -117,7 +126,7 @@ std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 // A value kept for the backward pass, and the version it had: stepping an optimizer in between is noticed.
 template <class S>
 class Saved<Array<S>> {
-  public:
+public:
     Saved() = default;
     explicit Saved(const Array<S>* value) {
         if (!value || !value->storage()) return;
@@ -139,15 +148,17 @@ class Saved<Array<S>> {
         return value_;
     }
 
-  private:
+private:
     void drop() {
         if (value_.storage()) memory::unsave(value_.storage());
         value_.let_go();
     }
     [[noreturn]] void stale(const char* op) const {
-        throw Error(std::string("[backward] '") + op + "' saved version " + std::to_string(version_) + " of an array of " +
-                    to_string(value_.shape()) + ", which is now at version " + std::to_string(value_.storage()->version) +
-                    ": it was changed in place between forward and backward; step the optimizer after backward()");
+        throw Error(
+            std::string("[backward] '") + op + "' saved version " + std::to_string(version_) +
+            " of an array of " + to_string(value_.shape()) + ", which is now at version " +
+            std::to_string(value_.storage()->version) +
+            ": it was changed in place between forward and backward; step the optimizer after backward()");
     }
 
     Array<S> value_;
@@ -161,7 +172,9 @@ class Saved<Array<S>> {
 // The kernels of the device on which the operands are; on different devices there are none.
 template <class S, class... Others>
 const Kernels<S>& on([[maybe_unused]] const char* op, const Array<S>& a, const Others&... others) {
-    ((others.device() == a.device() || !others.storage() ? void() : fail_devices(op, a.device(), others.device())), ...);
+    ((others.device() == a.device() || !others.storage() ? void()
+                                                         : fail_devices(op, a.device(), others.device())),
+     ...);
     return kernels<S>(a.device());
 }
 
@@ -259,7 +272,8 @@ Array<S> map(const F& f, const Array<S>& x) {
 
 template <UnaryFunctor F, class S>
 void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S>> dx) {
-    kernels<S>(dy.device()).map_back[slot<F, UnaryOps>](&f, dy.data(), kept.data(), destination(dx), dy.size());
+    kernels<S>(dy.device())
+        .map_back[slot<F, UnaryOps>](&f, dy.data(), kept.data(), destination(dx), dy.size());
 }
 
 // How two operands are read while an output of shape `out` is written; neighbouring axes merged.
@@ -289,17 +303,22 @@ Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
     return y;
 }
 
-// For one operand, summed over the axes in which it repeats. Of a, b and y only what the functor keeps is there.
+// For one operand, summed over the axes in which it repeats. Of a, b and y only what the functor keeps is
+// there.
 template <BinaryFunctor F, class S>
-void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y, Into<Array<S>> da) {
+void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y,
+                Into<Array<S>> da) {
     const Walk<2> how = walk(dy.shape(), da.dst.shape(), ready(b) ? b.shape() : dy.shape());
-    kernels<S>(dy.device()).zip_back_a[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(), destination(da));
+    kernels<S>(dy.device())
+        .zip_back_a[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(), destination(da));
 }
 
 template <BinaryFunctor F, class S>
-void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y, Into<Array<S>> db) {
+void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y,
+                Into<Array<S>> db) {
     const Walk<2> how = walk(dy.shape(), ready(a) ? a.shape() : dy.shape(), db.dst.shape());
-    kernels<S>(dy.device()).zip_back_b[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(), destination(db));
+    kernels<S>(dy.device())
+        .zip_back_b[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(), destination(db));
 }
 
 extern template class Array<float>;

@@ -56,7 +56,9 @@ Reduction reduction(const char* op, const Shape& shape, const Axes& axes, bool k
     std::array<bool, max_rank> reduced{};
     for (std::int64_t axis : axes) {
         bool& flag = reduced[static_cast<std::size_t>(checked_axis(op, axis, shape))];
-        if (flag) throw Error(std::string("[") + op + "] axis " + std::to_string(axis) + " is named twice for " + to_string(shape));
+        if (flag)
+            throw Error(std::string("[") + op + "] axis " + std::to_string(axis) + " is named twice for " +
+                        to_string(shape));
         flag = true;
     }
     if (axes.empty()) std::fill_n(reduced.begin(), shape.rank(), true);
@@ -108,7 +110,8 @@ Axes checked_order(const char* op, const Shape& shape, const Axes& order) {
     if (sorted != all) {
         std::string text;
         for (std::int64_t axis : order) text += (text.empty() ? "" : ", ") + std::to_string(axis);
-        throw Error(std::string("[") + op + "] the order (" + text + ") does not name every axis of " + to_string(shape) + " once");
+        throw Error(std::string("[") + op + "] the order (" + text + ") does not name every axis of " +
+                    to_string(shape) + " once");
     }
     return checked;
 }
@@ -131,7 +134,8 @@ Walk<1> broadcast_walk(const Shape& out, const Shape& shape) {
     Axes all(static_cast<std::size_t>(out.rank()), 0);
     const int shift = out.rank() - shape.rank();
     for (int axis = 0; axis < shape.rank(); ++axis)
-        if (shape[axis] != 1) all[static_cast<std::size_t>(axis + shift)] = strides[static_cast<std::size_t>(axis)];
+        if (shape[axis] != 1)
+            all[static_cast<std::size_t>(axis + shift)] = strides[static_cast<std::size_t>(axis)];
     return merged(out, all, shape.size());
 }
 

@@ -1,4 +1,5 @@
-// Which axes an operation works along: reductions folded to (outer, reduced, inner), permutations and slices as walks.
+// Which axes an operation works along: reductions folded to (outer, reduced, inner), permutations and slices
+// as walks.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ using Axes = std::vector<std::int64_t>;
 struct Reduction {
     Fold fold;
     Shape shape;  // of the result
-    Axes order;   // how to permute first, so that the reduced axes are neighbours; empty when they are already
+    Axes order;  // how to permute first, so that the reduced axes are neighbours; empty when they are already
 };
 
 // No axes means all of them.

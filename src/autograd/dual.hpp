@@ -19,7 +19,9 @@ struct Dual {
     constexpr Dual operator-() const { return {-value, -rate}; }
     friend constexpr Dual operator+(Dual a, Dual b) { return {a.value + b.value, a.rate + b.rate}; }
     friend constexpr Dual operator-(Dual a, Dual b) { return {a.value - b.value, a.rate - b.rate}; }
-    friend constexpr Dual operator*(Dual a, Dual b) { return {a.value * b.value, a.rate * b.value + a.value * b.rate}; }
+    friend constexpr Dual operator*(Dual a, Dual b) {
+        return {a.value * b.value, a.rate * b.value + a.value * b.rate};
+    }
     friend constexpr Dual operator/(Dual a, Dual b) {
         const S quotient = a.value / b.value;
         return {quotient, (a.rate - quotient * b.rate) / b.value};

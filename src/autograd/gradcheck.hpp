@@ -23,13 +23,13 @@ struct Gradcheck {
 
 struct GradcheckOptions {
     double step = 1e-6;
-    double tolerance = 1e-6;        // relative to max(1, |gradient|)
-    std::size_t small = 64;         // up to so many elements, each is checked by itself
-    std::uint64_t seed = 0;         // of the direction and the weights of the output
+    double tolerance = 1e-6;  // relative to max(1, |gradient|)
+    std::size_t small = 64;   // up to so many elements, each is checked by itself
+    std::uint64_t seed = 0;   // of the direction and the weights of the output
 };
 
-// f takes a vector of variables and gives one variable of any shape. Checks the gradient of Σ weight·f in one random
-// direction through all inputs, and element by element where they are few.
+// f takes a vector of variables and gives one variable of any shape. Checks the gradient of Σ weight·f in one
+// random direction through all inputs, and element by element where they are few.
 template <class F>
 Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOptions& options = {}) {
     using T = Array<double>;
@@ -40,7 +40,8 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
     };
     const auto random = [&](const T& like_this, std::uint64_t stream) {
         std::vector<double> values(like_this.size());
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = random::uniform<double>(options.seed, stream, i) * 2 - 1;
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = random::uniform<double>(options.seed, stream, i) * 2 - 1;
         return T(like_this.shape(), values);
     };
     T weight;  // of each element of the output
@@ -69,11 +70,14 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
         const double finite = (moved(direction, h) - moved(direction, -h)) / (2 * h);
         double analytic = 0;
         for (std::size_t i = 0; i < at.size(); ++i)
-            for (std::size_t j = 0; j < at[i].size(); ++j) analytic += gradient[i].data()[j] * direction[i].data()[j];
-        const double difference = std::abs(finite - analytic) / std::max({1.0, std::abs(finite), std::abs(analytic)});
+            for (std::size_t j = 0; j < at[i].size(); ++j)
+                analytic += gradient[i].data()[j] * direction[i].data()[j];
+        const double difference =
+            std::abs(finite - analytic) / std::max({1.0, std::abs(finite), std::abs(analytic)});
         if (!(difference <= result.worst)) {  // also when it is NaN
             result.worst = difference;
-            result.report = where + ": backward says " + std::to_string(analytic) + ", finite differences " + std::to_string(finite);
+            result.report = where + ": backward says " + std::to_string(analytic) + ", finite differences " +
+                            std::to_string(finite);
         }
         result.ok = result.ok && difference <= options.tolerance;
     };
@@ -96,7 +100,8 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
     return result;
 }
 
-// The Hessian of f at x times v: a reverse sweep over dual numbers. f must accept any scalar type and give one element.
+// The Hessian of f at x times v: a reverse sweep over dual numbers. f must accept any scalar type and give
+// one element.
 template <class F>
 Array<double> hessian_vector(F f, const Array<double>& x, const Array<double>& v) {
     if (!same_form(x, v)) fail_gradient_form(form(x), form(v));

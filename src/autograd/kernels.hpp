@@ -1,14 +1,19 @@
 // What a device must offer: one table of kernels per scalar type. src/cpu fills it; a GPU fills a second one.
 //
 // Contracts, for all of them:
-//  - arrays are contiguous and row-major; sizes may be 0; operands never overlap the destination, but map may work in place (y == x);
+//  - arrays are contiguous and row-major; sizes may be 0; operands never overlap the destination, but map may
+//  work in place (y == x);
 //  - a plain pointer destination is uninitialised memory, all of which is written;
-//  - `Into` sets or adds. With `set` the destination is not read and wholly written, also when a summed extent is 0;
-//  - operands lie in buffers of whole 64-byte lines: kernels may read on to the end of a line, but never write there;
+//  - `Into` sets or adds. With `set` the destination is not read and wholly written, also when a summed
+//  extent is 0;
+//  - operands lie in buffers of whole 64-byte lines: kernels may read on to the end of a line, but never
+//  write there;
 //  - the order of additions is fixed: the same call gives the same bits every time;
-//  - where a sum is taken over samples (zip_back, scatter, rows_back, sum, matmul of at most `ordered_limit` multiply-adds)
-//    it starts from the destination and adds one after the other, so that adding in two calls equals adding in one, bit
-//    for bit. Neighbours in memory are summed so up to `ordered_sum` (into one number) or `ordered_row` (into one a row).
+//  - where a sum is taken over samples (zip_back, scatter, rows_back, sum, matmul of at most `ordered_limit`
+//  multiply-adds)
+//    it starts from the destination and adds one after the other, so that adding in two calls equals adding
+//    in one, bit for bit. Neighbours in memory are summed so up to `ordered_sum` (into one number) or
+//    `ordered_row` (into one a row).
 #pragma once
 
 #include <array>
@@ -32,15 +37,16 @@ struct Fold {
     std::size_t outer, reduced, inner;
 };
 
-// A row-major walk over `extent`, with the place of each operand given by its strides (0 repeats: broadcasting).
-// Neighbouring axes are merged where every operand allows it, so a plain walk has rank 1 and stride 1.
+// A row-major walk over `extent`, with the place of each operand given by its strides (0 repeats:
+// broadcasting). Neighbouring axes are merged where every operand allows it, so a plain walk has rank 1 and
+// stride 1.
 template <int Operands>
 struct Walk {
     int rank = 0;
-    std::size_t size = 1;                                                 // product of the extents
-    std::array<std::size_t, max_rank> extent;                             // outermost first; `rank` of them
+    std::size_t size = 1;                      // product of the extents
+    std::array<std::size_t, max_rank> extent;  // outermost first; `rank` of them
     std::array<std::array<std::ptrdiff_t, max_rank>, Operands> stride;
-    std::array<std::size_t, Operands> reach;                              // elements of each operand's whole array
+    std::array<std::size_t, Operands> reach;  // elements of each operand's whole array
 };
 
 // C (m, n) = A (m, k) · B (k, n); a flag says that the operand is stored transposed.
@@ -55,72 +61,86 @@ struct Kernels {
     using Map = void (*)(const void* f, const S* x, S* y, std::size_t n);
     using MapBack = void (*)(const void* f, const S* dy, const S* kept, Into<S[]> dx, std::size_t n);
     using Zip = void (*)(const void* f, const Walk<2>&, const S* a, const S* b, S* y);
-    // For one operand: computes its gradient and sums it over the axes in which that operand repeats, in one pass.
-    // What the functor does not keep for this operand is null. y and dy follow the walk contiguously.
-    using ZipBack = void (*)(const void* f, const Walk<2>&, const S* dy, const S* a, const S* b, const S* y, Into<S[]> d);
+    // For one operand: computes its gradient and sums it over the axes in which that operand repeats, in one
+    // pass. What the functor does not keep for this operand is null. y and dy follow the walk contiguously.
+    using ZipBack = void (*)(const void* f, const Walk<2>&, const S* dy, const S* a, const S* b, const S* y,
+                             Into<S[]> d);
 
     std::array<Map, std::tuple_size_v<UnaryOps>> map;
     std::array<MapBack, std::tuple_size_v<UnaryOps>> map_back;
     std::array<Zip, std::tuple_size_v<BinaryOps>> zip;
     std::array<ZipBack, std::tuple_size_v<BinaryOps>> zip_back_a, zip_back_b;
 
-    // y = c ? a : b; walk operands: c, a, b.   d of the operand chosen where c is nonzero (or zero), else 0, summed as above;
-    // `place` is that operand's number in the walk (1 for a, 2 for b).
+    // y = c ? a : b; walk operands: c, a, b.   d of the operand chosen where c is nonzero (or zero), else 0,
+    // summed as above; `place` is that operand's number in the walk (1 for a, 2 for b).
     void (*where)(const Walk<3>&, const std::int32_t* c, const S* a, const S* b, S* y);
     void (*where_back)(const Walk<3>&, const std::int32_t* c, const S* dy, int place, Into<S[]> d);
 
     // ---- memory ----
     void (*fill)(S value, S* y, std::size_t n);
-    void (*add_scaled)(S factor, const S* x, Into<S[]> y, std::size_t n);  // y (+)= factor * x; exact copy when factor is 1
-    void (*gather)(const Walk<1>&, const S* x, Into<S[]> y);    // y (+)= x read along the walk; y contiguous
-    void (*scatter)(const Walk<1>&, const S* dy, Into<S[]> x);  // the mirror image: x[walk] (+)= dy, all other x set to 0 by `set`
-    // A block of a matrix to a block of another: y[r * y_pitch + i] (+)= x[r * x_pitch + i], i < width; nothing else is written.
-    void (*block)(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count, std::size_t width);
-    void (*rows)(const S* x, const std::int32_t* index, S* y, std::size_t count, std::size_t width);  // y[i] = x[index[i]]
-    void (*rows_back)(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count, std::size_t height,
-                      std::size_t width);
+    void (*add_scaled)(S factor, const S* x, Into<S[]> y,
+                       std::size_t n);  // y (+)= factor * x; exact copy when factor is 1
+    void (*gather)(const Walk<1>&, const S* x, Into<S[]> y);  // y (+)= x read along the walk; y contiguous
+    void (*scatter)(const Walk<1>&, const S* dy,
+                    Into<S[]> x);  // the mirror image: x[walk] (+)= dy, all other x set to 0 by `set`
+    // A block of a matrix to a block of another: y[r * y_pitch + i] (+)= x[r * x_pitch + i], i < width;
+    // nothing else is written.
+    void (*block)(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
+                  std::size_t width);
+    void (*rows)(const S* x, const std::int32_t* index, S* y, std::size_t count,
+                 std::size_t width);  // y[i] = x[index[i]]
+    void (*rows_back)(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count,
+                      std::size_t height, std::size_t width);
 
     // ---- reductions ----
     void (*sum)(const S* x, Into<S[]> y, Fold);
     void (*spread)(const S* dy, S divisor, Into<S[]> dx, Fold);  // dx[o, r, i] (+)= dy[o, i] / divisor
     void (*max)(const S* x, S* y, Fold);                         // NaN wins; reduced is at least 1
     void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold);  // ties share equally
-    void (*logsumexp)(const S* x, S* y, Fold);                   // -inf where all are -inf, +inf where one is; reduced 0 gives -inf
+    void (*logsumexp)(const S* x, S* y,
+                      Fold);  // -inf where all are -inf, +inf where one is; reduced 0 gives -inf
     void (*logsumexp_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold);  // dy * exp(x - y)
     void (*softmax)(const S* x, S* y, Fold);
-    void (*softmax_back)(const S* dy, const S* y, Into<S[]> dx, Fold);      // y * (dy - sum(dy * y))
+    void (*softmax_back)(const S* dy, const S* y, Into<S[]> dx, Fold);  // y * (dy - sum(dy * y))
     void (*log_softmax)(const S* x, S* y, Fold);
     void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx, Fold);  // dy - exp(y) * sum(dy)
 
     // ---- linear algebra ----
     void (*matmul)(Product, const S* a, const S* b, Into<S[]> c);
-    void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k);  // bias may be null
+    void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
+                   std::size_t k);  // bias may be null
 
     // ---- losses and norms ----
-    // Rows whose label is `ignore` count for nothing. Writes softmax(logits) (rows, classes), the loss summed over the
-    // counted rows, and their number. A label outside 0..classes-1 is an Error naming the label, its row and the classes.
-    void (*cross_entropy)(const S* logits, const std::int32_t* labels, std::int32_t ignore, S* probabilities, S* total, S* count,
-                          std::size_t rows, std::size_t classes);
-    void (*cross_entropy_back)(const S* dtotal, const S* probabilities, const std::int32_t* labels, std::int32_t ignore,
-                               Into<S[]> dlogits, std::size_t rows, std::size_t classes);
-    // y = (x - mean) * rstd * gain + bias over each row; mean and rstd (one a row) are written for the way back. gain, bias may be null.
-    void (*layer_norm)(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd, std::size_t rows, std::size_t width);
-    void (*layer_norm_back)(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd, Into<S[]> dx, std::size_t rows,
-                            std::size_t width);
-    void (*layer_norm_back_gain)(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain, std::size_t rows,
-                                 std::size_t width);
+    // Rows whose label is `ignore` count for nothing. Writes softmax(logits) (rows, classes), the loss summed
+    // over the counted rows, and their number. A label outside 0..classes-1 is an Error naming the label, its
+    // row and the classes.
+    void (*cross_entropy)(const S* logits, const std::int32_t* labels, std::int32_t ignore, S* probabilities,
+                          S* total, S* count, std::size_t rows, std::size_t classes);
+    void (*cross_entropy_back)(const S* dtotal, const S* probabilities, const std::int32_t* labels,
+                               std::int32_t ignore, Into<S[]> dlogits, std::size_t rows, std::size_t classes);
+    // y = (x - mean) * rstd * gain + bias over each row; mean and rstd (one a row) are written for the way
+    // back. gain, bias may be null.
+    void (*layer_norm)(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd,
+                       std::size_t rows, std::size_t width);
+    void (*layer_norm_back)(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd,
+                            Into<S[]> dx, std::size_t rows, std::size_t width);
+    void (*layer_norm_back_gain)(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain,
+                                 std::size_t rows, std::size_t width);
 };
 
-// The one dispatch point. Kernels exist for float, double and Dual<double>. An unavailable device is an Error.
+// The one dispatch point. Kernels exist for float, double and Dual<double>. An unavailable device is an
+// Error.
 template <class S>
 const Kernels<S>& find_kernels(Device device);
 
 template <class S>
-inline constinit std::atomic<const Kernels<S>*> found_kernels[2] = {};  // by device, once they have been asked for
+inline constinit std::atomic<const Kernels<S>*> found_kernels[2] =
+    {};  // by device, once they have been asked for
 
 template <class S>
 const Kernels<S>& kernels(Device device) {
-    const Kernels<S>* found = found_kernels<S>[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
+    const Kernels<S>* found =
+        found_kernels<S>[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
     return found ? *found : find_kernels<S>(device);
 }
 

@@ -72,8 +72,9 @@ Sweep::~Sweep() {
 }
 
 void refuse_thread(const char* what, const Node& node) {
-    throw Error(std::string("[") + what + "] '" + node.op() + "' was recorded in thread " + std::to_string(node.thread) +
-                " and is used in thread " + std::to_string(this_thread()) + "; a graph belongs to one thread");
+    throw Error(std::string("[") + what + "] '" + node.op() + "' was recorded in thread " +
+                std::to_string(node.thread) + " and is used in thread " + std::to_string(this_thread()) +
+                "; a graph belongs to one thread");
 }
 
 void refuse_empty(const char* what) {

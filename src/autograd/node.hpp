@@ -33,15 +33,15 @@ std::uint32_t number_this_thread();
 inline std::uint32_t this_thread() { return context.thread ? context.thread : number_this_thread(); }
 
 class Node {
-  public:
+public:
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
 
     virtual const char* op() const = 0;
-    virtual void pull(Sweep&) = 0;               // sends this node's gradient to its inputs, and forgets them
-    virtual void forget() {}                     // lets go of inputs, saved values and gradient
+    virtual void pull(Sweep&) = 0;  // sends this node's gradient to its inputs, and forgets them
+    virtual void forget() {}        // lets go of inputs, saved values and gradient
     virtual std::vector<Node*> inputs() const { return {}; }  // for who looks on; null where nothing is held
-    virtual void dismantle(Node*& doomed) = 0;   // lets go of everything and frees itself
+    virtual void dismantle(Node*& doomed) = 0;                // lets go of everything and frees itself
 
     // Creation order is a topological order: an input is always older, its id smaller.
     union {
@@ -56,9 +56,14 @@ class Node {
     bool target = false;   // grad() asks for the gradient of this one
     bool watched;          // keep values and constants for whoever looks on
 
-  protected:
-    // Leaves and constants come first and give the thread its number; an operation has inputs, hence a numbered thread.
-    explicit Node(State s) : id(context.next_id++), thread(s == State::fresh ? context.thread : this_thread()), state(s), watched(context.watching) {}
+protected:
+    // Leaves and constants come first and give the thread its number; an operation has inputs, hence a
+    // numbered thread.
+    explicit Node(State s)
+        : id(context.next_id++),
+          thread(s == State::fresh ? context.thread : this_thread()),
+          state(s),
+          watched(context.watching) {}
     virtual ~Node() { ++context.dismantled; }
 };
 
@@ -82,13 +87,14 @@ inline void let_go_of(Node* node, Node*& doomed) {
 [[noreturn]] void refuse_thread(const char* what, const Node& node);
 [[noreturn]] void refuse_empty(const char* what);
 
-// Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; what is older than all of
-// these spills into a heap.
+// Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; what is older
+// than all of these spills into a heap.
 class Sweep {
-  public:
+public:
     using Visitor = std::function<void(Node&)>;
 
-    explicit Sweep(bool targets_only, const Visitor* visitor = nullptr) : targets_only_(targets_only), visitor_(visitor) {}
+    explicit Sweep(bool targets_only, const Visitor* visitor = nullptr)
+        : targets_only_(targets_only), visitor_(visitor) {}
     Sweep(const Sweep&) = delete;
     Sweep& operator=(const Sweep&) = delete;
     ~Sweep();
@@ -101,10 +107,14 @@ class Sweep {
                 ++node->refs;
                 insert(node);
                 return true;
-            case State::queued: return true;
-            case State::leaf: return !targets_only_ || node->target;
-            case State::constant: return false;
-            case State::spent: break;
+            case State::queued:
+                return true;
+            case State::leaf:
+                return !targets_only_ || node->target;
+            case State::constant:
+                return false;
+            case State::spent:
+                break;
         }
         refuse(node);
     }
@@ -112,9 +122,10 @@ class Sweep {
 
     [[noreturn]] static void refuse(const Node* node);  // spent
 
-  private:
+private:
     void insert(Node* node) {
-        if (near_count_ == near_size || (!heap_.empty() && (near_count_ == 0 || node->id < near_[0]->id))) [[unlikely]]
+        if (near_count_ == near_size || (!heap_.empty() && (near_count_ == 0 || node->id < near_[0]->id)))
+            [[unlikely]]
             return spill(node);
         std::size_t place = near_count_++;
         for (; place > 0 && node->id < near_[place - 1]->id; --place) near_[place] = near_[place - 1];
@@ -133,29 +144,32 @@ class Sweep {
 };
 
 // Graph nodes alive in this thread, leaves and constants included.
-inline std::int64_t live_nodes() { return static_cast<std::int64_t>(context.next_id - 1 - context.dismantled); }
+inline std::int64_t live_nodes() {
+    return static_cast<std::int64_t>(context.next_id - 1 - context.dismantled);
+}
 
 // While one lives, operations on this thread compute values and record nothing.
 class NoGrad {
-  public:
+public:
     NoGrad() : before_(std::exchange(context.recording, false)) {}
     ~NoGrad() { context.recording = before_; }
     NoGrad(const NoGrad&) = delete;
     NoGrad& operator=(const NoGrad&) = delete;
 
-  private:
+private:
     bool before_;
 };
 
-// While one lives, recorded nodes keep their values and their constant inputs, so that a picture can show them.
+// While one lives, recorded nodes keep their values and their constant inputs, so that a picture can show
+// them.
 class Watch {
-  public:
+public:
     Watch() : before_(std::exchange(context.watching, true)) {}
     ~Watch() { context.watching = before_; }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
 
-  private:
+private:
     bool before_;
 };
 

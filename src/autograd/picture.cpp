@@ -14,7 +14,8 @@ Diagram Picture::finished() const {
 
 void Picture::write(const std::string& path) const {
     const bool svg_wanted = path.ends_with(".svg");
-    if (!svg_wanted && !path.ends_with(".dot")) throw Error("[picture] cannot write " + path + ": the name must end in .svg or .dot");
+    if (!svg_wanted && !path.ends_with(".dot"))
+        throw Error("[picture] cannot write " + path + ": the name must end in .svg or .dot");
     write_file_atomically(path, svg_wanted ? svg() : dot());
 }
 

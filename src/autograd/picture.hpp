@@ -21,7 +21,7 @@
 namespace tally {
 
 class Picture {
-  public:
+public:
     explicit Picture(std::string title = "") { diagram_.title = std::move(title); }
 
     // What a variable is called in the picture; say it before it is drawn.
@@ -53,7 +53,8 @@ class Picture {
         int puller = -1;
         const auto arrived = [&] {  // what the node pulled last has sent to the leaves
             for (std::size_t i = 0; puller >= 0 && i < leaves.size(); ++i) {
-                Diagram::Input* edge = nullptr;  // the last one, if the operation reads the leaf several times
+                Diagram::Input* edge =
+                    nullptr;  // the last one, if the operation reads the leaf several times
                 int edges = 0;
                 for (Diagram::Input& input : diagram_.boxes[static_cast<std::size_t>(puller)].inputs) {
                     if (input.from != boxes_.at(leaves[i]->id) || !leaves[i]->has_gradient()) continue;
@@ -62,7 +63,8 @@ class Picture {
                     ++edges;
                 }
                 if (edge)
-                    edge->gradient = text(any[i] ? zip(functor::Sub{}, leaves[i]->gradient, before[i]) : leaves[i]->gradient) +
+                    edge->gradient = text(any[i] ? zip(functor::Sub{}, leaves[i]->gradient, before[i])
+                                                 : leaves[i]->gradient) +
                                      (edges > 1 ? " together" : "");
                 if (leaves[i]->has_gradient()) {
                     before[i] = leaves[i]->gradient;
@@ -87,7 +89,7 @@ class Picture {
     std::string dot() const { return to_dot(finished()); }
     void write(const std::string& path) const;  // .svg or .dot, wholly or not at all
 
-  private:
+private:
     template <class T>
     void draw(ValueNode<T>* root) {
         std::map<std::uint64_t, Node*> fresh;  // ordered by id: topologically
@@ -108,7 +110,8 @@ class Picture {
             box.name = names_.count(id) ? names_.at(id) : node->op();
             if (shape_of(shown.value).rank() > 0) box.shape = to_string(shape_of(shown.value));
             box.value = ready(shown.value) ? text(shown.value) : "(let go)";
-            if (box.role != Diagram::Role::data) box.gradient = shown.has_gradient() ? text(shown.gradient) : "-";
+            if (box.role != Diagram::Role::data)
+                box.gradient = shown.has_gradient() ? text(shown.gradient) : "-";
             for (const Node* input : node->inputs())
                 if (input) box.inputs.push_back({boxes_.at(input->id), false, ""});
             boxes_[id] = static_cast<int>(diagram_.boxes.size());
@@ -133,7 +136,9 @@ class Picture {
         return leaves;
     }
 
-    Diagram::Box& box_of(const Node* node) { return diagram_.boxes[static_cast<std::size_t>(boxes_.at(node->id))]; }
+    Diagram::Box& box_of(const Node* node) {
+        return diagram_.boxes[static_cast<std::size_t>(boxes_.at(node->id))];
+    }
     Diagram finished() const;
 
     static std::string text(double x) { return short_number(x); }
@@ -141,7 +146,8 @@ class Picture {
     template <class S>
     static std::string text(const Array<S>& x) {
         const std::vector<S> values = x.to_vector();
-        return x.shape().rank() == 0 ? short_number(static_cast<double>(values[0])) : short_values(std::span<const S>(values));
+        return x.shape().rank() == 0 ? short_number(static_cast<double>(values[0]))
+                                     : short_values(std::span<const S>(values));
     }
 
     Diagram diagram_;

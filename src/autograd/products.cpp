@@ -18,7 +18,8 @@ Shape batch_of(const Shape& shape) {
 
 ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
     const auto fail = [&](const std::string& what) {
-        throw Error(std::string("[") + op + "] " + what + ": " + to_string(a) + (transpose_a ? " transposed" : "") + " x " + to_string(b) +
+        throw Error(std::string("[") + op + "] " + what + ": " + to_string(a) +
+                    (transpose_a ? " transposed" : "") + " x " + to_string(b) +
                     (transpose_b ? " transposed" : ""));
     };
     if (a.rank() == 0 || b.rank() == 0) fail("a single number is no matrix");
@@ -38,7 +39,10 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool tr
     if (k != rows_of_b) fail("inner sizes differ");
 
     if (a.rank() <= 2 && b.rank() <= 2) {  // no batch
-        ProductPlan plan{{static_cast<std::size_t>(m), static_cast<std::size_t>(n), static_cast<std::size_t>(k), transpose_a, transpose_b}, {}, {}};
+        ProductPlan plan{{static_cast<std::size_t>(m), static_cast<std::size_t>(n),
+                          static_cast<std::size_t>(k), transpose_a, transpose_b},
+                         {},
+                         {}};
         if (a.rank() == 2 && b.rank() == 2)
             plan.shape = Shape{m, n};
         else if (a.rank() == 2 || b.rank() == 2)
@@ -50,7 +54,8 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool tr
     if (a.rank() > 1) extents.push_back(m);
     if (b.rank() > 1) extents.push_back(n);
 
-    ProductPlan plan{{static_cast<std::size_t>(m), static_cast<std::size_t>(n), static_cast<std::size_t>(k), transpose_a, transpose_b},
+    ProductPlan plan{{static_cast<std::size_t>(m), static_cast<std::size_t>(n), static_cast<std::size_t>(k),
+                      transpose_a, transpose_b},
                      Shape(extents),
                      {}};
     if (batch_b.size() == 1 && !transpose_a) {  // rows of every member times one matrix
@@ -62,10 +67,13 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool tr
 }
 
 LinearPlan plan_linear(const Shape& x, const Shape& w, const Shape* bias) {
-    if (w.rank() != 2) throw Error("[linear] the weights must be a matrix (in, out); they are " + to_string(w));
-    if (x.rank() == 0 || x[x.rank() - 1] != w[0]) throw Error("[linear] inner sizes differ: " + to_string(x) + " x " + to_string(w));
+    if (w.rank() != 2)
+        throw Error("[linear] the weights must be a matrix (in, out); they are " + to_string(w));
+    if (x.rank() == 0 || x[x.rank() - 1] != w[0])
+        throw Error("[linear] inner sizes differ: " + to_string(x) + " x " + to_string(w));
     if (bias && (bias->rank() != 1 || (*bias)[0] != w[1]))
-        throw Error("[linear] the bias of weights " + to_string(w) + " must be (" + std::to_string(w[1]) + "); it is " + to_string(*bias));
+        throw Error("[linear] the bias of weights " + to_string(w) + " must be (" + std::to_string(w[1]) +
+                    "); it is " + to_string(*bias));
     std::vector<std::int64_t> extents(x.begin(), x.end());
     extents.back() = w[1];
     std::size_t rows = 1;

@@ -105,12 +105,12 @@ void take_form(T&, const T&) {}
 // A rule's own copy of a number: later changes cannot reach it.
 template <class T>
 class Saved {
-  public:
+public:
     Saved() = default;
     explicit Saved(const T* value) : value_(value ? *value : T()) {}
     const T& get(const char*) const { return value_; }
 
-  private:
+private:
     T value_{};
 };
 

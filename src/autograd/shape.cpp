@@ -39,10 +39,13 @@ Shape::Shape(std::span<const std::int64_t> extents) {
                         std::to_string(max_elements));
         if (extent > 0) product *= static_cast<std::size_t>(extent);
     }
-    for (const std::int64_t extent : extents) extents_[static_cast<std::size_t>(rank_++)] = static_cast<std::int32_t>(extent);
+    for (const std::int64_t extent : extents)
+        extents_[static_cast<std::size_t>(rank_++)] = static_cast<std::int32_t>(extent);
 }
 
-std::string to_string(const Shape& shape) { return in_words(std::vector<std::int64_t>(shape.begin(), shape.end())); }
+std::string to_string(const Shape& shape) {
+    return in_words(std::vector<std::int64_t>(shape.begin(), shape.end()));
+}
 
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape) {
     const int rank = shape.rank();

@@ -13,7 +13,7 @@ namespace tally {
 inline constexpr int max_rank = 6;
 
 class Shape {
-  public:
+public:
     Shape() = default;  // rank 0: one element, no axes
     Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
     explicit Shape(std::span<const std::int64_t> extents);
@@ -21,7 +21,8 @@ class Shape {
     int rank() const { return rank_; }
     std::size_t size() const {  // number of elements
         std::size_t product = 1;
-        for (int axis = 0; axis < rank_; ++axis) product *= static_cast<std::size_t>(extents_[static_cast<std::size_t>(axis)]);
+        for (int axis = 0; axis < rank_; ++axis)
+            product *= static_cast<std::size_t>(extents_[static_cast<std::size_t>(axis)]);
         return product;
     }
     std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(axis)]; }
@@ -36,7 +37,7 @@ class Shape {
         return true;
     }
 
-  private:
+private:
     std::array<std::int32_t, max_rank> extents_{};  // small, because shapes are copied all the time
     std::int32_t rank_ = 0;
 };

@@ -35,7 +35,8 @@ Array<S> random_uniform(const Shape& shape, std::uint64_t seed, std::uint64_t st
 }
 
 template <class S>
-Array<S> random_normal(const Shape& shape, std::uint64_t seed, std::uint64_t stream, S mean = 0, S deviation = 1) {
+Array<S> random_normal(const Shape& shape, std::uint64_t seed, std::uint64_t stream, S mean = 0,
+                       S deviation = 1) {
     std::vector<S> values(shape.size());
     random::fill_normal<S>(values, seed, stream, mean, deviation);
     return Array<S>(shape, values);

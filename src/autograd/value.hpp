@@ -23,13 +23,13 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     zip_back_a(functor::Add{}, dy, x, x, x, dx);
     zip_back_b(functor::Add{}, dy, x, x, x, dx);
 
-    take(dx, std::move(owned));         // dx = owned, or dx += owned; a buffer that may change hands is not copied
+    take(dx, std::move(owned));  // dx = owned, or dx += owned; a buffer that may change hands is not copied
     { ones_like(x) } -> std::same_as<T>;
-    take_form(owned, x);                // as x; its memory comes with the first write
-    { ready(x) } -> std::same_as<bool>; // has its memory
-    let_go(owned);                      // gives the memory back; the form stays known
-    own(owned);                         // a buffer shared with somebody else is copied
-    settle(owned, MemoryClass::gradient);  // what this memory counts as from now on
+    take_form(owned, x);                        // as x; its memory comes with the first write
+    { ready(x) } -> std::same_as<bool>;         // has its memory
+    let_go(owned);                              // gives the memory back; the form stays known
+    own(owned);                                 // a buffer shared with somebody else is copied
+    settle(owned, MemoryClass::gradient);       // what this memory counts as from now on
     { same_form(x, x) } -> std::same_as<bool>;  // shape and device
     { form(x) } -> std::same_as<std::string>;   // in words, for errors
     { single(x) } -> std::same_as<bool>;        // exactly one element

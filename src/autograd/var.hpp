@@ -23,7 +23,7 @@ namespace tally {
 
 template <class T>
 class ValueNode : public Node {
-  public:
+public:
     ValueNode(T&& v, State s) : Node(s), value(std::move(v)), gradient() {}
 
     // Asked for immediately before the kernel that writes: the first contribution sets, each later one adds.
@@ -53,7 +53,7 @@ class ValueNode : public Node {
 // What a rule writes to: the gradients of its operation's inputs.
 template <class T>
 class Pull {
-  public:
+public:
     explicit Pull(ValueNode<T>* const* inputs) : inputs_(inputs) {}
     bool wants(std::size_t input) const { return inputs_[input] != nullptr; }
     Into<T> into(std::size_t input) const { return inputs_[input]->into(); }
@@ -61,19 +61,22 @@ class Pull {
     // Hands over a gradient that is already there; nothing is copied when it is the first.
     void give(std::size_t input, T gradient) const { take(into(input), std::move(gradient)); }
 
-  private:
+private:
     ValueNode<T>* const* inputs_;
 };
 
 template <Value T>
 class Var;
 
-// The values a rule reads, in the order of its arguments. Nothing is copied before it is known that a node will be made.
+// The values a rule reads, in the order of its arguments. Nothing is copied before it is known that a node
+// will be made.
 template <class T>
 struct Wish {
     using saved = Saved<T>;
     const T* value;  // null: not needed this time
-    const T* resolve(const T* computed, const T* settled) const { return value == computed ? settled : value; }
+    const T* resolve(const T* computed, const T* settled) const {
+        return value == computed ? settled : value;
+    }
 };
 template <class T, int Place>
 struct NeverWish {  // takes no room in the node
@@ -115,12 +118,16 @@ struct Label {
     std::string name;
 };
 
-// A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (Pull<T>, const T& dy, const T& kept...).
+// A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (Pull<T>, const T& dy,
+// const T& kept...).
 template <class T, class Name, class Inputs, class Rule, class... Wishes>
 class Operation final : public ValueNode<T> {
-  public:
+public:
     Operation(Name name, T&& v, const std::tuple<Wishes...>& wishes, Rule&& rule)
-        : ValueNode<T>(std::move(v), State::fresh), kept_(granted(wishes, &v)), rule_(std::move(rule)), name_(std::move(name)) {}
+        : ValueNode<T>(std::move(v), State::fresh),
+          kept_(granted(wishes, &v)),
+          rule_(std::move(rule)),
+          name_(std::move(name)) {}
 
     void read_from(Inputs inputs) { inputs_ = std::move(inputs); }
 
@@ -138,10 +145,15 @@ class Operation final : public ValueNode<T> {
                 let_go_of(std::exchange(input, nullptr));
         }
         if (wanted && this->touched) {
-            std::apply([&](const auto&... kept) { rule_(Pull<T>(inputs_.data()), std::as_const(this->gradient), kept.get(op())...); }, kept_);
+            std::apply(
+                [&](const auto&... kept) {
+                    rule_(Pull<T>(inputs_.data()), std::as_const(this->gradient), kept.get(op())...);
+                },
+                kept_);
             drop_gradient();
             for (ValueNode<T>* input : inputs_)
-                if (input && input->state == State::leaf && input->touched) settle(input->gradient, MemoryClass::gradient);
+                if (input && input->state == State::leaf && input->touched)
+                    settle(input->gradient, MemoryClass::gradient);
         }
         forget();
     }
@@ -160,7 +172,7 @@ class Operation final : public ValueNode<T> {
         pool::give(this, sizeof *this);
     }
 
-  private:
+private:
     void drop_gradient() {
         if (this->target) return;
         let_go(this->gradient);
@@ -170,7 +182,8 @@ class Operation final : public ValueNode<T> {
     using Kept = std::tuple<typename Wishes::saved...>;
     // Reads the values while the inputs still have them; the output has just moved in here.
     Kept granted(const std::tuple<Wishes...>& wishes, const T* computed) const {
-        return std::apply([&](const auto&... wish) { return Kept(wish.resolve(computed, &this->value)...); }, wishes);
+        return std::apply([&](const auto&... wish) { return Kept(wish.resolve(computed, &this->value)...); },
+                          wishes);
     }
 
     Inputs inputs_{};  // an array, or a vector, of nodes; null where no gradient is wanted
@@ -188,12 +201,13 @@ struct Visit {  // what an observer of the sweep sees: a node about to be pulled
 
 template <Value T>
 class Var {
-  public:
+public:
     using value_type = T;
 
     Var() = default;
     Var(T value) : Var(std::move(value), State::constant) {}
-    Var(T value, State state) : node_(new (pool::take(sizeof(ValueNode<T>))) ValueNode<T>(std::move(value), state)) {}
+    Var(T value, State state)
+        : node_(new (pool::take(sizeof(ValueNode<T>))) ValueNode<T>(std::move(value), state)) {}
     explicit Var(ValueNode<T>* node) : node_(node) {}
 
     Var(const Var& other) : node_(other.node_) {
@@ -225,11 +239,15 @@ class Var {
     const T& grad() const {
         const ValueNode<T>& node = checked("grad");
         if (!node.has_gradient())
-            throw Error(std::string("[grad] no gradient has arrived at this '") + node.op() + "' of " + form(node.value) +
-                        (node.state == State::leaf ? "; call backward() on a result that uses it" : "; only parameters keep one"));
+            throw Error(std::string("[grad] no gradient has arrived at this '") + node.op() + "' of " +
+                        form(node.value) +
+                        (node.state == State::leaf ? "; call backward() on a result that uses it"
+                                                   : "; only parameters keep one"));
         return node.gradient;
     }
-    void zero_grad() const { checked("zero_grad").touched = false; }  // untouched; its buffer stays for the next window
+    void zero_grad() const {
+        checked("zero_grad").touched = false;
+    }  // untouched; its buffer stays for the next window
     void free_grad() const {
         checked("free_grad").touched = false;
         node_->gradient = T();
@@ -238,7 +256,9 @@ class Var {
     template <class F>
     void update(F f) const {
         ValueNode<T>& node = checked("update");
-        if (node.state != State::leaf) throw Error(std::string("[update] only a parameter is updated, not the result of '") + node.op() + "'");
+        if (node.state != State::leaf)
+            throw Error(std::string("[update] only a parameter is updated, not the result of '") + node.op() +
+                        "'");
         if (node.has_gradient()) f(node.value, std::as_const(node.gradient));
     }
 
@@ -278,11 +298,14 @@ class Var {
         check_thread(what, node);
         if (node.state == State::spent) Sweep::refuse(&node);
         if (node.state == State::constant)
-            throw Error(std::string("[") + what + "] nothing to differentiate: this value of " + form(node.value) + " depends on no parameter");
+            throw Error(std::string("[") + what + "] nothing to differentiate: this value of " +
+                        form(node.value) + " depends on no parameter");
         if (!seed && !single(node.value))
-            throw Error(std::string("[") + what + "] needs a seed: the result is " + form(node.value) + ", and only a single element may go without");
+            throw Error(std::string("[") + what + "] needs a seed: the result is " + form(node.value) +
+                        ", and only a single element may go without");
         if (seed && !same_form(*seed, node.value))
-            throw Error(std::string("[") + what + "] the seed is " + form(*seed) + ", the result " + form(node.value));
+            throw Error(std::string("[") + what + "] the seed is " + form(*seed) + ", the result " +
+                        form(node.value));
         Sweep sweep(targets_only, visitor);
         take(node.into(), seed ? std::move(*seed) : ones_like(node.value));
         if (node.state == State::leaf) settle(node.gradient, MemoryClass::gradient);
@@ -294,7 +317,7 @@ class Var {
             refuse_thread(what, node);
     }
 
-  private:
+private:
     ValueNode<T>* node_ = nullptr;
 };
 
@@ -318,8 +341,8 @@ Var<T> detach(const Var<T>& x) {
 
 // ---- recording ----
 
-// Joins a computed value to the graph. Inputs are moved in: a temporary's value is let go here unless a rule keeps it.
-// (By reference, because the arguments before them still read what is moved.)
+// Joins a computed value to the graph. Inputs are moved in: a temporary's value is let go here unless a rule
+// keeps it. (By reference, because the arguments before them still read what is moved.)
 template <class Name, class T, class... Wishes, class Rule, class... Inputs>
 Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, Inputs&&... inputs) {
     (Var<T>::check_thread(name.text(), inputs.checked(name.text())), ...);
@@ -330,7 +353,8 @@ Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishes, Rule
     using Nodes = std::array<ValueNode<T>*, sizeof...(Inputs)>;
     using Op = Operation<T, Name, Nodes, std::decay_t<Rule>, Wishes...>;
     Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), wishes, std::move(rule));
-    node->read_from({std::move(inputs).release(inputs.node()->state != State::constant || context.watching)...});
+    node->read_from(
+        {std::move(inputs).release(inputs.node()->state != State::constant || context.watching)...});
     return Var<T>(node);
 }
 
@@ -353,7 +377,8 @@ Var<T> record_many(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, 
     Nodes nodes;
     nodes.reserve(inputs.size());
     Op* node = new (pool::take(sizeof(Op))) Op({}, std::move(value), wishes, std::move(rule));
-    for (Var<T>& input : inputs) nodes.push_back(std::move(input).release(input.wants_grad() || context.watching));
+    for (Var<T>& input : inputs)
+        nodes.push_back(std::move(input).release(input.wants_grad() || context.watching));
     node->read_from(std::move(nodes));
     return Var<T>(node);
 }
@@ -363,7 +388,8 @@ Var<T> record_many(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, 
 template <Value T>
 std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
     struct Loan {  // a leaf's own gradient, set aside while this sweep runs, and put back whatever happens
-        explicit Loan(ValueNode<T>& n) : node(n), gradient(std::exchange(n.gradient, T())), touched(std::exchange(n.touched, false)) {
+        explicit Loan(ValueNode<T>& n)
+            : node(n), gradient(std::exchange(n.gradient, T())), touched(std::exchange(n.touched, false)) {
             node.target = true;
         }
         ~Loan() {
@@ -379,15 +405,19 @@ std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
     for (std::size_t i = 0; i < xs.size(); ++i) {
         ValueNode<T>& node = xs[i].checked("grad");
         if (!xs[i].wants_grad())
-            throw Error("[grad] input " + std::to_string(i) + " of " + form(node.value) + " is a constant: it has no gradient");
-        if (node.target) throw Error("[grad] input " + std::to_string(i) + " of " + form(node.value) + " is asked for twice");
+            throw Error("[grad] input " + std::to_string(i) + " of " + form(node.value) +
+                        " is a constant: it has no gradient");
+        if (node.target)
+            throw Error("[grad] input " + std::to_string(i) + " of " + form(node.value) +
+                        " is asked for twice");
         loans.emplace_back(node);
     }
     y.start("grad", nullptr, true, nullptr);
     std::vector<T> gradients;
     for (std::size_t i = 0; i < xs.size(); ++i) {
         if (!xs[i].has_grad())
-            throw Error("[grad] no gradient arrived at input " + std::to_string(i) + " of " + form(xs[i].value()) + ": the result does not depend on it");
+            throw Error("[grad] no gradient arrived at input " + std::to_string(i) + " of " +
+                        form(xs[i].value()) + ": the result does not depend on it");
         gradients.push_back(std::exchange(xs[i].node()->gradient, T()));
     }
     return gradients;

@@ -14,13 +14,16 @@ template <UnaryFunctor F, class T>
 Var<T> apply(F f, Var<T>&& x) {
     T y = map(f, x.value());
     if constexpr (passes_a<F>)
-        return record<F::name>(std::move(y), NothingKept(), [](Pull<T> to, const T& dy) { to.give(0, dy); }, std::move(x));
+        return record<F::name>(
+            std::move(y), NothingKept(), [](Pull<T> to, const T& dy) { to.give(0, dy); }, std::move(x));
     else if constexpr (F::keeps == Keep::nothing)
-        return record<F::name>(std::move(y), NothingKept(), [f](Pull<T> to, const T& dy) { map_back(f, dy, dy, to.into(0)); },
-                               std::move(x));
+        return record<F::name>(
+            std::move(y), NothingKept(), [f](Pull<T> to, const T& dy) { map_back(f, dy, dy, to.into(0)); },
+            std::move(x));
     else
-        return record<F::name>(std::move(y), keep(F::keeps == Keep::input ? x.value() : y),
-                               [f](Pull<T> to, const T& dy, const T& kept) { map_back(f, dy, kept, to.into(0)); }, std::move(x));
+        return record<F::name>(
+            std::move(y), keep(F::keeps == Keep::input ? x.value() : y),
+            [f](Pull<T> to, const T& dy, const T& kept) { map_back(f, dy, kept, to.into(0)); }, std::move(x));
 }
 
 // What the derivatives read is kept, and only for an operand that wants a gradient.
@@ -30,12 +33,19 @@ Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     T y = zip(f, a.value(), b.value());
     return record<F::name>(
         std::move(y),
-        std::tuple(keep_if<F::for_a.a || F::for_b.a, 0>((F::for_a.a && for_a) || (F::for_b.a && for_b), a.value()),
-                   keep_if<F::for_a.b || F::for_b.b, 1>((F::for_a.b && for_a) || (F::for_b.b && for_b), b.value()),
-                   keep_if<F::for_a.y || F::for_b.y, 2>((F::for_a.y && for_a) || (F::for_b.y && for_b), y)),
+        std::tuple(keep_if < F::for_a.a || F::for_b.a,
+                   0 > ((F::for_a.a && for_a) || (F::for_b.a && for_b), a.value()),
+                   keep_if < F::for_a.b || F::for_b.b,
+                   1 > ((F::for_a.b && for_a) || (F::for_b.b && for_b), b.value()),
+                   keep_if < F::for_a.y || F::for_b.y,
+                   2 > ((F::for_a.y && for_a) || (F::for_b.y && for_b), y)),
         [f](Pull<T> to, const T& dy, const T& kept_a, const T& kept_b, const T& kept_y) {
-            if (to.wants(0)) passes_a<F> && to.alike(0, dy) ? to.give(0, dy) : zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0));
-            if (to.wants(1)) passes_b<F> && to.alike(1, dy) ? to.give(1, dy) : zip_back_b(f, dy, kept_a, kept_b, kept_y, to.into(1));
+            if (to.wants(0))
+                passes_a<F>&& to.alike(0, dy) ? to.give(0, dy)
+                                              : zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0));
+            if (to.wants(1))
+                passes_b<F>&& to.alike(1, dy) ? to.give(1, dy)
+                                              : zip_back_b(f, dy, kept_a, kept_b, kept_y, to.into(1));
         },
         std::move(a), std::move(b));
 }

@@ -10,8 +10,9 @@
 
 namespace tally {
 
-// Where the matrices of a product lie: C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the batch, flags telling
-// which operand is stored transposed. A batch of plain rows times one matrix is one tall product.
+// Where the matrices of a product lie: C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the batch,
+// flags telling which operand is stored transposed. A batch of plain rows times one matrix is one tall
+// product.
 struct ProductPlan {
     Product product;
     Shape shape;    // of the result
@@ -26,16 +27,19 @@ void multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> 
 
 // The gradient of C = A · B with respect to A as it is stored, and to B.
 inline Product product_for_a(const Product& p) {
-    return p.transpose_a ? Product{p.k, p.m, p.n, p.transpose_b, true} : Product{p.m, p.k, p.n, false, !p.transpose_b};
+    return p.transpose_a ? Product{p.k, p.m, p.n, p.transpose_b, true}
+                         : Product{p.m, p.k, p.n, false, !p.transpose_b};
 }
 inline Product product_for_b(const Product& p) {
-    return p.transpose_b ? Product{p.n, p.k, p.m, true, p.transpose_a} : Product{p.k, p.n, p.m, !p.transpose_a, false};
+    return p.transpose_b ? Product{p.n, p.k, p.m, true, p.transpose_a}
+                         : Product{p.k, p.n, p.m, !p.transpose_a, false};
 }
 
 template <class S>
 Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b);
 
-// Vectors, matrices and batches of matrices, with broadcasting batch axes; a flag says that an operand is stored transposed.
+// Vectors, matrices and batches of matrices, with broadcasting batch axes; a flag says that an operand is
+// stored transposed.
 template <class S>
 Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, bool transpose_a = false, bool transpose_b = false) {
     const ProductPlan plan = plan_product("matmul", a.shape(), b.shape(), transpose_a, transpose_b);
@@ -44,22 +48,27 @@ Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, bool transpose_a = false,
     multiply(plan.product, a.value(), b.value(), {y.raw(), Write::set});
     return record<"matmul">(
         std::move(y), std::tuple(keep_if(b.wants_grad(), a.value()), keep_if(a.wants_grad(), b.value())),
-        [p = plan.product](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_a, const Array<S>& kept_b) {
+        [p = plan.product](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_a,
+                           const Array<S>& kept_b) {
             if (to.wants(0)) {
                 const Into<S[]> da = destination(to.into(0));
-                p.transpose_a ? multiply(product_for_a(p), kept_b, dy, da) : multiply(product_for_a(p), dy, kept_b, da);
+                p.transpose_a ? multiply(product_for_a(p), kept_b, dy, da)
+                              : multiply(product_for_a(p), dy, kept_b, da);
             }
             if (to.wants(1)) {
                 const Into<S[]> db = destination(to.into(1));
-                p.transpose_b ? multiply(product_for_b(p), dy, kept_a, db) : multiply(product_for_b(p), kept_a, dy, db);
+                p.transpose_b ? multiply(product_for_b(p), dy, kept_a, db)
+                              : multiply(product_for_b(p), kept_a, dy, db);
             }
         },
         std::move(a), std::move(b));
 }
 
-// Runs one product for each member of a batch; `at(i)` gives the places of the three operands, counted in matrices.
+// Runs one product for each member of a batch; `at(i)` gives the places of the three operands, counted in
+// matrices.
 template <class S, class Places>
-void multiply_each(const Walk<2>& batch, const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c, Places places) {
+void multiply_each(const Walk<2>& batch, const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c,
+                   Places places) {
     const Kernels<S>& kernel = on("matmul", a, b);
     std::array<std::size_t, max_rank> index{};
     std::ptrdiff_t at_a = 0, at_b = 0;
@@ -77,7 +86,8 @@ void multiply_each(const Walk<2>& batch, const Product& p, const Array<S>& a, co
     }
 }
 
-// A matrix used by several members of the batch receives one contribution from each: set to 0 first, then all are added.
+// A matrix used by several members of the batch receives one contribution from each: set to 0 first, then all
+// are added.
 template <class S>
 Into<S[]> summed_destination(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
     const Into<S[]> d = destination(into);
@@ -91,23 +101,34 @@ Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array
     using Place = std::array<std::size_t, 3>;
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
     multiply_each<S>(plan.batch, plan.product, a.value(), b.value(), {y.raw(), Write::set},
-                     [](std::size_t i, std::size_t j, std::size_t out) { return Place{i, j, out}; });
+                     [](std::size_t i, std::size_t j, std::size_t out) {
+                         return Place{i, j, out};
+                     });
     return record<"matmul">(
         std::move(y), std::tuple(keep_if(b.wants_grad(), a.value()), keep_if(a.wants_grad(), b.value())),
-        [p = plan.product, batch = plan.batch](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_a, const Array<S>& kept_b) {
+        [p = plan.product, batch = plan.batch](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_a,
+                                               const Array<S>& kept_b) {
             if (to.wants(0)) {
                 const Into<S[]> da = summed_destination(to.into(0), batch.size, batch.reach[0]);
                 if (p.transpose_a)
-                    multiply_each<S>(batch, product_for_a(p), kept_b, dy, da, [](auto i, auto j, auto out) { return Place{j, out, i}; });
+                    multiply_each<S>(batch, product_for_a(p), kept_b, dy, da, [](auto i, auto j, auto out) {
+                        return Place{j, out, i};
+                    });
                 else
-                    multiply_each<S>(batch, product_for_a(p), dy, kept_b, da, [](auto i, auto j, auto out) { return Place{out, j, i}; });
+                    multiply_each<S>(batch, product_for_a(p), dy, kept_b, da, [](auto i, auto j, auto out) {
+                        return Place{out, j, i};
+                    });
             }
             if (to.wants(1)) {
                 const Into<S[]> db = summed_destination(to.into(1), batch.size, batch.reach[1]);
                 if (p.transpose_b)
-                    multiply_each<S>(batch, product_for_b(p), dy, kept_a, db, [](auto i, auto j, auto out) { return Place{out, i, j}; });
+                    multiply_each<S>(batch, product_for_b(p), dy, kept_a, db, [](auto i, auto j, auto out) {
+                        return Place{out, i, j};
+                    });
                 else
-                    multiply_each<S>(batch, product_for_b(p), kept_a, dy, db, [](auto i, auto j, auto out) { return Place{i, out, j}; });
+                    multiply_each<S>(batch, product_for_b(p), kept_a, dy, db, [](auto i, auto j, auto out) {
+                        return Place{i, out, j};
+                    });
             }
         },
         std::move(a), std::move(b));
@@ -119,16 +140,19 @@ struct LinearPlan {
 };
 LinearPlan plan_linear(const Shape& x, const Shape& w, const Shape* bias);
 
-// x (..., in) · w (in, out) + bias (out), in one pass; the gradients of w and bias go straight into their buffers.
+// x (..., in) · w (in, out) + bias (out), in one pass; the gradients of w and bias go straight into their
+// buffers.
 template <class S>
 Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
     const LinearPlan plan = plan_linear(x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
     on("linear", x.value(), w.value(), bias.value())
-        .linear(x.value().data(), w.value().data(), bias.value().data(), y.raw(), plan.rows, plan.out, plan.in);
+        .linear(x.value().data(), w.value().data(), bias.value().data(), y.raw(), plan.rows, plan.out,
+                plan.in);
     return record<"linear">(
         std::move(y), std::tuple(keep_if(w.wants_grad(), x.value()), keep_if(x.wants_grad(), w.value())),
-        [rows = plan.rows, in = plan.in, out = plan.out](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x, const Array<S>& kept_w) {
+        [rows = plan.rows, in = plan.in, out = plan.out](Pull<Array<S>> to, const Array<S>& dy,
+                                                         const Array<S>& kept_x, const Array<S>& kept_w) {
             if (to.wants(0)) multiply({rows, in, out, false, true}, dy, kept_w, destination(to.into(0)));
             if (to.wants(1)) multiply({in, out, rows, true, false}, kept_x, dy, destination(to.into(1)));
             if (to.wants(2)) on("linear", dy).sum(dy.data(), destination(to.into(2)), Fold{1, rows, out});
@@ -140,10 +164,12 @@ template <class S>
 Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
     const LinearPlan plan = plan_linear(x.shape(), w.shape(), nullptr);
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
-    on("linear", x.value(), w.value()).linear(x.value().data(), w.value().data(), nullptr, y.raw(), plan.rows, plan.out, plan.in);
+    on("linear", x.value(), w.value())
+        .linear(x.value().data(), w.value().data(), nullptr, y.raw(), plan.rows, plan.out, plan.in);
     return record<"linear">(
         std::move(y), std::tuple(keep_if(w.wants_grad(), x.value()), keep_if(x.wants_grad(), w.value())),
-        [rows = plan.rows, in = plan.in, out = plan.out](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x, const Array<S>& kept_w) {
+        [rows = plan.rows, in = plan.in, out = plan.out](Pull<Array<S>> to, const Array<S>& dy,
+                                                         const Array<S>& kept_x, const Array<S>& kept_w) {
             if (to.wants(0)) multiply({rows, in, out, false, true}, dy, kept_w, destination(to.into(0)));
             if (to.wants(1)) multiply({in, out, rows, true, false}, kept_x, dy, destination(to.into(1)));
         },

@@ -1,4 +1,5 @@
-// Layer norm: every row (the last axis) is shifted and scaled to mean 0 and variance 1, then by its own gain and bias.
+// Layer norm: every row (the last axis) is shifted and scaled to mean 0 and variance 1, then by its own gain
+// and bias.
 #pragma once
 
 #include <utility>
@@ -15,30 +16,34 @@ Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
     if (shape.rank() == 0) throw Error("[layer_norm] a single number has no row to normalise");
     const Shape row{shape[shape.rank() - 1]};
     if (gain.shape() != row || bias.shape() != row)
-        throw Error("[layer_norm] gain and bias of " + to_string(shape) + " must be " + to_string(row) + "; they are " + to_string(gain.shape()) +
-                    " and " + to_string(bias.shape()));
+        throw Error("[layer_norm] gain and bias of " + to_string(shape) + " must be " + to_string(row) +
+                    "; they are " + to_string(gain.shape()) + " and " + to_string(bias.shape()));
     const std::size_t width = row.size();
     std::size_t count = 1;
     for (int axis = 0; axis + 1 < shape.rank(); ++axis) count *= static_cast<std::size_t>(shape[axis]);
 
     const Device device = x.value().device();
     const Shape one_a_row{static_cast<std::int64_t>(count)};
-    Array<S> y = empty_like(x.value()), mean = Array<S>::empty(one_a_row, device), rstd = Array<S>::empty(one_a_row, device);
+    Array<S> y = empty_like(x.value()), mean = Array<S>::empty(one_a_row, device),
+             rstd = Array<S>::empty(one_a_row, device);
     on("layer_norm", x.value(), gain.value(), bias.value())
-        .layer_norm(x.value().data(), gain.value().data(), bias.value().data(), static_cast<S>(eps), y.raw(), mean.raw(), rstd.raw(), count, width);
+        .layer_norm(x.value().data(), gain.value().data(), bias.value().data(), static_cast<S>(eps), y.raw(),
+                    mean.raw(), rstd.raw(), count, width);
 
     const bool through = x.wants_grad() || gain.wants_grad();  // the bias alone needs nothing
     return record<"layer_norm">(
         std::move(y),
-        std::tuple(keep_if(through, x.value()), keep_if(x.wants_grad(), gain.value()), keep_if(through, mean), keep_if(through, rstd)),
-        [count, width](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x, const Array<S>& kept_gain, const Array<S>& kept_mean,
-                       const Array<S>& kept_rstd) {
+        std::tuple(keep_if(through, x.value()), keep_if(x.wants_grad(), gain.value()), keep_if(through, mean),
+                   keep_if(through, rstd)),
+        [count, width](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
+                       const Array<S>& kept_gain, const Array<S>& kept_mean, const Array<S>& kept_rstd) {
             const Kernels<S>& kernel = on("layer_norm", dy);
             if (to.wants(0))
-                kernel.layer_norm_back(dy.data(), kept_x.data(), kept_gain.data(), kept_mean.data(), kept_rstd.data(), destination(to.into(0)),
-                                       count, width);
+                kernel.layer_norm_back(dy.data(), kept_x.data(), kept_gain.data(), kept_mean.data(),
+                                       kept_rstd.data(), destination(to.into(0)), count, width);
             if (to.wants(1))
-                kernel.layer_norm_back_gain(dy.data(), kept_x.data(), kept_mean.data(), kept_rstd.data(), destination(to.into(1)), count, width);
+                kernel.layer_norm_back_gain(dy.data(), kept_x.data(), kept_mean.data(), kept_rstd.data(),
+                                            destination(to.into(1)), count, width);
             if (to.wants(2)) kernel.sum(dy.data(), destination(to.into(2)), Fold{1, count, width});
         },
         std::move(x), std::move(gain), std::move(bias));

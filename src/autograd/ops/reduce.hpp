@@ -17,11 +17,12 @@ Var<Array<S>> sum(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false)
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     on("sum", x.value()).sum(x.value().data(), {y.raw(), Write::set}, r.fold);
-    return record<"sum">(std::move(y), NothingKept(),
-                         [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy) {
-                             on("sum", dy).spread(dy.data(), S(1), destination(to.into(0)), fold);
-                         },
-                         std::move(x));
+    return record<"sum">(
+        std::move(y), NothingKept(),
+        [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy) {
+            on("sum", dy).spread(dy.data(), S(1), destination(to.into(0)), fold);
+        },
+        std::move(x));
 }
 
 template <class S>
@@ -34,26 +35,30 @@ Var<Array<S>> mean(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false
     const Kernels<S>& kernel = on("mean", x.value());
     kernel.sum(x.value().data(), {y.raw(), Write::set}, r.fold);
     kernel.map[slot<functor::DivNumber, UnaryOps>](&divide, y.data(), y.raw(), y.size());
-    return record<"mean">(std::move(y), NothingKept(),
-                          [fold = r.fold, count](Pull<Array<S>> to, const Array<S>& dy) {
-                              on("mean", dy).spread(dy.data(), count, destination(to.into(0)), fold);
-                          },
-                          std::move(x));
+    return record<"mean">(
+        std::move(y), NothingKept(),
+        [fold = r.fold, count](Pull<Array<S>> to, const Array<S>& dy) {
+            on("mean", dy).spread(dy.data(), count, destination(to.into(0)), fold);
+        },
+        std::move(x));
 }
 
 // Where several elements are largest they share the gradient equally.
 template <class S>
 Var<Array<S>> max(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
     const Reduction r = reduction("max", x.shape(), axes, keepdims);
-    if (r.fold.reduced == 0 && r.shape.size() > 0) throw Error("[max] there is no largest of no elements: " + to_string(x.shape()));
+    if (r.fold.reduced == 0 && r.shape.size() > 0)
+        throw Error("[max] there is no largest of no elements: " + to_string(x.shape()));
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     if (y.size()) on("max", x.value()).max(x.value().data(), y.raw(), r.fold);
-    return record<"max">(std::move(y), keep(x.value(), y),
-                         [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x, const Array<S>& kept_y) {
-                             on("max", dy).max_back(dy.data(), kept_x.data(), kept_y.data(), destination(to.into(0)), fold);
-                         },
-                         std::move(x));
+    return record<"max">(
+        std::move(y), keep(x.value(), y),
+        [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
+                        const Array<S>& kept_y) {
+            on("max", dy).max_back(dy.data(), kept_x.data(), kept_y.data(), destination(to.into(0)), fold);
+        },
+        std::move(x));
 }
 
 template <class S>
@@ -62,11 +67,14 @@ Var<Array<S>> logsumexp(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = 
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     on("logsumexp", x.value()).logsumexp(x.value().data(), y.raw(), r.fold);
-    return record<"logsumexp">(std::move(y), keep(x.value(), y),
-                               [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x, const Array<S>& kept_y) {
-                                   on("logsumexp", dy).logsumexp_back(dy.data(), kept_x.data(), kept_y.data(), destination(to.into(0)), fold);
-                               },
-                               std::move(x));
+    return record<"logsumexp">(
+        std::move(y), keep(x.value(), y),
+        [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
+                        const Array<S>& kept_y) {
+            on("logsumexp", dy)
+                .logsumexp_back(dy.data(), kept_x.data(), kept_y.data(), destination(to.into(0)), fold);
+        },
+        std::move(x));
 }
 
 template <class S>
@@ -74,11 +82,12 @@ Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
     const Fold fold = fold_around("softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
     on("softmax", x.value()).softmax(x.value().data(), y.raw(), fold);
-    return record<"softmax">(std::move(y), keep(y),
-                             [fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_y) {
-                                 on("softmax", dy).softmax_back(dy.data(), kept_y.data(), destination(to.into(0)), fold);
-                             },
-                             std::move(x));
+    return record<"softmax">(
+        std::move(y), keep(y),
+        [fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_y) {
+            on("softmax", dy).softmax_back(dy.data(), kept_y.data(), destination(to.into(0)), fold);
+        },
+        std::move(x));
 }
 
 template <class S>
@@ -86,11 +95,12 @@ Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis = -1) {
     const Fold fold = fold_around("log_softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
     on("log_softmax", x.value()).log_softmax(x.value().data(), y.raw(), fold);
-    return record<"log_softmax">(std::move(y), keep(y),
-                                 [fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_y) {
-                                     on("log_softmax", dy).log_softmax_back(dy.data(), kept_y.data(), destination(to.into(0)), fold);
-                                 },
-                                 std::move(x));
+    return record<"log_softmax">(
+        std::move(y), keep(y),
+        [fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_y) {
+            on("log_softmax", dy).log_softmax_back(dy.data(), kept_y.data(), destination(to.into(0)), fold);
+        },
+        std::move(x));
 }
 
 }  // namespace tally

@@ -1,4 +1,5 @@
-// Operations that move numbers without computing any; each one's backward moves them back, adding where they were repeated.
+// Operations that move numbers without computing any; each one's backward moves them back, adding where they
+// were repeated.
 #pragma once
 
 #include <concepts>
@@ -15,8 +16,10 @@ namespace tally {
 // Shares the buffer, forward and backward.
 template <class S, std::same_as<Shape> Extents>
 Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
-    return record<"reshape">(x.value().reshaped(shape), NothingKept(),
-                             [before = x.shape()](Pull<Array<S>> to, const Array<S>& dy) { to.give(0, dy.reshaped(before)); }, std::move(x));
+    return record<"reshape">(
+        x.value().reshaped(shape), NothingKept(),
+        [before = x.shape()](Pull<Array<S>> to, const Array<S>& dy) { to.give(0, dy.reshaped(before)); },
+        std::move(x));
 }
 
 // reshape(x, {2, -1}): one extent may be -1, whatever is left.
@@ -32,18 +35,21 @@ Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
     const Walk<1> walk = permuted_walk(x.shape(), axes);
     Array<S> y = Array<S>::empty(permuted(x.shape(), axes), x.value().device());
     on("permute", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
-    return record<"permute">(std::move(y), NothingKept(),
-                             [walk](Pull<Array<S>> to, const Array<S>& dy) {
-                                 on("permute", dy).scatter(walk, dy.data(), destination(to.into(0)));
-                             },
-                             std::move(x));
+    return record<"permute">(
+        std::move(y), NothingKept(),
+        [walk](Pull<Array<S>> to, const Array<S>& dy) {
+            on("permute", dy).scatter(walk, dy.data(), destination(to.into(0)));
+        },
+        std::move(x));
 }
 
 template <class S>
 Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2, std::int64_t b = -1) {
-    const int first = checked_axis("transpose", a, x.shape()), second = checked_axis("transpose", b, x.shape());
+    const int first = checked_axis("transpose", a, x.shape()),
+              second = checked_axis("transpose", b, x.shape());
     Axes order;
-    for (int axis = 0; axis < x.shape().rank(); ++axis) order.push_back(axis == first ? second : axis == second ? first : axis);
+    for (int axis = 0; axis < x.shape().rank(); ++axis)
+        order.push_back(axis == first ? second : axis == second ? first : axis);
     return permute(std::move(x), order);
 }
 
@@ -54,19 +60,22 @@ Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shape) {
     const Walk<1> walk = broadcast_walk(shape, x.shape());
     Array<S> y = Array<S>::empty(shape, x.value().device());
     on("broadcast_to", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
-    return record<"broadcast_to">(std::move(y), NothingKept(),
-                                  [walk](Pull<Array<S>> to, const Array<S>& dy) {
-                                      on("broadcast_to", dy).scatter(walk, dy.data(), destination(to.into(0)));
-                                  },
-                                  std::move(x));
+    return record<"broadcast_to">(
+        std::move(y), NothingKept(),
+        [walk](Pull<Array<S>> to, const Array<S>& dy) {
+            on("broadcast_to", dy).scatter(walk, dy.data(), destination(to.into(0)));
+        },
+        std::move(x));
 }
 
 // A range of one axis, as blocks of memory: `count` blocks of `width` neighbours, one every `pitch`.
 struct Blocks {
     std::size_t count, width, pitch, start;
     Blocks(const Shape& whole, int axis, std::int64_t from, std::int64_t to)
-        : count(1), width(static_cast<std::size_t>(to - from) * stride_of(whole, axis)),
-          pitch(static_cast<std::size_t>(whole[axis]) * stride_of(whole, axis)), start(static_cast<std::size_t>(from) * stride_of(whole, axis)) {
+        : count(1),
+          width(static_cast<std::size_t>(to - from) * stride_of(whole, axis)),
+          pitch(static_cast<std::size_t>(whole[axis]) * stride_of(whole, axis)),
+          start(static_cast<std::size_t>(from) * stride_of(whole, axis)) {
         for (int a = 0; a < axis; ++a) count *= static_cast<std::size_t>(whole[a]);
     }
 };
@@ -76,25 +85,29 @@ template <class S>
 Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::int64_t to) {
     const int along = checked_axis("slice", axis, x.shape());
     if (from < 0 || to < from || to > x.shape()[along])
-        throw Error("[slice] " + std::to_string(from) + " to " + std::to_string(to) + " is not within axis " + std::to_string(along) + " of " +
-                    to_string(x.shape()));
+        throw Error("[slice] " + std::to_string(from) + " to " + std::to_string(to) + " is not within axis " +
+                    std::to_string(along) + " of " + to_string(x.shape()));
     const Blocks blocks(x.shape(), along, from, to);
     Array<S> y;
     if (along == 0) {
         y = x.value().leading(from, to);
     } else {
         y = Array<S>::empty(with_extent(x.shape(), along, to - from), x.value().device());
-        on("slice", x.value()).block(x.value().data() + blocks.start, blocks.pitch, {y.raw(), Write::set}, blocks.width, blocks.count, blocks.width);
+        on("slice", x.value())
+            .block(x.value().data() + blocks.start, blocks.pitch, {y.raw(), Write::set}, blocks.width,
+                   blocks.count, blocks.width);
     }
-    return record<"slice">(std::move(y), NothingKept(),
-                           [blocks](Pull<Array<S>> pull, const Array<S>& dy) {
-                               const Into<Array<S>> into = pull.into(0);
-                               const Into<S[]> dx = destination(into);
-                               const Kernels<S>& kernel = on("slice", dy);
-                               if (dx.how == Write::set) kernel.fill(S(0), dx.dst, into.dst.size());
-                               kernel.block(dy.data(), blocks.width, {dx.dst + blocks.start, dx.how}, blocks.pitch, blocks.count, blocks.width);
-                           },
-                           std::move(x));
+    return record<"slice">(
+        std::move(y), NothingKept(),
+        [blocks](Pull<Array<S>> pull, const Array<S>& dy) {
+            const Into<Array<S>> into = pull.into(0);
+            const Into<S[]> dx = destination(into);
+            const Kernels<S>& kernel = on("slice", dy);
+            if (dx.how == Write::set) kernel.fill(S(0), dx.dst, into.dst.size());
+            kernel.block(dy.data(), blocks.width, {dx.dst + blocks.start, dx.how}, blocks.pitch, blocks.count,
+                         blocks.width);
+        },
+        std::move(x));
 }
 
 // Puts arrays one after the other along an axis; all other extents must agree.
@@ -106,7 +119,8 @@ Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
     std::int64_t total = 0;
     for (const auto& part : parts) {
         if (part.shape().rank() != first.rank() || with_extent(part.shape(), along, first[along]) != first)
-            throw Error("[concat] cannot put " + to_string(part.shape()) + " beside " + to_string(first) + " along axis " + std::to_string(along));
+            throw Error("[concat] cannot put " + to_string(part.shape()) + " beside " + to_string(first) +
+                        " along axis " + std::to_string(along));
         total += part.shape()[along];
     }
     const Shape whole = with_extent(first, along, total);
@@ -117,19 +131,22 @@ Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
         const std::int64_t to = from + part.shape()[along];
         const Blocks& place = places.emplace_back(whole, along, from, to);
         on("concat", y, part.value())
-            .block(part.value().data(), place.width, {y.raw() + place.start, Write::set}, place.pitch, place.count, place.width);
+            .block(part.value().data(), place.width, {y.raw() + place.start, Write::set}, place.pitch,
+                   place.count, place.width);
         from = to;
     }
-    return record_many<"concat">(std::move(y), NothingKept(),
-                                 [places](Pull<Array<S>> to, const Array<S>& dy) {
-                                     for (std::size_t i = 0; i < places.size(); ++i) {
-                                         if (!to.wants(i)) continue;
-                                         const Blocks& place = places[i];
-                                         on("concat", dy).block(dy.data() + place.start, place.pitch, destination(to.into(i)), place.width,
-                                                                place.count, place.width);
-                                     }
-                                 },
-                                 std::move(parts));
+    return record_many<"concat">(
+        std::move(y), NothingKept(),
+        [places](Pull<Array<S>> to, const Array<S>& dy) {
+            for (std::size_t i = 0; i < places.size(); ++i) {
+                if (!to.wants(i)) continue;
+                const Blocks& place = places[i];
+                on("concat", dy)
+                    .block(dy.data() + place.start, place.pitch, destination(to.into(i)), place.width,
+                           place.count, place.width);
+            }
+        },
+        std::move(parts));
 }
 
 // Micro-batches: the rows in order, `size` at a time (the last one may be smaller), or in the sizes given.
@@ -140,13 +157,14 @@ std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::
     for (std::int64_t size : sizes) {
         if (size < 0) throw Error("[split] a part cannot have " + std::to_string(size) + " rows");
         if (size > x.shape()[0] - from)
-            throw Error("[split] after " + std::to_string(from) + " rows there are no " + std::to_string(size) + " more in " + to_string(x.shape()));
+            throw Error("[split] after " + std::to_string(from) + " rows there are no " +
+                        std::to_string(size) + " more in " + to_string(x.shape()));
         parts.push_back(slice(x, 0, from, from + size));
         from += size;
     }
     if (from != x.shape()[0])
-        throw Error("[split] the parts hold " + std::to_string(from) + " rows, the array " + to_string(x.shape()) + " has " +
-                    std::to_string(x.shape()[0]));
+        throw Error("[split] the parts hold " + std::to_string(from) + " rows, the array " +
+                    to_string(x.shape()) + " has " + std::to_string(x.shape()[0]));
     return parts;
 }
 
@@ -164,22 +182,24 @@ template <class S>
 Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Shape& shape = x.shape();
     if (shape.rank() == 0) throw Error("[rows] a single number has no rows");
-    if (index.shape().rank() != 1) throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()));
+    if (index.shape().rank() != 1)
+        throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()));
     const auto height = static_cast<std::size_t>(shape[0]);
     const auto count = index.size();
     const auto width = stride_of(shape, 0);
     for (std::size_t i = 0; i < count; ++i)
         if (index.span()[i] < 0 || static_cast<std::size_t>(index.span()[i]) >= height)
-            throw Error("[rows] index " + std::to_string(index.span()[i]) + " at place " + std::to_string(i) + " is outside the rows of " +
-                        to_string(shape));
+            throw Error("[rows] index " + std::to_string(index.span()[i]) + " at place " + std::to_string(i) +
+                        " is outside the rows of " + to_string(shape));
     const Array<std::int32_t> there = index.to(x.value().device());
     Array<S> y = Array<S>::empty(with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
     on("rows", x.value()).rows(x.value().data(), there.data(), y.raw(), count, width);
-    return record<"rows">(std::move(y), NothingKept(),
-                          [there, count, height, width](Pull<Array<S>> to, const Array<S>& dy) {
-                              on("rows", dy).rows_back(dy.data(), there.data(), destination(to.into(0)), count, height, width);
-                          },
-                          std::move(x));
+    return record<"rows">(
+        std::move(y), NothingKept(),
+        [there, count, height, width](Pull<Array<S>> to, const Array<S>& dy) {
+            on("rows", dy).rows_back(dy.data(), there.data(), destination(to.into(0)), count, height, width);
+        },
+        std::move(x));
 }
 
 }  // namespace tally

@@ -1,4 +1,5 @@
-// where(condition, a, b): a where the condition is nonzero, b elsewhere; each operand gets the gradient of its own places.
+// where(condition, a, b): a where the condition is nonzero, b elsewhere; each operand gets the gradient of
+// its own places.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,16 @@ Var<Array<S>> where(const Array<std::int32_t>& condition, Var<Array<S>> a, Var<A
     const Shape out = broadcast("where", condition.shape(), broadcast("where", a.shape(), b.shape()));
     const Walk<3> how = walk(out, condition.shape(), a.shape(), b.shape());
     Array<S> y = Array<S>::empty(out, a.value().device());
-    on("where", a.value(), b.value(), condition).where(how, condition.data(), a.value().data(), b.value().data(), y.raw());
-    return record<"where">(std::move(y), NothingKept(),
-                           [how, condition](Pull<Array<S>> to, const Array<S>& dy) {
-                               const Kernels<S>& kernel = on("where", dy);
-                               if (to.wants(0)) kernel.where_back(how, condition.data(), dy.data(), 1, destination(to.into(0)));
-                               if (to.wants(1)) kernel.where_back(how, condition.data(), dy.data(), 2, destination(to.into(1)));
-                           },
-                           std::move(a), std::move(b));
+    on("where", a.value(), b.value(), condition)
+        .where(how, condition.data(), a.value().data(), b.value().data(), y.raw());
+    return record<"where">(
+        std::move(y), NothingKept(),
+        [how, condition](Pull<Array<S>> to, const Array<S>& dy) {
+            const Kernels<S>& kernel = on("where", dy);
+            if (to.wants(0)) kernel.where_back(how, condition.data(), dy.data(), 1, destination(to.into(0)));
+            if (to.wants(1)) kernel.where_back(how, condition.data(), dy.data(), 2, destination(to.into(1)));
+        },
+        std::move(a), std::move(b));
 }
 
 }  // namespace tally
