@@ -136,8 +136,11 @@ TEST_CASE("invariant 2: interior gradients and saved values go as soon as their 
 
 TEST_CASE("invariant 2: a result that is still held keeps its value and loses its gradient") {
     const Tensor w = parameter({1.0f, 2.0f});
-    const Tensor inner = w * w;
+    const std::size_t saved = in_use(MemoryClass::saved);
+    const Tensor inner = (w * 1) * (w * 1);
+    CHECK(in_use(MemoryClass::saved) == saved + 128);
     sum(inner * 3).backward();
+    CHECK(in_use(MemoryClass::saved) == saved);
     CHECK(inner.value().to_vector() == std::vector<float>{1, 4});
     CHECK_FALSE(inner.has_grad());
     CHECK(inner.node()->gradient.storage() == nullptr);

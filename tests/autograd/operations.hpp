@@ -167,14 +167,16 @@ std::vector<OperationCase<S>> all_operations() {
         return permute(x, order);
     });
 
-    all.push_back({"matmul", [](Random& r) {
-                       const auto extent = [&] { return r.whole(0, 9) == 0 ? 0 : r.whole(1, 4); };
-                       const std::int64_t m = extent(), k = extent(), n = extent();
-                       const bool ta = r.coin(), tb = r.coin();
-                       const Shape a = ta ? Shape{k, m} : Shape{m, k}, b = tb ? Shape{n, k} : Shape{k, n};
-                       return Problem<S>{{r.array<S>(a), r.array<S>(b)},
-                                         [=](const Vars& x) { return matmul(x[0], x[1], ta, tb); }};
-                   }});
+    all.push_back(
+        {"matmul", [](Random& r) {
+             const std::int64_t most = r.whole(0, 3) == 0 ? 24 : 4;  // up to, and beyond, the ordered kernel
+             const auto extent = [&] { return r.whole(0, 9) == 0 ? 0 : r.whole(most > 4 ? 12 : 1, most); };
+             const std::int64_t m = extent(), k = extent(), n = extent();
+             const bool ta = r.coin(), tb = r.coin();
+             const Shape a = ta ? Shape{k, m} : Shape{m, k}, b = tb ? Shape{n, k} : Shape{k, n};
+             return Problem<S>{{r.array<S>(a), r.array<S>(b)},
+                               [=](const Vars& x) { return matmul(x[0], x[1], ta, tb); }};
+         }});
     all.push_back(
         {"matmul of vectors", [](Random& r) {
              const std::int64_t k = r.whole(1, 4), n = r.whole(1, 3);
@@ -214,7 +216,7 @@ std::vector<OperationCase<S>> all_operations() {
                                          [](const Vars& v) { return linear(v[0], v[1]); }};
                    }});
     all.push_back({"layer_norm", [](Random& r) {
-                       const std::int64_t width = r.whole(2, 5);
+                       const std::int64_t width = r.coin() ? r.whole(2, 5) : r.whole(6, 50);
                        Shape shape{r.whole(0, 3), width};
                        if (r.coin()) shape = Shape{2, r.whole(1, 2), width};
                        return Problem<S>{{r.array<S>(shape), r.array<S>({width}), r.array<S>({width})},
@@ -222,7 +224,7 @@ std::vector<OperationCase<S>> all_operations() {
                    }});
     all.push_back(
         {"cross_entropy", [](Random& r) {
-             const std::int64_t count = r.whole(1, 5), classes = r.whole(1, 5);
+             const std::int64_t count = r.whole(1, 5), classes = r.coin() ? r.whole(1, 5) : r.whole(6, 50);
              std::vector<std::int32_t> labels{0};  // so that one row counts
              while (static_cast<std::int64_t>(labels.size()) < count)
                  labels.push_back(r.whole(0, 3) == 0 ? -100
