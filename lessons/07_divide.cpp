@@ -125,19 +125,22 @@ void divide() {
     check("its twin, N = 1, 2, 3, 6, float64", wide_twin);
     check("the twin prints the same", to_string(accumulated(twin<S>(), w, 3)) == to_string(full));
 
-    predict("1024 rows of 32 numbers, as 4 x 256. Such a product goes to BLAS. The bits are",
+    predict("1024 rows times a (32, 16) matrix, as 4 x 256: work for BLAS. The bits are",
             {"the same", "nearly the same: within a bound", "another gradient altogether"}, answer(2),
             "BLAS sums a micro-batch apart and then adds it, and rounding depends on the order (lesson 8).");
     const Var<Array<S>> many =
         random_uniform<S>({1024, 32}, options().seed, 7, S(-1), S(1)).to(options().device);
-    const auto v = parameter(Array<S>::zeros({32}, options().device));
-    const auto whole = accumulated(many, v, 1), parts = accumulated(many, v, 4);
-    // Both are within gamma(B + 2) times the mean magnitude of the column (docs/mathematics.md, 2.2).
-    std::vector<double> bound(32);
+    const auto W = parameter(Array<S>::zeros({32, 16}, options().device));
+    const auto whole = accumulated(many, W, 1), parts = accumulated(many, W, 4);
+    // Both are within gamma(B + 2) times the mean magnitude of the column (docs/mathematics.md, 2.2); each of
+    // the 16 outputs weighs 1/16.
+    std::vector<double> bound(32 * 16);
     const std::vector<S> numbers = many.value().to_vector();
     for (std::size_t i = 0; i < numbers.size(); ++i)
-        bound[i % 32] += 2 * gamma_bound<S>(1024 + 2) * std::abs(static_cast<double>(numbers[i])) / 1024;
-    check_close("1024 rows as 4 x 256", parts, whole, bound);
+        for (std::size_t output = 0; output < 16; ++output)
+            bound[i % 32 * 16 + output] +=
+                2 * gamma_bound<S>(1024 + 2) * std::abs(static_cast<double>(numbers[i])) / (1024 * 16);
+    check_close("1024 rows as 4 x 256", parts.to_vector(), whole.to_vector(), bound);
     note("tally promises the same bits for small products (up to 4096 multiply-adds).");
 }
 
