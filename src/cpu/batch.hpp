@@ -76,13 +76,14 @@ template <class S>
 
 #endif
 
-// xsimd gives 0 below the smallest normal number, and infinity already before the largest.
+// xsimd gives 0 below the smallest normal number, and infinity already before the largest; there, the half is
+// taken.
 template <class S>
 Batch<S> exp_to_the_ends(Batch<S> x) {
     const auto plain = [](Batch<S> v) { return xsimd::exp<S, typename Batch<S>::arch_type>(v); };
     const Batch<S> y = plain(x);
     const auto far = xsimd::abs(x) > Batch<S>(sizeof(S) == sizeof(float) ? S(87) : S(708));
-    if (!xsimd::any(far)) return y;
+    if (!xsimd::any(far)) return y;  // a branch, because the comparison must not delay what waits for y
     const Batch<S> half = plain(x * Batch<S>(S(0.5)));
     return xsimd::select(far, half * half, y);
 }

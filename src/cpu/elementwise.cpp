@@ -169,6 +169,10 @@ void zip_back(const void* functor, const Walk<2>& walk, const S* dy, const S* a,
     };
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, operand);
+    const bool rows_add_up = walk.rank == 2 && step == 1 && walk.stride[operand][0] == 0;
+    if constexpr (!keeps.a && !keeps.b && !keeps.y)
+        if (rows_add_up)
+            return sum_rows(dy, d, walk.extent[0], length, [&](auto v) { return slope(v, v, v, v); });
     const bool narrow_rows =
         walk.rank == 2 && length < lanes<S> && step == 1 && walk.stride[operand][0] == 0 && walk.size > 0;
     with_sources<S, keeps.a, keeps.b>(

@@ -170,7 +170,7 @@ S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
 // needed.
 template <class S, class F>
 void sum_rows(const S* x, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
-    if (rows == 0) {
+    if (rows == 0 || width == 0) {
         if (y.how == Write::set) std::fill_n(y.dst, width, S(0));
         return;
     }
