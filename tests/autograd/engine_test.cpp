@@ -303,7 +303,7 @@ TEMPLATE_TEST_CASE("the observer sees newest first, each node once, with value a
     CHECK(gradients == std::vector<double>{1, 3, 8});
 }
 
-TEMPLATE_TEST_CASE("handles may be copied, assigned and moved; what nobody holds is gone", "", KINDS) {
+TEMPLATE_TEST_CASE("handles may be copied, assigned and moved, and what nobody holds is gone", "", KINDS) {
     using T = TestType;
     const Balance balance;
     Var<T> x = parameter(value<T>(3));

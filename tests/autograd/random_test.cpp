@@ -104,7 +104,7 @@ TEST_CASE("numbers have the bits they always had") {
                                         // contract to fma
 }
 
-TEMPLATE_TEST_CASE("uniforms fill [0, 1) evenly", "", float, double) {
+TEMPLATE_TEST_CASE("uniforms fill 0 to 1 evenly", "", float, double) {
     using S = TestType;
     std::vector<S> drawn(100000);
     random::fill_uniform<S>(drawn, 17, 0);

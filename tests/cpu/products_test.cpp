@@ -12,7 +12,7 @@ std::string text(const Product& p) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("matmul agrees with the plain loop; small products bit for bit", "", float, double) {
+TEMPLATE_TEST_CASE("matmul agrees with the plain loop, small products bit for bit", "", float, double) {
     using S = TestType;
     const std::vector<std::size_t> sizes{0, 1, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 130};
     for (unsigned seed = 0; seed < 1500; ++seed) {

@@ -49,7 +49,7 @@ TEST_CASE("it never waits, rewrites or colours where nobody may be") {
     CHECK(quiet([](Flags& flags, Surroundings&) { flags.json = true; }));
 }
 
-TEST_CASE("--no-step does not wait, and may still rewrite and colour") {
+TEST_CASE("no-step does not wait, and may still rewrite and colour") {
     const Mode mode = with([](Flags& flags, Surroundings&) { flags.no_step = true; });
     CHECK_FALSE(mode.waits);
     CHECK(mode.rewrites);

@@ -118,7 +118,7 @@ TEST_CASE("a table wider than the screen continues below, its first column repea
 )");
 }
 
-TEST_CASE("a prediction asks; the reveal answers") {
+TEST_CASE("a prediction asks, the reveal answers") {
     CHECK(laid_out(times()) == R"(
  [4/6] PREDICT  It is the full-batch gradient times
        1) 1    2) 2    3) 3    4) no fixed factor

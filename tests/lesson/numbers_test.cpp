@@ -76,7 +76,7 @@ TEST_CASE("numbers that four digits would hide are scientific, together") {
     CHECK(lines_of(0.0, 4) == Strings{" 0.0000"});
 }
 
-TEST_CASE("integers have no digits after the point; what is no number is a word") {
+TEST_CASE("integers have no digits after the point, and what is no number is a word") {
     CHECK(lines_of(3750, 4) == Strings{"3750"});
     CHECK(lines_of(std::vector<int>{3, -12}, 4) == Strings{"[  3 -12]"});
     CHECK(lines_of(std::nan(""), 4) == Strings{"    nan"});

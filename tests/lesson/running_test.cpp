@@ -58,7 +58,7 @@ TEST_CASE("a step ends where the next begins, and the question comes before the 
     CHECK(stage.running.end().checks == 1);
 }
 
-TEST_CASE("--from hides, and asks nothing, before its step; how it ended is always shown") {
+TEST_CASE("from a step on: what lies before it is hidden and asks nothing, how it ended is always shown") {
     Stage stage(2);
     predict("what?", {"a", "b"}, answer(2), "hint");
     check("it holds", false, "because");
