@@ -32,9 +32,9 @@ inline int skipped_tests = 0;  // read by the main: where nothing else ran, ctes
 }  // namespace tally::test
 
 // Leaves the test case and says why; the process exits with 77 when every test case it ran was skipped.
-#define TALLY_SKIP(reason)              \
-    do {                                \
-        WARN("skipped: " << (reason));  \
-        ++tally::test::skipped_tests;   \
-        return;                         \
+#define TALLY_SKIP(reason)             \
+    do {                               \
+        WARN("skipped: " << (reason)); \
+        ++tally::test::skipped_tests;  \
+        return;                        \
     } while (false)

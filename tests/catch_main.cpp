@@ -32,12 +32,14 @@ struct CountTests : Listener {
 CATCH_REGISTER_LISTENER(CountTests)
 
 int main(int argc, char** argv) {
-    const bool lists = std::any_of(argv, argv + argc, [](std::string_view word) { return word.starts_with("--list"); });
+    const bool lists =
+        std::any_of(argv, argv + argc, [](std::string_view word) { return word.starts_with("--list"); });
     const int result = Catch::Session().run(argc, argv);
     // Catch2 returns the number of failures (or of listed tests), and 77 of them would read as "Skipped".
     if (result != 0) return 1;
     if (finished_tests == 0 && !lists) {
-        std::cerr << "no test has this name; ctest can ask for it only without ; [ ] in it and no - in front\n";
+        std::cerr
+            << "no test has this name; ctest can ask for it only without ; [ ] in it and no - in front\n";
         return 1;
     }
     const auto skipped = static_cast<std::size_t>(tally::test::skipped_tests);
