@@ -1,4 +1,5 @@
-// Uses cube(), which elementwise_places_test.py has added in a scratch copy: value, gradient, both scalar types, and dual numbers.
+// Uses cube(), which elementwise_places_test.py has added in a scratch copy: value, gradient, both scalar
+// types, and dual numbers.
 #include <cstdio>
 #include <vector>
 

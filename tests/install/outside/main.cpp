@@ -1,4 +1,5 @@
-// An operation of one's own against the installed library: softplus, forward and backward, checked by gradcheck.
+// An operation of one's own against the installed library: softplus, forward and backward, checked by
+// gradcheck.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -17,7 +18,8 @@ Var<Array<S>> softplus(Var<Array<S>> x) {
     const auto backward = [](Pull<Array<S>> to, const Array<S>& dy, const Array<S>&, const Array<S>& in) {
         if (!to.wants(0)) return;
         std::vector<S> dx;
-        for (std::size_t i = 0; i < in.size(); ++i) dx.push_back(dy.span()[i] / (1 + std::exp(-in.span()[i])));
+        for (std::size_t i = 0; i < in.size(); ++i)
+            dx.push_back(dy.span()[i] / (1 + std::exp(-in.span()[i])));
         to.give(0, Array<S>(in.shape(), dx));
     };
     return custom("softplus", forward, backward, std::move(x));
@@ -36,11 +38,13 @@ int main() {
         }
     }
     const auto through = [](const std::vector<Tensor64>& in) { return softplus(matmul(in[0], in[1])); };
-    const Gradcheck check = gradcheck(through, {Array<double>({2, 3}, {0.5, -1, 2, 0, 1.5, -0.25}), Array<double>{1, -2, 0.5}});
+    const Gradcheck check =
+        gradcheck(through, {Array<double>({2, 3}, {0.5, -1, 2, 0, 1.5, -0.25}), Array<double>{1, -2, 0.5}});
     if (!check.ok) {
         std::printf("%s\n", check.report.c_str());
         return 1;
     }
     static_assert(version.major == TALLY_VERSION_MAJOR);
-    std::printf("tally %d.%d.%d: softplus agrees, worst difference %.1e\n", version.major, version.minor, version.patch, check.worst);
+    std::printf("tally %d.%d.%d: softplus agrees, worst difference %.1e\n", version.major, version.minor,
+                version.patch, check.worst);
 }
