@@ -52,8 +52,9 @@ TEST_CASE("copies share a buffer until one of them is written to") {
     CHECK(a.clone().data() != a.data());
     a = b;
     CHECK(a.data() == b.data());
-    a = a;             // NOLINT
-    a = std::move(a);  // NOLINT
+    Array<float>& same = a;
+    a = same;
+    a = std::move(same);
     CHECK(a.to_vector() == std::vector<float>{10, 20, 3});
 }
 

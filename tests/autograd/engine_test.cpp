@@ -309,9 +309,10 @@ TEMPLATE_TEST_CASE("handles may be copied, assigned and moved, and what nobody h
     Var<T> x = parameter(value<T>(3));
     Var<T> y = x * x;
     Var<T> same = y;
-    y = y * x;      // the old y lives on in its reader and in `same`
-    same = same;    // NOLINT
-    x = Var<T>(x);  // NOLINT
+    y = y * x;  // the old y lives on in its reader and in `same`
+    Var<T>& alias = same;
+    same = alias;
+    x = Var<T>(x);
     Var<T> moved = std::move(same);
     CHECK_FALSE(static_cast<bool>(same));  // NOLINT
     moved = Var<T>();

@@ -332,6 +332,7 @@ TEST_CASE("invariant 7: a spent graph refuses a second sweep, naming the operati
           "[backward] through 'matmul' a second time: its saved values are gone; run forward again");
     CHECK(message_of([&] { grad(loss, {w}); }) ==
           "[backward] through 'mean' a second time: its saved values are gone; run forward again");
+    CHECK_FALSE(loss.has_grad());  // nothing was begun
     const Array<float> once = w.grad();
     mean(matmul(w, w)).backward();
     CHECK(same_bits(w.grad(), zip(functor::Add{}, once, once)));
