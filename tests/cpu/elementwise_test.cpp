@@ -280,7 +280,7 @@ TEMPLATE_TEST_CASE("zip and zip_back agree with the plain loop, broadcast and pe
             CHECK(difference(y, want, 16) == "");
 
             const auto kept = [](bool is, const Buffer<S>& x) { return is ? x.data() : nullptr; };
-            for (std::size_t operand : {0, 1}) {
+            for (std::size_t operand : {0u, 1u}) {
                 const Keeps keeps = operand == 0 ? F::for_a : F::for_b;
                 const auto& back = operand == 0 ? fast<S>().zip_back_a : fast<S>().zip_back_b;
                 const auto& plain_back = operand == 0 ? plain<S>().zip_back_a : plain<S>().zip_back_b;
@@ -389,7 +389,7 @@ TEMPLATE_TEST_CASE("where and where_back agree with the plain loop", "", float, 
         fast<S>().where(walk, c.data(), a.data(), b.data(), y.data());
         plain<S>().where(walk, c.data(), a.data(), b.data(), want.data());
         CHECK(bit_difference(y, want) == "");
-        for (std::size_t place : {1, 2}) {
+        for (std::size_t place : {1u, 2u}) {
             const Write how = dice.how();
             const auto d = dice.destination<S>(walk.reach[place], how);
             const Buffer<S> want_d = d;
