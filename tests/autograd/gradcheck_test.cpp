@@ -58,7 +58,10 @@ TEST_CASE("gradcheck finds one wrong element among many along a random direction
 
 TEST_CASE("gradcheck does not pass what is not a number") {
     CHECK_FALSE(gradcheck(square_with_error(0, std::nan("")), {A{1}}).ok);
-    CHECK_FALSE(gradcheck([](const Inputs& x) { return log(x[0]); }, {A{-1}}).ok);
+    const Gradcheck checked = gradcheck([](const Inputs& x) { return log(x[0]); }, {A{-1}});
+    CHECK_FALSE(checked.ok);
+    CHECK(std::isnan(checked.worst));
+    CHECK_THAT(checked.report, contains("nan"));
 }
 
 TEST_CASE("gradcheck weighs the outputs: errors that cancel in a plain sum are seen") {
