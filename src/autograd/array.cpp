@@ -89,6 +89,7 @@ Array<S> Array<S>::to(Device device) const {
 
 template <class S>
 Array<S> Array<S>::clone() const {
+    if (!storage_) fail_without_memory("clone");
     Array made = empty(shape_, device_);
     device_copy::bytes(made.raw(), device_, data(), device_, size() * sizeof(S));
     return made;
@@ -117,6 +118,11 @@ Array<S> Array<S>::leading(std::int64_t from, std::int64_t to) const {
     if (part.size())
         part.data_ += static_cast<std::size_t>(from) * (part.size() / static_cast<std::size_t>(to - from));
     return part;
+}
+
+void fail_without_memory(const char* op) {
+    throw Error(std::string("[") + op +
+                "] an operand has no memory: nothing was assigned to it, or it was moved away");
 }
 
 void fail_devices(const char* op, Device a, Device b) {

@@ -53,7 +53,7 @@ public:
     Array(Array&& other) noexcept
         : shape_(other.shape_),
           device_(other.device_),
-          data_(other.data_),
+          data_(std::exchange(other.data_, nullptr)),
           storage_(std::exchange(other.storage_, nullptr)) {}
     Array& operator=(const Array& other) {
         if (this != &other) *this = Array(other);
@@ -62,7 +62,7 @@ public:
     Array& operator=(Array&& other) noexcept {
         shape_ = other.shape_;
         device_ = other.device_;
-        data_ = other.data_;
+        std::swap(data_, other.data_);
         std::swap(storage_, other.storage_);
         return *this;
     }
@@ -168,13 +168,14 @@ private:
 // ---- arrays as values of the engine ----
 
 [[noreturn]] void fail_devices(const char* op, Device a, Device b);
+[[noreturn]] void fail_without_memory(const char* op);
 
 // The kernels of the device on which the operands are; on different devices there are none.
 template <class S, class... Others>
-const Kernels<S>& on([[maybe_unused]] const char* op, const Array<S>& a, const Others&... others) {
-    ((others.device() == a.device() || !others.storage() ? void()
-                                                         : fail_devices(op, a.device(), others.device())),
-     ...);
+const Kernels<S>& on(const char* op, const Array<S>& a, const Others&... others) {
+    if (!a.storage() || !(others.storage() && ...)) [[unlikely]]
+        fail_without_memory(op);
+    ((others.device() == a.device() ? void() : fail_devices(op, a.device(), others.device())), ...);
     return kernels<S>(a.device());
 }
 

@@ -144,8 +144,9 @@ Shape completed(const char* op, const Shape& shape, const Axes& extents) {
     const auto open = std::find(known.begin(), known.end(), -1);
     if (open == known.end()) return Shape(known);
     *open = 1;
-    const std::size_t rest = Shape(known).size();
-    if (std::count(known.begin(), known.end(), -1) || rest == 0 || shape.size() % rest)
+    const bool told = std::count(known.begin(), known.end(), -1) == 0;
+    const std::size_t rest = told ? Shape(known).size() : 0;
+    if (rest == 0 || shape.size() % rest)
         throw Error(std::string("[") + op + "] the extent -1 cannot be told for " + to_string(shape));
     *open = static_cast<std::int64_t>(shape.size() / rest);
     return Shape(known);

@@ -74,7 +74,7 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
                 analytic += gradient[i].data()[j] * direction[i].data()[j];
         const double difference =
             std::abs(finite - analytic) / std::max({1.0, std::abs(finite), std::abs(analytic)});
-        if (!(difference <= result.worst)) {  // also when it is NaN
+        if (!std::isnan(result.worst) && !(difference <= result.worst)) {  // also when it is NaN
             result.worst = difference;
             result.report = where + ": backward says " + std::to_string(analytic) + ", finite differences " +
                             std::to_string(finite);

@@ -308,7 +308,8 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
 
 [[gnu::noinline]] Storage* allocate_slowly(std::size_t bytes, Device device) {
     const Raw& device_memory = raw(device);
-    if (bytes == 0) return new Storage{nullptr, 0, 1, 0, 0, MemoryClass::temporary, device, nullptr};
+    alignas(alignment) static std::byte nothing[alignment];  // an address to count from
+    if (bytes == 0) return new Storage{nothing, 0, 1, 0, 0, MemoryClass::temporary, device, nullptr};
     Common& common = common_of(device);
     if (bytes > max_bytes) out_of_memory(bytes, device, 0, report(device).largest_free);
     const std::size_t rounded = rounded_up(bytes);

@@ -17,7 +17,7 @@ inline constexpr int memory_classes = 4;
 // A reference-counted buffer. Counts are plain integers: arrays, like graphs, belong to one thread at a time
 // (hand one over, or clone it). A freed Storage keeps its block and waits in a free list to be used again.
 struct Storage {
-    void* data;             // 64-byte aligned, in the device's memory; null when bytes is 0
+    void* data;             // 64-byte aligned, in the device's memory (some address when bytes is 0)
     std::size_t bytes;      // rounded up to a multiple of 64
     std::uint32_t refs;     // arrays that share this buffer
     std::uint32_t savers;   // rules that keep it for the backward pass

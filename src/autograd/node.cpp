@@ -51,7 +51,7 @@ void Sweep::run() {
     while (Node* node = newest()) {
         node->state = State::spent;
         try {
-            if (visitor_) (*visitor_)(*node);
+            if (visitor_ && node->touched) (*visitor_)(*node);
             node->pull(*this);
         } catch (...) {
             node->forget();
@@ -79,6 +79,11 @@ void refuse_thread(const char* what, const Node& node) {
 
 void refuse_empty(const char* what) {
     throw Error(std::string("[") + what + "] this variable is empty: nothing was assigned to it");
+}
+
+void refuse_unwanted(std::size_t input) {
+    throw Error("[gradient] input " + std::to_string(input) + " wants no gradient; ask wants(" +
+                std::to_string(input) + ") first");
 }
 
 void Sweep::refuse(const Node* node) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -86,6 +87,8 @@ inline void let_go_of(Node* node, Node*& doomed) {
 
 [[noreturn]] void refuse_thread(const char* what, const Node& node);
 [[noreturn]] void refuse_empty(const char* what);
+[[noreturn]] void refuse_unwanted(std::size_t input);
+[[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
 
 // Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; what is older
 // than all of these spills into a heap.

@@ -46,6 +46,16 @@ public:
     void backward(const Var<T>& loss, std::string lane = "") {
         add(loss, std::move(lane));
         const std::vector<ValueNode<T>*> leaves = leaves_behind<T>(loss.node());
+        struct Hold {  // a leaf without a handle would be gone once it has been reached
+            explicit Hold(const std::vector<ValueNode<T>*>& all) : nodes(all) {
+                for (ValueNode<T>* node : nodes) ++node->refs;
+            }
+            ~Hold() {
+                for (ValueNode<T>* node : nodes) let_go_of(node);
+            }
+            const std::vector<ValueNode<T>*>& nodes;
+        };
+        const Hold hold(leaves);
         std::vector<T> before;  // of each leaf's gradient: what arrives is the difference
         for (const ValueNode<T>* leaf : leaves) before.push_back(leaf->has_gradient() ? leaf->gradient : T());
         std::vector<bool> any(leaves.size());

@@ -56,10 +56,17 @@ class Pull {
 public:
     explicit Pull(ValueNode<T>* const* inputs) : inputs_(inputs) {}
     bool wants(std::size_t input) const { return inputs_[input] != nullptr; }
-    Into<T> into(std::size_t input) const { return inputs_[input]->into(); }
+    Into<T> into(std::size_t input) const {
+        if (!wants(input)) refuse_unwanted(input);
+        return inputs_[input]->into();
+    }
     bool alike(std::size_t input, const T& x) const { return same_form(inputs_[input]->value, x); }
     // Hands over a gradient that is already there; nothing is copied when it is the first.
-    void give(std::size_t input, T gradient) const { take(into(input), std::move(gradient)); }
+    void give(std::size_t input, T gradient) const {
+        if (!wants(input)) return;
+        if (!alike(input, gradient)) fail_gradient_form(form(inputs_[input]->value), form(gradient));
+        take(into(input), std::move(gradient));
+    }
 
 private:
     ValueNode<T>* const* inputs_;
@@ -206,8 +213,10 @@ public:
 
     Var() = default;
     Var(T value) : Var(std::move(value), State::constant) {}
-    Var(T value, State state)
-        : node_(new (pool::take(sizeof(ValueNode<T>))) ValueNode<T>(std::move(value), state)) {}
+    Var(T value, State state) {
+        if (!ready(value)) refuse_empty("variable");
+        node_ = new (pool::take(sizeof(ValueNode<T>))) ValueNode<T>(std::move(value), state);
+    }
     explicit Var(ValueNode<T>* node) : node_(node) {}
 
     Var(const Var& other) : node_(other.node_) {
@@ -246,16 +255,21 @@ public:
         return node.gradient;
     }
     void zero_grad() const {
-        checked("zero_grad").touched = false;
+        ValueNode<T>& node = checked("zero_grad");
+        check_thread("zero_grad", node);
+        node.touched = false;
     }  // untouched; its buffer stays for the next window
     void free_grad() const {
-        checked("free_grad").touched = false;
-        node_->gradient = T();
+        ValueNode<T>& node = checked("free_grad");
+        check_thread("free_grad", node);
+        node.touched = false;
+        node.gradient = T();
     }
     // In place, for optimizers: f(value, gradient). Whoever saved the value for a backward pass will notice.
     template <class F>
     void update(F f) const {
         ValueNode<T>& node = checked("update");
+        check_thread("update", node);
         if (node.state != State::leaf)
             throw Error(std::string("[update] only a parameter is updated, not the result of '") + node.op() +
                         "'");
@@ -297,6 +311,9 @@ public:
         ValueNode<T>& node = checked(what);
         check_thread(what, node);
         if (node.state == State::spent) Sweep::refuse(&node);
+        if (node.state == State::queued)
+            throw Error(std::string("[") + what + "] the graph of this '" + node.op() +
+                        "' is just being swept");
         if (node.state == State::constant)
             throw Error(std::string("[") + what + "] nothing to differentiate: this value of " +
                         form(node.value) + " depends on no parameter");
@@ -307,9 +324,9 @@ public:
             throw Error(std::string("[") + what + "] the seed is " + form(*seed) + ", the result " +
                         form(node.value));
         Sweep sweep(targets_only, visitor);
+        if (!sweep.reaches(&node)) return;  // a leaf that grad() does not ask for
         take(node.into(), seed ? std::move(*seed) : ones_like(node.value));
         if (node.state == State::leaf) settle(node.gradient, MemoryClass::gradient);
-        sweep.reaches(&node);
         sweep.run();
     }
     static void check_thread(const char* what, const Node& node) {
@@ -404,6 +421,7 @@ std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
     std::deque<Loan> loans;
     for (std::size_t i = 0; i < xs.size(); ++i) {
         ValueNode<T>& node = xs[i].checked("grad");
+        Var<T>::check_thread("grad", node);
         if (!xs[i].wants_grad())
             throw Error("[grad] input " + std::to_string(i) + " of " + form(node.value) +
                         " is a constant: it has no gradient");

@@ -325,3 +325,42 @@ TEMPLATE_TEST_CASE("handles may be copied, assigned and moved, and what nobody h
     }
     CHECK(live_nodes() == before);
 }
+
+// ---- found by reading ----
+
+TEST_CASE("grad of a leaf that is not asked for leaves it alone", "[engine]") {
+    const Scalar w = parameter(2.0), v = parameter(3.0);
+    CHECK_THROWS_AS(grad(w, {v}), Error);
+    CHECK_FALSE(w.has_grad());
+    CHECK_FALSE(v.has_grad());
+}
+
+TEST_CASE("an array without memory is refused in words", "[engine]") {
+    CHECK_THROWS_AS(constant(Array<float>()), Error);
+    CHECK_THROWS_AS(Array<float>().clone(), Error);
+    Array<std::int32_t> condition({1, 0});
+    const Array<std::int32_t> taken = std::move(condition);
+    CHECK_THROWS_AS(where(condition, parameter({1.f, 2.f}), parameter({3.f, 4.f})), Error);
+    CHECK(taken.size() == 2);
+}
+
+TEST_CASE("a rule that does not ask is told, and what it gives to a constant is dropped", "[engine]") {
+    using A = Array<float>;
+    const auto product = [](const A& a, const A& b) { return zip(functor::Mul{}, a, b); };
+    const auto gives = [](Pull<A> to, const A& dy, const A&, const A& a, const A& b) {
+        to.give(0, zip(functor::Mul{}, dy, b));
+        to.give(1, zip(functor::Mul{}, dy, a));
+    };
+    const Tensor x = parameter({1.f, 2.f}), w = constant({3.f, 4.f});
+    sum(custom("product", product, gives, x, w)).backward();
+    CHECK(x.grad().to_vector() == std::vector<float>{3, 4});
+    const auto asks_for_all = [](Pull<A> to, const A&, const A&, const A&, const A&) { to.into(1); };
+    CHECK_THROWS_AS(sum(custom("product", product, asks_for_all, x, w)).backward(), Error);
+}
+
+TEST_CASE("a picture of a parameter that nobody holds any more", "[engine]") {
+    Watch watch;
+    Picture picture;
+    picture.backward(mean(parameter({1.f, 2.f}) * 2));
+    CHECK(picture.svg().find("[1.0000 1.0000]") != std::string::npos);
+}

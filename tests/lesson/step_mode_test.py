@@ -254,6 +254,7 @@ def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it(lesson):
 def test_stopped_from_outside_it_takes_the_terminal_again(lesson):
     with Terminal([lesson]) as t:
         at_step(t, 1)
+        t.wait_for_keys()  # from here on it knows of being stopped
         t.process.send_signal(signal.SIGSTOP)
         os.waitpid(t.process.pid, os.WUNTRACED)
         termios.tcsetattr(t.slave, termios.TCSANOW, t.before)  # as a shell would

@@ -152,6 +152,7 @@ Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
 // Micro-batches: the rows in order, `size` at a time (the last one may be smaller), or in the sizes given.
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::int64_t>& sizes) {
+    if (x.shape().rank() == 0) throw Error("[split] a single number has no rows");
     std::vector<Var<Array<S>>> parts;
     std::int64_t from = 0;
     for (std::int64_t size : sizes) {
