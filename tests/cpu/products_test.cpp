@@ -87,14 +87,16 @@ TEMPLATE_TEST_CASE("Moved memory agrees with the plain loop", "", float, double)
                          << write_names[static_cast<int>(how)]);
         const auto x = dice.numbers<S>(walk.reach[0]), dy = dice.numbers<S>(walk.size);
         const auto y = dice.destination<S>(walk.size, how), dx = dice.destination<S>(walk.reach[0], how);
+        const bool all_minus_zero = dice.upto(3) == 0;  // their sum keeps the sign
+        if (all_minus_zero) std::fill(dy.begin(), dy.end(), -S(0));
         const Buffer<S> want = y, want_dx = dx;
         fast<S>().gather(walk, x.data(), into(y, how));
         plain<S>().gather(walk, x.data(), into(want, how));
         CHECK(bit_difference(y, want) == "");
         fast<S>().scatter(walk, dy.data(), into(dx, how));
         plain<S>().scatter(walk, dy.data(), into(want_dx, how));
-        CHECK((repeats ? difference(dx, want_dx, 8, static_cast<double>(walk.size))
-                       : bit_difference(dx, want_dx)) == "");
+        CHECK((repeats && !all_minus_zero ? difference(dx, want_dx, 8, static_cast<double>(walk.size))
+                                          : bit_difference(dx, want_dx)) == "");
     }
     for (unsigned seed = 0; seed < 200; ++seed) {
         Dice dice(seed);
