@@ -139,7 +139,7 @@ private:
     Node* newest_of_heap();
 
     static constexpr std::size_t near_size = 16;
-    std::array<Node*, near_size> near_;  // oldest first
+    std::array<Node*, near_size> near_{};  // oldest first
     std::size_t near_count_ = 0;
     std::vector<Node*> heap_;
     bool targets_only_;
