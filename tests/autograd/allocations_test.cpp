@@ -26,7 +26,7 @@ namespace {
 // What this program asks of the host, counted for the whole program and read only below.
 std::atomic<std::size_t> host_allocations{0}, largest_host_allocation{0};
 
-void note(std::size_t bytes) {
+[[maybe_unused]] void note(std::size_t bytes) {
     host_allocations.fetch_add(1, std::memory_order_relaxed);
     if (bytes > largest_host_allocation.load(std::memory_order_relaxed))
         largest_host_allocation.store(bytes, std::memory_order_relaxed);
