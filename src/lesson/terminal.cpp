@@ -1,6 +1,7 @@
 // The real terminal: raw keys, and restoring it on every way out.
 #include "lesson/terminal.hpp"
 
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <termios.h>
@@ -21,6 +22,7 @@ termios as_found;
 termios with_keys;
 volatile std::sig_atomic_t keys_on = 0;
 volatile std::sig_atomic_t was_stopped = 0;
+pthread_t reader;  // the thread that waits for keys
 
 void restore() {
     if (keys_on != 0) ::tcsetattr(STDIN_FILENO, TCSANOW, &as_found);
@@ -47,6 +49,8 @@ void on_deadly(int signal) {
 void on_continue(int) {
     if (keys_on == 0) return;
     was_stopped = 1;
+    // BLAS has threads of its own, and the kernel may pick one of them: the wait must end all the same.
+    if (::pthread_equal(::pthread_self(), reader) == 0) ::pthread_kill(reader, SIGCONT);
     if (::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) ::tcsetattr(STDIN_FILENO, TCSANOW, &with_keys);
 }
 
@@ -141,6 +145,7 @@ void catch_interrupts() {
 
 KeyMode::KeyMode() {
     if (::tcgetattr(STDIN_FILENO, &as_found) != 0) return;
+    reader = ::pthread_self();
     with_keys = as_found;
     with_keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // ISIG stays: Ctrl-C and Ctrl-Z are signals
     with_keys.c_cc[VMIN] = 1;
