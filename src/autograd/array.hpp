@@ -40,7 +40,7 @@ public:
         : Array(std::move(shape), std::span<const S>(values), device) {}
     Array(std::initializer_list<S> vector) : Array(Shape{static_cast<std::int64_t>(vector.size())}, vector) {}
 
-    static Array empty(const Shape& shape, Device device = Device::cpu) {
+    [[gnu::always_inline]] static Array empty(const Shape& shape, Device device = Device::cpu) {
         return Array(shape, device);
     }  // uninitialised
     static Array full(const Shape& shape, S value, Device device = Device::cpu);
@@ -56,7 +56,13 @@ public:
           data_(std::exchange(other.data_, nullptr)),
           storage_(std::exchange(other.storage_, nullptr)) {}
     Array& operator=(const Array& other) {
-        if (this != &other) *this = Array(other);
+        Storage* const before = storage_;
+        if (other.storage_) memory::keep(other.storage_);  // first: it may be the same
+        shape_ = other.shape_;
+        device_ = other.device_;
+        data_ = other.data_;
+        storage_ = other.storage_;
+        if (before) memory::forget(before);
         return *this;
     }
     Array& operator=(Array&& other) noexcept {
@@ -98,14 +104,15 @@ public:
         data_ = static_cast<S*>(storage_->data);
     }
     S* raw() { return data_; }  // of a buffer just made, or destined to be written
-    void let_go() {
+    [[gnu::always_inline]] void let_go() {
         data_ = nullptr;
         if (storage_) memory::forget(std::exchange(storage_, nullptr));
     }
-    void reshape_unwritten(const Shape& shape, Device device) {  // memory comes with the first write
-        let_go();
-        shape_ = shape;
-        device_ = device;
+    static Array unwritten(const Shape& shape, Device device) {  // memory comes with materialise()
+        Array made;
+        made.shape_ = shape;
+        made.device_ = device;
+        return made;
     }
 
 private:
@@ -127,10 +134,8 @@ std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 template <class S>
 class Saved<Array<S>> {
 public:
-    Saved() = default;
-    explicit Saved(const Array<S>* value) {
-        if (!value || !value->storage()) return;
-        value_ = *value;
+    [[gnu::always_inline]] explicit Saved(const Array<S>* value) : value_(value ? *value : Array<S>()) {
+        if (!value_.storage()) return;
         memory::save(value_.storage());
         version_ = value_.storage()->version;
     }
@@ -148,11 +153,12 @@ public:
         return value_;
     }
 
-private:
     void drop() {
         if (value_.storage()) memory::unsave(value_.storage());
         value_.let_go();
     }
+
+private:
     [[noreturn]] void stale(const char* op) const {
         throw Error(
             std::string("[backward] '") + op + "' saved version " + std::to_string(version_) +
@@ -181,7 +187,7 @@ const Kernels<S>& on(const char* op, const Array<S>& a, const Others&... others)
 
 // The memory to write a gradient to. The gradient already has the form of its value.
 template <class S>
-Into<S[]> destination(Into<Array<S>> into) {
+[[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> into) {
     if (into.how == Write::set && (!into.dst.storage() || into.dst.storage()->refs > 1)) {
         into.dst.let_go();
         into.dst.materialise();
@@ -192,17 +198,16 @@ Into<S[]> destination(Into<Array<S>> into) {
 [[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
 
 template <class S>
-void take(Into<Array<S>> into, Array<S>&& gradient) {
-    if (!same_form(into.dst, gradient)) fail_gradient_form(form(into.dst), form(gradient));
+void take(Into<Array<S>> into, const Array<S>& gradient) {
     if (into.how == Write::set && !into.dst.storage())
-        into.dst = std::move(gradient);
+        into.dst = gradient;
     else
         on<S>("take", gradient).add_scaled(S(1), gradient.data(), destination(into), gradient.size());
 }
 
 template <class S>
-void take_form(Array<S>& gradient, const Array<S>& x) {
-    gradient.reshape_unwritten(x.shape(), x.device());
+Array<S> unwritten_like(const Array<S>& x) {
+    return Array<S>::unwritten(x.shape(), x.device());
 }
 
 template <class S>
@@ -218,6 +223,11 @@ Array<S> ones_like(const Array<S>& x) {
 template <class S>
 bool ready(const Array<S>& x) {
     return x.storage() != nullptr;
+}
+
+template <class S>
+bool sole(const Array<S>& x) {
+    return x.storage() && x.storage()->refs == 1;
 }
 
 template <class S>
@@ -271,6 +281,14 @@ Array<S> map(const F& f, const Array<S>& x) {
     return y;
 }
 
+// The same over the buffer of x, if nobody else holds it.
+template <UnaryFunctor F, class S>
+Array<S> map_over(const F& f, Array<S>& x) {
+    if (!sole(x)) return map(f, x);
+    kernels<S>(x.device()).map[slot<F, UnaryOps>](&f, x.data(), x.raw(), x.size());
+    return std::move(x);
+}
+
 template <UnaryFunctor F, class S>
 void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S>> dx) {
     kernels<S>(dy.device())
@@ -286,7 +304,7 @@ inline Walk<2> plain_walk(std::size_t size) {
     plain.stride[0][0] = plain.stride[1][0] = 1;
     return plain;
 }
-inline Walk<2> walk(const Shape& out, const Shape& a, const Shape& b) {
+[[gnu::always_inline]] inline Walk<2> walk(const Shape& out, const Shape& a, const Shape& b) {
     return a == out && b == out ? plain_walk(out.size()) : broadcast_walk(out, a, b);
 }
 Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
@@ -302,6 +320,13 @@ Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
     Array<S> y = Array<S>::empty(broadcast(F::name, a.shape(), b.shape()), a.device());
     kernel(&f, broadcast_walk(y.shape(), a.shape(), b.shape()), a.data(), b.data(), y.raw());
     return y;
+}
+
+template <BinaryFunctor F, class S>
+Array<S> zip_over(const F& f, Array<S>& a, const Array<S>& b) {
+    if (!sole(a) || !(a.shape() == b.shape())) return zip(f, a, b);
+    on(F::name, a, b).zip[slot<F, BinaryOps>](&f, plain_walk(a.size()), a.data(), b.data(), a.raw());
+    return std::move(a);
 }
 
 // For one operand, summed over the axes in which it repeats. Of a, b and y only what the functor keeps is

@@ -1,8 +1,8 @@
 // What a device must offer: one table of kernels per scalar type. src/cpu fills it; a GPU fills a second one.
 //
 // Contracts, for all of them:
-//  - arrays are contiguous and row-major; sizes may be 0; operands never overlap the destination, but map may
-//  work in place (y == x);
+//  - arrays are contiguous and row-major; sizes may be 0; operands never overlap the destination, but map and
+//  zip may work in place (y == x, y == a);
 //  - a plain pointer destination is uninitialised memory, all of which is written;
 //  - `Into` sets or adds. With `set` the destination is not read and wholly written, also when a summed
 //  extent is 0;
@@ -93,20 +93,22 @@ struct Kernels {
                       std::size_t height, std::size_t width);
 
     // ---- reductions ----
-    void (*sum)(const S* x, Into<S[]> y, Fold);
-    void (*spread)(const S* dy, S divisor, Into<S[]> dx, Fold);  // dx[o, r, i] (+)= dy[o, i] / divisor
-    void (*max)(const S* x, S* y, Fold);                         // NaN wins; reduced is at least 1
-    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold);  // ties share equally
+    void (*sum)(const S* x, Into<S[]> y, const Fold&);
+    void (*mean)(const S* x, S* y, const Fold&);  // the sum / reduced; NaN when reduced is 0
+    void (*spread)(const S* dy, S divisor, Into<S[]> dx, const Fold&);  // dx[o, r, i] (+)= dy[o, i] / divisor
+    void (*max)(const S* x, S* y, const Fold&);                         // NaN wins; reduced is at least 1
+    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold&);  // ties share equally
     void (*logsumexp)(const S* x, S* y,
-                      Fold);  // -inf where all are -inf, +inf where one is; reduced 0 gives -inf
-    void (*logsumexp_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold);  // dy * exp(x - y)
-    void (*softmax)(const S* x, S* y, Fold);
-    void (*softmax_back)(const S* dy, const S* y, Into<S[]> dx, Fold);  // y * (dy - sum(dy * y))
-    void (*log_softmax)(const S* x, S* y, Fold);
-    void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx, Fold);  // dy - exp(y) * sum(dy)
+                      const Fold&);  // -inf where all are -inf, +inf where one is; reduced 0 gives -inf
+    void (*logsumexp_back)(const S* dy, const S* x, const S* y, Into<S[]> dx,
+                           const Fold&);  // dy * exp(x - y)
+    void (*softmax)(const S* x, S* y, const Fold&);
+    void (*softmax_back)(const S* dy, const S* y, Into<S[]> dx, const Fold&);  // y * (dy - sum(dy * y))
+    void (*log_softmax)(const S* x, S* y, const Fold&);
+    void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx, const Fold&);  // dy - exp(y) * sum(dy)
 
     // ---- linear algebra ----
-    void (*matmul)(Product, const S* a, const S* b, Into<S[]> c);
+    void (*matmul)(const Product&, const S* a, const S* b, Into<S[]> c);
     void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
                    std::size_t k);  // bias may be null
 
@@ -138,7 +140,7 @@ inline constinit std::atomic<const Kernels<S>*> found_kernels[2] =
     {};  // by device, once they have been asked for
 
 template <class S>
-const Kernels<S>& kernels(Device device) {
+[[gnu::always_inline]] inline const Kernels<S>& kernels(Device device) {
     const Kernels<S>* found =
         found_kernels<S>[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
     return found ? *found : find_kernels<S>(device);

@@ -105,12 +105,14 @@ void for_each_shard(Visit visit) {
         visit(*shard);
 }
 
-std::size_t sum(Device device, int row) {
-    std::int64_t total = 0;
+Sums sums(Device device) {
+    Sums total{};
     for_each_shard([&](Shard& shard) {
-        total += shard.account[number(device)].row[static_cast<std::size_t>(row)].bytes.get();
+        const Sums own = shard.account[number(device)].sums();
+        for (std::size_t row = 0; row < total.size(); ++row) total[row] += own[row];
     });
-    return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));  // others may be writing meanwhile
+    for (std::int64_t& sum : total) sum = std::max<std::int64_t>(sum, 0);  // others may be writing meanwhile
+    return total;
 }
 
 std::size_t cached_bytes(Device device) {
@@ -119,10 +121,9 @@ std::size_t cached_bytes(Device device) {
     return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
 }
 
-// Alone, a thread looks at the peak only when its own sum exceeds `alarm`; with company at every allocation.
-void look_at_all_peaks(Shard& shard) {
-    for (Account& account : shard.account)
-        for (Account::Row& row : account.row) row.alarm.store(Account::always);
+// Alone, a thread looks at the peaks only when its own sums exceed what it saw; with company at every change.
+void look_at_every_change(Shard& shard) {
+    for (Account& account : shard.account) account.look.store(true);
 }
 
 std::int64_t cache_limit(Device device) {
@@ -138,7 +139,9 @@ void free_storage(Storage* storage) {
 void drop(Account& account) {
     account.cache.for_each(free_storage);
     account.cache.clear();
+    const std::int64_t dropped = account.cached.get();
     account.cached.set(0);
+    account.bring(-dropped);
 }
 
 void enter() {
@@ -153,9 +156,9 @@ void enter() {
     shard->taken = true;
     for (std::size_t device = 0; device < devices; ++device)
         shard->account[device].cache_limit.store(cache_limit(Device(device)));
-    // All seq_cst: a thread that was alone either sees that it no longer is, or has its alarm overwritten.
+    // All seq_cst: a thread that was alone either sees that it no longer is, or is told to look.
     live.fetch_add(1);
-    for_each_shard(look_at_all_peaks);
+    for_each_shard(look_at_every_change);
     current = shard;
     for (std::size_t device = 0; device < devices; ++device) accounts[device] = &shard->account[device];
 }
@@ -183,7 +186,7 @@ void stay_for_life() {
 
 // Runs `action` with a shard: one for the thread's life, or just a visit once the thread is ending.
 template <class Action>
-[[gnu::noinline, gnu::cold]] auto with_shard(Action action) {
+auto with_shard(Action action) {
     std::optional<Stay> visit;
     if (current == nullptr) {
         if (ended)
@@ -196,43 +199,18 @@ template <class Action>
 
 // ---- counting ----
 
-[[gnu::noinline, gnu::cold]] void look_for_peak(Device device, int row, Account::Row& own) {
-    std::atomic<std::int64_t>& peak = common_of(device).peak[static_cast<std::size_t>(row)];
-    const auto now = static_cast<std::int64_t>(sum(device, row));
-    for (std::int64_t seen = peak.load(); seen < now && !peak.compare_exchange_weak(seen, now);) {
+void look_at_peaks(Account& account, Device device) {
+    const Sums now = sums(device), own = account.sums();
+    for (std::size_t row = 0; row < now.size(); ++row) {
+        std::atomic<std::int64_t>& peak = common_of(device).peak[row];
+        std::int64_t seen = peak.load();
+        while (seen < now[row] && !peak.compare_exchange_weak(seen, now[row])) {
+        }
+        account.unnoticed[row] = own[row] + std::max(seen, now[row]) - now[row];
     }
-    if (live.load() > 1) return;
-    own.alarm.store(own.bytes.get());
-    if (live.load() > 1) own.alarm.store(Account::always);
-}
-
-[[gnu::always_inline]] inline void grow(Account& account, Device device, int row, std::int64_t bytes) {
-    Account::Row& own = account.row[static_cast<std::size_t>(row)];
-    const std::int64_t now = own.bytes.get() + bytes;
-    own.bytes.set(now);
-    if (now > own.alarm.load(std::memory_order_relaxed)) [[unlikely]]
-        look_for_peak(device, row, own);
-}
-
-[[gnu::always_inline]] inline void shrink(Account& account, int row, std::int64_t bytes) {
-    account.row[static_cast<std::size_t>(row)].bytes.add(-bytes);
-}
-
-[[gnu::always_inline]] inline Storage* handed_out(Storage* storage, Account& account, Device device,
-                                                  std::int64_t bytes) {
-    storage->refs = 1;
-    storage->savers = 0;
-    storage->version = 0;
-    storage->held_as = MemoryClass::temporary;
-    account.allocations.add(1);
-    grow(account, device, static_cast<int>(MemoryClass::temporary), bytes);
-    grow(account, device, all_classes, bytes);
-    return storage;
-}
-
-[[gnu::always_inline]] inline void taken_back(MemoryClass held_as, Account& account, std::int64_t bytes) {
-    shrink(account, static_cast<int>(held_as), bytes);
-    shrink(account, all_classes, bytes);
+    account.expect();
+    account.look.store(false);
+    if (live.load() > 1 || poison.load()) account.look.store(true);
 }
 
 // ---- the budget ----
@@ -272,6 +250,7 @@ Storage* allocate_in_arena(Common& common, std::size_t rounded, std::size_t byte
                            Account& account) {
     if (Storage* storage = common.cache.take(rounded)) {
         common.cached.add(-static_cast<std::int64_t>(rounded));
+        account.bring(static_cast<std::int64_t>(rounded));
         return storage;
     }
     auto storage = std::make_unique<Storage>();
@@ -285,6 +264,7 @@ Storage* allocate_in_arena(Common& common, std::size_t rounded, std::size_t byte
     storage->bytes = rounded;
     storage->device = device;
     account.fresh.add(1);
+    account.bring(static_cast<std::int64_t>(rounded));
     return storage.release();
 }
 
@@ -303,11 +283,18 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
     storage->bytes = rounded;
     storage->device = device;
     account.fresh.add(1);
+    account.bring(static_cast<std::int64_t>(rounded));
     return storage.release();
 }
 
-[[gnu::noinline]] Storage* allocate_slowly(std::size_t bytes, Device device) {
-    const Raw& device_memory = raw(device);
+[[gnu::noinline]] Storage* looked_at(Storage* storage, std::size_t bytes, Account& account) {
+    if (poison.load()) raw(storage->device).fill(storage->data, 0xFF, bytes);
+    look_at_peaks(account, storage->device);
+    return storage;
+}
+
+Storage* allocate_here(std::size_t bytes, Device device) {
+    raw(device);                                             // or refuse it
     alignas(alignment) static std::byte nothing[alignment];  // an address to count from
     if (bytes == 0) return new Storage{nothing, 0, 1, 0, 0, MemoryClass::temporary, device, nullptr};
     Common& common = common_of(device);
@@ -325,11 +312,11 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
         storage = allocate_outside(rounded, bytes, device, account);
     }
     ASAN_UNPOISON_MEMORY_REGION(storage->data, bytes);
-    if (poison.load(std::memory_order_relaxed)) device_memory.fill(storage->data, 0xFF, bytes);
-    return handed_out(storage, account, device, static_cast<std::int64_t>(rounded));
+    account.hand_out(storage, 0);
+    return looked_at(storage, bytes, account);
 }
 
-[[gnu::noinline]] void recycle_slowly(Storage* storage) {
+void recycle_here(Storage* storage) {
     if (storage->bytes == 0) {
         delete storage;
         return;
@@ -337,11 +324,12 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
     Account& account = current->account[number(storage->device)];
     Common& common = common_of(storage->device);
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
-    taken_back(storage->held_as, account, bytes);
+    if (storage->held_as != MemoryClass::temporary) account.hold(storage->held_as, -bytes);
     if (common.budget.load() != 0) {
         const std::lock_guard lock(common.mutex);
         if (in_arena(common, storage)) {
             ASAN_POISON_MEMORY_REGION(storage->data, storage->bytes);
+            account.bring(-bytes);
             if (!caching) return return_to_arena(common, storage);
             common.cached.add(static_cast<std::int64_t>(storage->bytes));
             return common.cache.put(storage, storage->bytes);
@@ -355,71 +343,73 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
         limit = cache_limit(storage->device);
         account.cache_limit.store(limit);
     }
-    if (bytes > limit) return free_storage(storage);
+    if (bytes > limit) {
+        account.bring(-bytes);
+        return free_storage(storage);
+    }
     if (account.cached.get() + bytes > limit) drop(account);
     account.cached.add(bytes);
     account.cache.put(storage, storage->bytes);
+}
+
+[[gnu::noinline]] Storage* allocate_slowly(std::size_t bytes, Device device) {
+    return with_shard([=] { return allocate_here(bytes, device); });
+}
+
+[[gnu::noinline]] void recycle_slowly(Storage* storage) {
+    with_shard([=] { recycle_here(storage); });
 }
 
 }  // namespace
 
 Storage* allocate(std::size_t bytes, Device device) {
     Account* const account = accounts[number(device)];
-    if (account == nullptr || poison.load(std::memory_order_relaxed)) [[unlikely]]
-        return with_shard([=] { return allocate_slowly(bytes, device); });
     const std::size_t rounded = rounded_up(bytes);  // 0 also for absurd sizes; nothing ever waits there
-    Storage* const storage = account->cache.take(rounded);
+    Storage* const storage = account ? account->cache.take(rounded) : nullptr;
     if (storage == nullptr) [[unlikely]]
         return allocate_slowly(bytes, device);
-    account->cached.add(-static_cast<std::int64_t>(rounded));
-    return handed_out(storage, *account, device, static_cast<std::int64_t>(rounded));
+    const bool more_than_ever = account->hand_out(storage, rounded);
+    return more_than_ever ? looked_at(storage, bytes, *account) : storage;
 }
 
 void recycle(Storage* storage) {
     Account* const account = accounts[number(storage->device)];
-    if (account == nullptr) [[unlikely]]
-        return with_shard([=] { recycle_slowly(storage); });
-    const auto bytes = static_cast<std::int64_t>(storage->bytes);
-    const MemoryClass held_as = storage->held_as;
-    const std::int64_t waiting = account->cached.get() + bytes;
-    if (bytes == 0 || waiting > account->cache_limit.load(std::memory_order_relaxed)) [[unlikely]]
-        return recycle_slowly(storage);
-    account->cache.put(storage, static_cast<std::size_t>(bytes));
-    account->cached.set(waiting);
-    taken_back(held_as, *account, bytes);
+    if (account == nullptr || !account->take_back(storage)) [[unlikely]]
+        recycle_slowly(storage);
 }
 
 void reclassify(Storage* storage, MemoryClass held_as) {
-    const Device device = storage->device;
-    Account* const account = accounts[number(device)];
+    Account* const account = accounts[number(storage->device)];
     if (account == nullptr) [[unlikely]]
         return with_shard([=] { reclassify(storage, held_as); });
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
-    shrink(*account, static_cast<int>(storage->held_as), bytes);
+    if (storage->held_as != MemoryClass::temporary) account->hold(storage->held_as, -bytes);
     storage->held_as = held_as;
-    grow(*account, device, static_cast<int>(held_as), bytes);
+    if (held_as != MemoryClass::temporary) account->hold(held_as, bytes);
+    if (account->grown(held_as) || account->look.load(std::memory_order_relaxed)) [[unlikely]]
+        look_at_peaks(*account, storage->device);
 }
 
-std::size_t in_use(Device device) { return sum(device, all_classes); }
+std::size_t in_use(Device device) { return static_cast<std::size_t>(sums(device)[all_classes]); }
 std::size_t peak(Device device) {
     return static_cast<std::size_t>(common_of(device).peak[all_classes].load());
 }
 
 void reset_peak(Device device) {
-    for (int row = 0; row < rows; ++row)
-        common_of(device).peak[static_cast<std::size_t>(row)].store(
-            static_cast<std::int64_t>(sum(device, row)));
-    for_each_shard(look_at_all_peaks);
+    const Sums now = sums(device);
+    for (std::size_t row = 0; row < now.size(); ++row) common_of(device).peak[row].store(now[row]);
+    for_each_shard(look_at_every_change);
 }
 
 Report report(Device device) {
     Report now;
     Common& common = common_of(device);
-    now.in_use = in_use(device);
+    const Sums held = sums(device);
+    now.in_use = static_cast<std::size_t>(held[all_classes]);
     now.peak = peak(device);
-    for (int row = 0; row < memory_classes; ++row) {
-        now.in_use_by[row] = sum(device, row);
-        now.peak_by[row] = static_cast<std::size_t>(common.peak[static_cast<std::size_t>(row)].load());
+    for (std::size_t row = 0; row < memory_classes; ++row) {
+        now.in_use_by[row] = static_cast<std::size_t>(held[row]);
+        now.peak_by[row] = static_cast<std::size_t>(common.peak[row].load());
     }
     std::uint64_t fresh = 0;
     for_each_shard([&](Shard& shard) {
@@ -482,6 +472,9 @@ void drop_cache(Device device) {
     drop(common_of(device));
 }
 
-void set_poison(bool on) { poison.store(on); }
+void set_poison(bool on) {
+    poison.store(on);
+    for_each_shard(look_at_every_change);
+}
 
 }  // namespace tally::memory

@@ -37,7 +37,6 @@ namespace memory {
 // A fresh buffer of at least `bytes`: refs 1, savers 0, version 0, temporary. The bytes are uninitialised
 // (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and largest free.
 Storage* allocate(std::size_t bytes, Device device);
-
 void recycle(Storage* storage);                          // refs has reached 0
 void reclassify(Storage* storage, MemoryClass held_as);  // moves the bytes to another row of the ledger
 

@@ -21,7 +21,7 @@ void dismantle_all(Node* doomed) {
 }
 
 namespace {
-bool older(const Node* a, const Node* b) { return a->id < b->id; }
+constexpr auto older = [](const Node* a, const Node* b) { return a->id < b->id; };
 }  // namespace
 
 void Sweep::spill(Node* node) {

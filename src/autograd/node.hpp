@@ -103,7 +103,7 @@ public:
     ~Sweep();
 
     // Says whether an input will receive a gradient; one that was computed then waits for its turn.
-    bool reaches(Node* node) {
+    [[gnu::always_inline]] bool reaches(Node* node) {
         switch (node->state) {
             case State::fresh:
                 node->state = State::queued;
@@ -138,8 +138,8 @@ private:
     Node* newest() { return near_count_ ? near_[--near_count_] : newest_of_heap(); }
     Node* newest_of_heap();
 
-    static constexpr std::size_t near_size = 16;
-    std::array<Node*, near_size> near_{};  // oldest first
+    static constexpr std::size_t near_size = 32;
+    std::array<Node*, near_size> near_;  // oldest first; `near_count_` of them
     std::size_t near_count_ = 0;
     std::vector<Node*> heap_;
     bool targets_only_;

@@ -38,11 +38,10 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool tr
     }
     if (k != rows_of_b) fail("inner sizes differ");
 
+    ProductPlan plan;
+    plan.product = {static_cast<std::size_t>(m), static_cast<std::size_t>(n), static_cast<std::size_t>(k),
+                    transpose_a, transpose_b};
     if (a.rank() <= 2 && b.rank() <= 2) {  // no batch
-        ProductPlan plan{{static_cast<std::size_t>(m), static_cast<std::size_t>(n),
-                          static_cast<std::size_t>(k), transpose_a, transpose_b},
-                         {},
-                         {}};
         if (a.rank() == 2 && b.rank() == 2)
             plan.shape = Shape{m, n};
         else if (a.rank() == 2 || b.rank() == 2)
@@ -53,16 +52,11 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool tr
     std::vector<std::int64_t> extents(batch.begin(), batch.end());
     if (a.rank() > 1) extents.push_back(m);
     if (b.rank() > 1) extents.push_back(n);
-
-    ProductPlan plan{{static_cast<std::size_t>(m), static_cast<std::size_t>(n), static_cast<std::size_t>(k),
-                      transpose_a, transpose_b},
-                     Shape(extents),
-                     {}};
-    if (batch_b.size() == 1 && !transpose_a) {  // rows of every member times one matrix
+    plan.shape = Shape(extents);
+    if (batch_b.size() == 1 && !transpose_a)  // rows of every member times one matrix
         plan.product.m *= batch.size();
-        return plan;
-    }
-    plan.batch = walk(batch, batch_a, batch_b);
+    else
+        plan.batch = walk(batch, batch_a, batch_b);
     return plan;
 }
 

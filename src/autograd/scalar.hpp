@@ -22,7 +22,7 @@ template <class T>
 concept Number = std::floating_point<T> || is_dual<T>;
 
 template <Number T>
-void take(Into<T> into, T&& value) {
+void take(Into<T> into, const T& value) {
     if (into.how == Write::set)
         into.dst = value;
     else
@@ -35,12 +35,22 @@ T map(const F& f, const T& x) {
 }
 
 template <UnaryFunctor F, Number T>
+T map_over(const F& f, const T& x) {
+    return f.value(x);
+}
+
+template <UnaryFunctor F, Number T>
 void map_back(const F& f, const T& dy, const T& kept, Into<T> dx) {
     take(dx, f.back(dy, kept));
 }
 
 template <BinaryFunctor F, Number T>
 T zip(const F& f, const T& a, const T& b) {
+    return f.value(a, b);
+}
+
+template <BinaryFunctor F, Number T>
+T zip_over(const F& f, const T& a, const T& b) {
     return f.value(a, b);
 }
 
@@ -100,15 +110,17 @@ template <Number T>
 void settle(T&, MemoryClass) {}
 
 template <Number T>
-void take_form(T&, const T&) {}
+T unwritten_like(const T&) {
+    return T();
+}
 
 // A rule's own copy of a number: later changes cannot reach it.
 template <class T>
 class Saved {
 public:
-    Saved() = default;
     explicit Saved(const T* value) : value_(value ? *value : T()) {}
     const T& get(const char*) const { return value_; }
+    void drop() {}
 
 private:
     T value_{};

@@ -39,8 +39,15 @@ Shape::Shape(std::span<const std::int64_t> extents) {
                         std::to_string(max_elements));
         if (extent > 0) product *= static_cast<std::size_t>(extent);
     }
-    for (const std::int64_t extent : extents)
-        extents_[static_cast<std::size_t>(rank_++)] = static_cast<std::int32_t>(extent);
+    const auto pair = [&](std::size_t axis) {
+        const auto extent = [&](std::size_t i) {
+            return i < extents.size() ? static_cast<std::uint64_t>(extents[i]) : 0;
+        };
+        return extent(axis) | extent(axis + 1) << 32;
+    };
+    std::uint64_t size = 1;
+    for (const std::int64_t extent : extents) size *= static_cast<std::uint64_t>(extent);
+    words_ = Words{pair(0), pair(2), pair(4), size << 4 | extents.size()};
 }
 
 std::string to_string(const Shape& shape) {

@@ -1,7 +1,6 @@
 // The extents of an array: up to six axes, kept inline so that making one never allocates.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -15,31 +14,35 @@ inline constexpr int max_rank = 6;
 class Shape {
 public:
     Shape() = default;  // rank 0: one element, no axes
+    // Not defaulted: so a shape is passed in memory, whatever instructions caller and library were compiled
+    // for.
+    Shape(const Shape& other) : words_(other.words_) {}
+    Shape& operator=(const Shape& other) {
+        words_ = other.words_;
+        return *this;
+    }
     Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
     explicit Shape(std::span<const std::int64_t> extents);
 
-    int rank() const { return rank_; }
-    std::size_t size() const {  // number of elements
-        std::size_t product = 1;
-        for (int axis = 0; axis < rank_; ++axis)
-            product *= static_cast<std::size_t>(extents_[static_cast<std::size_t>(axis)]);
-        return product;
-    }
-    std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(axis)]; }
+    int rank() const { return static_cast<int>(words_[3] & 15); }
+    std::size_t size() const { return words_[3] >> 4; }  // number of elements
+    std::int64_t operator[](int axis) const { return begin()[axis]; }
 
-    const std::int32_t* begin() const { return extents_.data(); }
-    const std::int32_t* end() const { return extents_.data() + rank_; }
+    const std::int32_t* begin() const { return reinterpret_cast<const std::int32_t*>(&words_); }
+    const std::int32_t* end() const { return begin() + rank(); }
 
     friend bool operator==(const Shape& a, const Shape& b) {
-        if (a.rank_ != b.rank_) return false;
-        for (std::size_t i = 0; i < static_cast<std::size_t>(a.rank_); ++i)
-            if (a.extents_[i] != b.extents_[i]) return false;
-        return true;
+        const Words& x = a.words_;
+        const Words& y = b.words_;
+        return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3])) == 0;
     }
 
 private:
-    std::array<std::int32_t, max_rank> extents_{};  // small, because shapes are copied all the time
-    std::int32_t rank_ = 0;
+    // Six extents (0 where there is no axis), then the size and, in four bits, the rank. One vector, because
+    // shapes are copied all the time, and a processor waits when it reads at once what was just written in
+    // pieces.
+    using Words [[gnu::vector_size(32), gnu::aligned(8), gnu::may_alias]] = std::uint64_t;
+    Words words_{0, 0, 0, 1 << 4};
 };
 
 std::string to_string(const Shape& shape);  // "(6, 3)", "(4)", "()"

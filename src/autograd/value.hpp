@@ -23,9 +23,9 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     zip_back_a(functor::Add{}, dy, x, x, x, dx);
     zip_back_b(functor::Add{}, dy, x, x, x, dx);
 
-    take(dx, std::move(owned));  // dx = owned, or dx += owned; a buffer that may change hands is not copied
+    take(dx, dy);  // dx = dy, or dx += dy; of the same form; the first shares its buffer
     { ones_like(x) } -> std::same_as<T>;
-    take_form(owned, x);                        // as x; its memory comes with the first write
+    { unwritten_like(x) } -> std::same_as<T>;   // the form of x; its memory comes with the first write
     { ready(x) } -> std::same_as<bool>;         // has its memory
     let_go(owned);                              // gives the memory back; the form stays known
     own(owned);                                 // a buffer shared with somebody else is copied

@@ -24,7 +24,7 @@ namespace tally {
 template <class T>
 class ValueNode : public Node {
 public:
-    ValueNode(T&& v, State s) : Node(s), value(std::move(v)), gradient() {}
+    ValueNode(T&& v, State s) : Node(s), value(std::move(v)), gradient(unwritten_like(value)) {}
 
     // Asked for immediately before the kernel that writes: the first contribution sets, each later one adds.
     Into<T> into() {
@@ -32,7 +32,6 @@ public:
             own(gradient);  // a buffer shared with somebody else is not written to
             return {gradient, Write::add};
         }
-        if (!ready(gradient)) take_form(gradient, value);
         touched = true;
         return {gradient, Write::set};
     }
@@ -47,7 +46,7 @@ public:
     }
 
     T value;     // let go when nobody holds a handle
-    T gradient;  // of an inner node: only during the sweep
+    T gradient;  // its memory comes with the first write; of an inner node only during the sweep
 };
 
 // What a rule writes to: the gradients of its operation's inputs.
@@ -60,12 +59,16 @@ public:
         if (!wants(input)) refuse_unwanted(input);
         return inputs_[input]->into();
     }
-    bool alike(std::size_t input, const T& x) const { return same_form(inputs_[input]->value, x); }
     // Hands over a gradient that is already there; nothing is copied when it is the first.
-    void give(std::size_t input, T gradient) const {
-        if (!wants(input)) return;
-        if (!alike(input, gradient)) fail_gradient_form(form(inputs_[input]->value), form(gradient));
-        take(into(input), std::move(gradient));
+    void give(std::size_t input, const T& gradient) const {
+        if (wants(input) && !pass_on(input, gradient))
+            fail_gradient_form(form(inputs_[input]->value), form(gradient));
+    }
+    // The same for a gradient that may have another form; says whether it was handed over.
+    bool pass_on(std::size_t input, const T& gradient) const {
+        if (!same_form(inputs_[input]->value, gradient)) return false;
+        take(into(input), gradient);
+        return true;
     }
 
 private:
@@ -85,15 +88,14 @@ struct Wish {
         return value == computed ? settled : value;
     }
 };
+template <class T>
+inline const T nothing{};
 template <class T, int Place>
 struct NeverWish {  // takes no room in the node
     struct saved {
         explicit saved(const T*) {}
-        saved() = default;
-        const T& get(const char*) const {
-            static const T none{};
-            return none;
-        }
+        void drop() {}
+        const T& get(const char*) const { return nothing<T>; }
     };
     const T* resolve(const T*, const T*) const { return nullptr; }
 };
@@ -157,7 +159,6 @@ public:
                     rule_(Pull<T>(inputs_.data()), std::as_const(this->gradient), kept.get(op())...);
                 },
                 kept_);
-            drop_gradient();
             for (ValueNode<T>* input : inputs_)
                 if (input && input->state == State::leaf && input->touched)
                     settle(input->gradient, MemoryClass::gradient);
@@ -168,8 +169,10 @@ public:
     void forget() override {
         for (ValueNode<T>*& input : inputs_)
             if (input) let_go_of(std::exchange(input, nullptr));
-        kept_ = {};
-        drop_gradient();
+        std::apply([](auto&... kept) { (kept.drop(), ...); }, kept_);
+        if (this->target) return;  // its gradient is what grad() was asked for
+        let_go(this->gradient);
+        this->touched = false;
     }
 
     void dismantle(Node*& doomed) override {
@@ -180,12 +183,6 @@ public:
     }
 
 private:
-    void drop_gradient() {
-        if (this->target) return;
-        let_go(this->gradient);
-        this->touched = false;
-    }
-
     using Kept = std::tuple<typename Wishes::saved...>;
     // Reads the values while the inputs still have them; the output has just moved in here.
     Kept granted(const std::tuple<Wishes...>& wishes, const T* computed) const {
@@ -263,7 +260,7 @@ public:
         ValueNode<T>& node = checked("free_grad");
         check_thread("free_grad", node);
         node.touched = false;
-        node.gradient = T();
+        let_go(node.gradient);
     }
     // In place, for optimizers: f(value, gradient). Whoever saved the value for a backward pass will notice.
     template <class F>
@@ -288,8 +285,13 @@ public:
     }
 
     ValueNode<T>* node() const { return node_; }
+    // Nobody will read this result's value once its last handle, which this is, has gone; a rule may keep it,
+    // though.
+    bool last() const {
+        return node_ && node_->handles == 1 && node_->state == State::fresh && !node_->watched;
+    }
     // Turns a handle into a newer node's reference; the value goes with the last handle.
-    ValueNode<T>* release(bool held) && {
+    [[gnu::always_inline]] ValueNode<T>* release(bool held) && {
         ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {
             if (held) ++node->refs;
@@ -325,7 +327,7 @@ public:
                         form(node.value));
         Sweep sweep(targets_only, visitor);
         if (!sweep.reaches(&node)) return;  // a leaf that grad() does not ask for
-        take(node.into(), seed ? std::move(*seed) : ones_like(node.value));
+        take(node.into(), seed ? *seed : ones_like(node.value));
         if (node.state == State::leaf) settle(node.gradient, MemoryClass::gradient);
         sweep.run();
     }
@@ -406,7 +408,9 @@ template <Value T>
 std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
     struct Loan {  // a leaf's own gradient, set aside while this sweep runs, and put back whatever happens
         explicit Loan(ValueNode<T>& n)
-            : node(n), gradient(std::exchange(n.gradient, T())), touched(std::exchange(n.touched, false)) {
+            : node(n),
+              gradient(std::exchange(n.gradient, unwritten_like(n.value))),
+              touched(std::exchange(n.touched, false)) {
             node.target = true;
         }
         ~Loan() {
@@ -436,7 +440,7 @@ std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
         if (!xs[i].has_grad())
             throw Error("[grad] no gradient arrived at input " + std::to_string(i) + " of " +
                         form(xs[i].value()) + ": the result does not depend on it");
-        gradients.push_back(std::exchange(xs[i].node()->gradient, T()));
+        gradients.push_back(std::move(xs[i].node()->gradient));
     }
     return gradients;
 }

@@ -100,7 +100,7 @@ void multiply_rows(const S* a, std::size_t down, std::size_t right, const S* b, 
 }
 
 template <class S>
-void multiply_in_order(Product p, const S* a, const S* b, Into<S[]> c) {
+void multiply_in_order(const Product& p, const S* a, const S* b, Into<S[]> c) {
     const std::size_t down = p.transpose_a ? 1 : p.k, right = p.transpose_a ? p.m : 1;
     alignas(line) S turned[ordered_limit / 2];  // m is at least 2
     if (p.transpose_b) {
@@ -114,7 +114,7 @@ void multiply_in_order(Product p, const S* a, const S* b, Into<S[]> c) {
 }
 
 template <class S>
-void multiply_by_blas(Product p, const S* a, const S* b, Into<S[]> c) {
+void multiply_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
     const auto stored = [](const S* x, std::size_t rows, std::size_t columns, bool transposed) {
         return transposed ? matrix_view(x, columns, rows) : matrix_view(x, rows, columns);
     };
@@ -124,11 +124,9 @@ void multiply_by_blas(Product p, const S* a, const S* b, Into<S[]> c) {
 }
 
 template <class S>
-void matmul(Product p, const S* a, const S* b, Into<S[]> c) {
-    if (p.n == 1 && p.m != 1) {  // a single column: the transposed product is a single row
-        std::swap(a, b);
-        p = {1, p.m, p.k, false, !p.transpose_a};
-    }
+void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    if (p.n == 1 && p.m != 1)  // a single column: the transposed product is a single row
+        return matmul<S>({1, p.m, p.k, false, !p.transpose_a}, b, a, c);
     if (p.m == 0 || p.n == 0) return;
     if (p.k == 0) {
         if (c.how == Write::set) std::fill_n(c.dst, p.m * p.n, S(0));

@@ -160,7 +160,7 @@ void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t
 
 // run(first, step, o, i): where a run of `reduced` elements starts, the step between them, and whose it is.
 template <class Run>
-void each_run(Fold fold, Run run) {
+void each_run(const Fold& fold, Run run) {
     for (std::size_t o = 0; o < fold.outer; ++o)
         for (std::size_t i = 0; i < fold.inner; ++i)
             run(o * fold.reduced * fold.inner + i, fold.inner, o * fold.inner + i);
@@ -182,7 +182,7 @@ S sum_exp(const S* x, S shift, std::size_t step, std::size_t n) {
 }
 
 template <class S>
-void sum(const S* x, Into<S[]> y, Fold fold) {
+void sum(const S* x, Into<S[]> y, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         S total = sum_start(y.dst[at], y.how, fold.reduced);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += x[first + r * step];
@@ -191,21 +191,27 @@ void sum(const S* x, Into<S[]> y, Fold fold) {
 }
 
 template <class S>
-void spread(const S* dy, S divisor, Into<S[]> dx, Fold fold) {
+void mean(const S* x, S* y, const Fold& fold) {
+    sum(x, {y, Write::set}, fold);
+    for (std::size_t i = 0; i < fold.outer * fold.inner; ++i) y[i] = y[i] / number<S>(fold.reduced);
+}
+
+template <class S>
+void spread(const S* dy, S divisor, Into<S[]> dx, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, dy[at] / divisor);
     });
 }
 
 template <class S>
-void max(const S* x, S* y, Fold fold) {
+void max(const S* x, S* y, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         y[at] = largest(x + first, step, fold.reduced);
     });
 }
 
 template <class S>
-void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold fold) {
+void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         std::size_t ties = 0;  // none where y is NaN: all receive 0 / 0
         for (std::size_t r = 0; r < fold.reduced; ++r) ties += x[first + r * step] == y[at];
@@ -225,14 +231,14 @@ S log_sum_exp(const S* x, std::size_t step, std::size_t n) {
 }
 
 template <class S>
-void logsumexp(const S* x, S* y, Fold fold) {
+void logsumexp(const S* x, S* y, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         y[at] = log_sum_exp(x + first, step, fold.reduced);
     });
 }
 
 template <class S>
-void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold fold) {
+void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         for (std::size_t r = 0; r < fold.reduced; ++r)
             store(dx, first + r * step, dy[at] * exp(x[first + r * step] - y[at]));
@@ -240,7 +246,7 @@ void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold fold
 }
 
 template <class S>
-void softmax(const S* x, S* y, Fold fold) {
+void softmax(const S* x, S* y, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         if (fold.reduced == 0) return;
         const S m = largest(x + first, step, fold.reduced), total = sum_exp(x + first, m, step, fold.reduced);
@@ -250,7 +256,7 @@ void softmax(const S* x, S* y, Fold fold) {
 }
 
 template <class S>
-void softmax_back(const S* dy, const S* y, Into<S[]> dx, Fold fold) {
+void softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = S(0);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step] * y[first + r * step];
@@ -260,7 +266,7 @@ void softmax_back(const S* dy, const S* y, Into<S[]> dx, Fold fold) {
 }
 
 template <class S>
-void log_softmax(const S* x, S* y, Fold fold) {
+void log_softmax(const S* x, S* y, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         if (fold.reduced == 0) return;
         const S m = largest(x + first, step, fold.reduced),
@@ -271,7 +277,7 @@ void log_softmax(const S* x, S* y, Fold fold) {
 }
 
 template <class S>
-void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, Fold fold) {
+void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = S(0);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step];
@@ -283,7 +289,7 @@ void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, Fold fold) {
 // ---- linear algebra ----
 
 template <class S>
-void matmul(Product p, const S* a, const S* b, Into<S[]> c) {
+void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
     for (std::size_t i = 0; i < p.m; ++i)
         for (std::size_t j = 0; j < p.n; ++j) {
             S total = sum_start(c.dst[i * p.n + j], c.how, p.k);
@@ -409,6 +415,7 @@ Kernels<S> table() {
     t.rows = rows<S>;
     t.rows_back = rows_back<S>;
     t.sum = sum<S>;
+    t.mean = mean<S>;
     t.spread = spread<S>;
     t.max = max<S>;
     t.max_back = max_back<S>;

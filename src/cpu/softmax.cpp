@@ -73,7 +73,7 @@ void log_softmax_row(const S* x, S* y, std::size_t n) {
 }
 
 template <class S, bool logarithm>
-void softmax_or_log(const S* x, S* y, Fold fold) {
+void softmax_or_log(const S* x, S* y, const Fold& fold) {
     const std::size_t size = fold.reduced * fold.inner;
     if (size == 0) return;
     for (std::size_t o = 0; o < fold.outer; ++o, x += size, y += size) {
@@ -88,7 +88,7 @@ void softmax_or_log(const S* x, S* y, Fold fold) {
 
 // dx (+)= slope(y, dy, total), total being the sum of terms(dy, y) along the axis.
 template <class S, class Terms, class Slope>
-void back(const S* dy, const S* y, Into<S[]> dx, Fold fold, Terms terms, Slope slope) {
+void back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold, Terms terms, Slope slope) {
     const std::size_t size = fold.reduced * fold.inner;
     for (std::size_t o = 0; o < fold.outer; ++o, dy += size, y += size, dx.dst += size) {
         if (fold.inner == 1) {
@@ -108,28 +108,28 @@ void back(const S* dy, const S* y, Into<S[]> dx, Fold fold, Terms terms, Slope s
 }
 
 template <class S>
-void softmax(const S* x, S* y, Fold fold) {
+void softmax(const S* x, S* y, const Fold& fold) {
     softmax_or_log<S, false>(x, y, fold);
 }
 
 template <class S>
-void log_softmax(const S* x, S* y, Fold fold) {
+void log_softmax(const S* x, S* y, const Fold& fold) {
     softmax_or_log<S, true>(x, y, fold);
 }
 
 template <class S>
-void softmax_back(const S* dy, const S* y, Into<S[]> dx, Fold fold) {
+void softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
     back(dy, y, dx, fold, times, softmax_slope);
 }
 
 template <class S>
-void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, Fold fold) {
+void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
     back(
         dy, y, dx, fold, [](auto d, auto) { return d; }, log_softmax_slope);
 }
 
 template <class S>
-void logsumexp(const S* x, S* y, Fold fold) {
+void logsumexp(const S* x, S* y, const Fold& fold) {
     const std::size_t size = fold.reduced * fold.inner;
     if (fold.reduced == 0) std::fill_n(y, fold.outer * fold.inner, -std::numeric_limits<S>::infinity());
     for (std::size_t o = 0; size && o < fold.outer; ++o, x += size, y += fold.inner) {
@@ -152,7 +152,7 @@ void logsumexp(const S* x, S* y, Fold fold) {
 }
 
 template <class S>
-void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, Fold fold) {
+void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
     for (std::size_t o = 0; o < fold.outer; ++o, dy += fold.inner, y += fold.inner) {
         const std::size_t rows = fold.inner == 1 ? 1 : fold.reduced,
                           width = fold.inner == 1 ? fold.reduced : fold.inner;

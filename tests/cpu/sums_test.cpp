@@ -22,7 +22,7 @@ std::string text(const Fold& fold) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("sum, spread and max agree with the plain loop", "", float, double) {
+TEMPLATE_TEST_CASE("sum, mean, spread and max agree with the plain loop", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 500; ++seed) {
         Dice dice(seed);
@@ -39,6 +39,12 @@ TEMPLATE_TEST_CASE("sum, spread and max agree with the plain loop", "", float, d
         const bool ordered = fold.inner != 1 || fold.reduced <= (fold.outer == 1 ? ordered_sum : ordered_row);
         CHECK((ordered ? bit_difference(y, want)
                        : difference(y, want, 8, static_cast<double>(fold.reduced))) == "");
+
+        Buffer<S> average(results, dice.upto(3)), want_average(results);
+        fast<S>().mean(x.data(), average.data(), fold);
+        plain<S>().mean(x.data(), want_average.data(), fold);
+        CHECK((ordered ? bit_difference(average, want_average)
+                       : difference(average, want_average, 8, static_cast<double>(fold.reduced))) == "");
 
         for (S divisor : {S(1), S(3)}) {
             const auto dx = dice.destination<S>(size, how);

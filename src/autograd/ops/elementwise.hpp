@@ -12,7 +12,8 @@ namespace tally {
 
 template <UnaryFunctor F, class T>
 Var<T> apply(F f, Var<T>&& x) {
-    T y = map(f, x.value());
+    constexpr bool keeps_x = F::keeps == Keep::input;
+    T y = !keeps_x && x.last() ? map_over(f, x.node()->value) : map(f, x.value());
     if constexpr (passes_a<F>)
         return record<F::name>(
             std::move(y), NothingKept(), [](Pull<T> to, const T& dy) { to.give(0, dy); }, std::move(x));
@@ -30,22 +31,19 @@ Var<T> apply(F f, Var<T>&& x) {
 template <BinaryFunctor F, class T>
 Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     const bool for_a = a.wants_grad(), for_b = b.wants_grad();
-    T y = zip(f, a.value(), b.value());
+    const bool keeps_a = (F::for_a.a && for_a) || (F::for_b.a && for_b);
+    T y = !keeps_a && a.last() ? zip_over(f, a.node()->value, b.value()) : zip(f, a.value(), b.value());
     return record<F::name>(
         std::move(y),
-        std::tuple(keep_if < F::for_a.a || F::for_b.a,
-                   0 > ((F::for_a.a && for_a) || (F::for_b.a && for_b), a.value()),
-                   keep_if < F::for_a.b || F::for_b.b,
-                   1 > ((F::for_a.b && for_a) || (F::for_b.b && for_b), b.value()),
-                   keep_if < F::for_a.y || F::for_b.y,
-                   2 > ((F::for_a.y && for_a) || (F::for_b.y && for_b), y)),
+        std::tuple(
+            keep_if < F::for_a.a || F::for_b.a, 0 > (keeps_a, a.value()), keep_if < F::for_a.b || F::for_b.b,
+            1 > ((F::for_a.b && for_a) || (F::for_b.b && for_b), b.value()),
+            keep_if < F::for_a.y || F::for_b.y, 2 > ((F::for_a.y && for_a) || (F::for_b.y && for_b), y)),
         [f](Pull<T> to, const T& dy, const T& kept_a, const T& kept_b, const T& kept_y) {
-            if (to.wants(0))
-                passes_a<F>&& to.alike(0, dy) ? to.give(0, dy)
-                                              : zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0));
-            if (to.wants(1))
-                passes_b<F>&& to.alike(1, dy) ? to.give(1, dy)
-                                              : zip_back_b(f, dy, kept_a, kept_b, kept_y, to.into(1));
+            if (to.wants(0) && !(passes_a<F> && to.pass_on(0, dy)))
+                zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0));
+            if (to.wants(1) && !(passes_b<F> && to.pass_on(1, dy)))
+                zip_back_b(f, dy, kept_a, kept_b, kept_y, to.into(1));
         },
         std::move(a), std::move(b));
 }

@@ -31,10 +31,7 @@ Var<Array<S>> mean(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     const S count = static_cast<S>(static_cast<double>(r.fold.reduced));
-    const functor::DivNumber divide{static_cast<double>(r.fold.reduced)};
-    const Kernels<S>& kernel = on("mean", x.value());
-    kernel.sum(x.value().data(), {y.raw(), Write::set}, r.fold);
-    kernel.map[slot<functor::DivNumber, UnaryOps>](&divide, y.data(), y.raw(), y.size());
+    on("mean", x.value()).mean(x.value().data(), y.raw(), r.fold);
     return record<"mean">(
         std::move(y), NothingKept(),
         [fold = r.fold, count](Pull<Array<S>> to, const Array<S>& dy) {
