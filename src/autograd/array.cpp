@@ -68,8 +68,7 @@ S Array<S>::item() const {
 template <class S>
 S* Array<S>::writable() {
     if (!storage_) throw Error("[writable] this array has no memory: nothing was assigned to it");
-    if (storage_->refs - storage_->savers > 1) {  // others hold it too
-        if (storage_->savers) ++storage_->version;
+    if (storage_->refs - storage_->savers > 1) {  // others hold it too, and keep what they have
         const MemoryClass held_as = storage_->held_as;
         *this = clone();
         if (held_as == MemoryClass::parameter) memory::reclassify(storage_, held_as);

@@ -240,6 +240,13 @@ void own(Array<S>& x) {
     if (x.storage() && x.storage()->refs > 1) x = x.clone();
 }
 
+// Where others share the buffer a copy will be written to; but whoever saved this value must be told.
+template <class S>
+void changing(Array<S>& x) {
+    Storage* const shared = x.storage();
+    if (shared && shared->savers && shared->refs - shared->savers > 1) ++shared->version;
+}
+
 template <class S>
 void settle(Array<S>& x, MemoryClass held_as) {
     if (!x.storage()) return;

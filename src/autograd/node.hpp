@@ -96,8 +96,9 @@ class Sweep {
 public:
     using Visitor = std::function<void(Node&)>;
 
-    explicit Sweep(bool targets_only, const Visitor* visitor = nullptr)
-        : targets_only_(targets_only), visitor_(visitor) {}
+    // With an oldest target, only targets receive gradients, and what lies below that one is left alone.
+    explicit Sweep(std::uint64_t oldest_target = 0, const Visitor* visitor = nullptr)
+        : oldest_target_(oldest_target), visitor_(visitor) {}
     Sweep(const Sweep&) = delete;
     Sweep& operator=(const Sweep&) = delete;
     ~Sweep();
@@ -106,6 +107,7 @@ public:
     [[gnu::always_inline]] bool reaches(Node* node) {
         switch (node->state) {
             case State::fresh:
+                if (node->id <= oldest_target_) return node->target;
                 node->state = State::queued;
                 ++node->refs;
                 insert(node);
@@ -113,7 +115,7 @@ public:
             case State::queued:
                 return true;
             case State::leaf:
-                return !targets_only_ || node->target;
+                return oldest_target_ == 0 || node->target;
             case State::constant:
                 return false;
             case State::spent:
@@ -142,7 +144,7 @@ private:
     std::array<Node*, near_size> near_;  // oldest first; `near_count_` of them
     std::size_t near_count_ = 0;
     std::vector<Node*> heap_;
-    bool targets_only_;
+    std::uint64_t oldest_target_;
     const Visitor* visitor_;
 };
 

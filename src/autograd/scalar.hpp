@@ -107,6 +107,9 @@ template <Number T>
 void own(T&) {}  // a number is never shared
 
 template <Number T>
+void changing(T&) {}
+
+template <Number T>
 void settle(T&, MemoryClass) {}
 
 template <Number T>

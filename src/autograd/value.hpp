@@ -28,6 +28,7 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     { unwritten_like(x) } -> std::same_as<T>;   // the form of x; its memory comes with the first write
     { ready(x) } -> std::same_as<bool>;         // has its memory
     let_go(owned);                              // gives the memory back; the form stays known
+    changing(owned);                            // about to be changed in place
     own(owned);                                 // a buffer shared with somebody else is copied
     settle(owned, MemoryClass::gradient);       // what this memory counts as from now on
     { same_form(x, x) } -> std::same_as<bool>;  // shape and device

@@ -1,14 +1,18 @@
 // Var<T>: a value that remembers how it was made; and record(), by which every operation joins the graph.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <new>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -84,8 +88,12 @@ template <class T>
 struct Wish {
     using saved = Saved<T>;
     const T* value;  // null: not needed this time
-    const T* resolve(const T* computed, const T* settled) const {
-        return value == computed ? settled : value;
+    template <class Result>
+    const T* resolve(const Result* computed, const Result* settled) const {
+        if constexpr (std::is_same_v<T, Result>)
+            return value == computed ? settled : value;
+        else
+            return value;
     }
 };
 template <class T>
@@ -97,7 +105,10 @@ struct NeverWish {  // takes no room in the node
         void drop() {}
         const T& get(const char*) const { return nothing<T>; }
     };
-    const T* resolve(const T*, const T*) const { return nullptr; }
+    template <class Result>
+    const T* resolve(const Result*, const Result*) const {
+        return nullptr;
+    }
 };
 using NothingKept = std::tuple<>;
 
@@ -270,18 +281,23 @@ public:
         if (node.state != State::leaf)
             throw Error(std::string("[update] only a parameter is updated, not the result of '") + node.op() +
                         "'");
-        if (node.has_gradient()) f(node.value, std::as_const(node.gradient));
+        if (!node.has_gradient()) return;
+        changing(node.value);
+        f(node.value, std::as_const(node.gradient));
+        if (!same_form(node.value, node.gradient))
+            throw Error("[update] a parameter of " + form(node.gradient) + " was given a value of " +
+                        form(node.value));
     }
 
     // ---- backward ----
-    void backward() const { start("backward", nullptr, false, nullptr); }
-    void backward(T seed) const { start("backward", &seed, false, nullptr); }
+    void backward() const { start("backward", nullptr); }
+    void backward(const T& seed) const { start("backward", &seed); }
     void backward(const std::function<void(const Visit<T>&)>& observer) const {
         const Sweep::Visitor visitor = [&](Node& node) {
             auto& seen = static_cast<ValueNode<T>&>(node);
             observer(Visit<T>{seen, seen.value, seen.gradient});
         };
-        start("backward", nullptr, false, &visitor);
+        start("backward", nullptr, 0, &visitor);
     }
 
     ValueNode<T>* node() const { return node_; }
@@ -309,10 +325,10 @@ public:
             refuse_empty(what);
         return *node_;
     }
-    void start(const char* what, T* seed, bool targets_only, const Sweep::Visitor* visitor) const {
+    void start(const char* what, const T* seed, std::uint64_t oldest_target = 0,
+               const Sweep::Visitor* visitor = nullptr) const {
         ValueNode<T>& node = checked(what);
         check_thread(what, node);
-        if (node.state == State::spent) Sweep::refuse(&node);
         if (node.state == State::queued)
             throw Error(std::string("[") + what + "] the graph of this '" + node.op() +
                         "' is just being swept");
@@ -325,8 +341,8 @@ public:
         if (seed && !same_form(*seed, node.value))
             throw Error(std::string("[") + what + "] the seed is " + form(*seed) + ", the result " +
                         form(node.value));
-        Sweep sweep(targets_only, visitor);
-        if (!sweep.reaches(&node)) return;  // a leaf that grad() does not ask for
+        Sweep sweep(oldest_target, visitor);
+        if (!sweep.reaches(&node)) return;  // nothing that grad() asks for
         take(node.into(), seed ? *seed : ones_like(node.value));
         if (node.state == State::leaf) settle(node.gradient, MemoryClass::gradient);
         sweep.run();
@@ -404,8 +420,9 @@ Var<T> record_many(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, 
 
 // ---- gradients without touching any leaf ----
 
+// Of `y`, weighted by `seed`, with respect to leaves or results on the way to it.
 template <Value T>
-std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
+std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T>>& xs) {
     struct Loan {  // a leaf's own gradient, set aside while this sweep runs, and put back whatever happens
         explicit Loan(ValueNode<T>& n)
             : node(n),
@@ -423,6 +440,7 @@ std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
         bool touched;
     };
     std::deque<Loan> loans;
+    std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
     for (std::size_t i = 0; i < xs.size(); ++i) {
         ValueNode<T>& node = xs[i].checked("grad");
         Var<T>::check_thread("grad", node);
@@ -433,16 +451,27 @@ std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
             throw Error("[grad] input " + std::to_string(i) + " of " + form(node.value) +
                         " is asked for twice");
         loans.emplace_back(node);
+        oldest = std::min(oldest, node.id);
     }
-    y.start("grad", nullptr, true, nullptr);
-    std::vector<T> gradients;
+    y.start("grad", seed, oldest);
+    std::vector<T> found;
     for (std::size_t i = 0; i < xs.size(); ++i) {
         if (!xs[i].has_grad())
             throw Error("[grad] no gradient arrived at input " + std::to_string(i) + " of " +
                         form(xs[i].value()) + ": the result does not depend on it");
-        gradients.push_back(std::move(xs[i].node()->gradient));
+        found.push_back(std::move(xs[i].node()->gradient));
     }
-    return gradients;
+    return found;
+}
+
+template <Value T>
+std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
+    return gradients<T>(y, nullptr, xs);
+}
+
+template <Value T>
+std::vector<T> grad(const Var<T>& y, const T& seed, const std::vector<Var<T>>& xs) {
+    return gradients<T>(y, &seed, xs);
 }
 
 }  // namespace tally

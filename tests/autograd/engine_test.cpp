@@ -196,6 +196,15 @@ TEMPLATE_TEST_CASE("grad gives gradients and touches no leaf", "", KINDS) {
         CHECK_FALSE(w.has_grad());
         CHECK_FALSE(inner.has_grad());
     }
+    {  // what lies below the oldest target is neither swept nor spent
+        const Var<T> below = x * w, inner = below * below, y = inner * 5;
+        CHECK(number(grad(y, {inner})[0]) == 5);
+        CHECK(number(grad(inner, {below})[0]) == 24);
+        CHECK(number(grad(below, {below})[0]) == 1);
+        CHECK(number(grad(below, {w})[0]) == 3);
+        CHECK(number(grad(x * w, value<T>(2), {w, x})[1]) == 8);
+        CHECK_THROWS_WITH(grad(inner, {below}), contains("a second time"));
+    }
     const std::string what = form(x.value());
     CHECK_THROWS_WITH(grad(x * x, {alone}), "[grad] no gradient arrived at input 0 of " + what +
                                                 ": the result does not depend on it");

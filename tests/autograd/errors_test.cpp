@@ -185,6 +185,17 @@ TEST_CASE("an empty variable says that nothing was assigned to it") {
     CHECK_THROWS_WITH(detach(none), contains("this variable is empty"));
 }
 
+TEST_CASE("a parameter keeps its form") {
+    const Tensor w = zeros({2});
+    sum(w).backward();
+    CHECK_THROWS_WITH(
+        w.update([](Array<float>& value, const Array<float>&) { value = Array<float>({1.0f}); }),
+        "[update] a parameter of shape (2) was given a value of shape (1)");
+    const Tensor other = zeros({2});
+    CHECK_THROWS_WITH(grad(other * 2, Array<float>({1.0f}), {other}),
+                      contains("[grad] the seed is shape (1)"));
+}
+
 TEST_CASE("only parameters are stepped") {
     const Tensor w = zeros({2});
     CHECK_THROWS_WITH(sgd_step({w * 2}, 0.1),

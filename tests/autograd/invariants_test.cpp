@@ -9,8 +9,10 @@
 #include "autograd/ops/custom.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/linear.hpp"
+#include "autograd/ops/loss.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
+#include "autograd/ops/where.hpp"
 #include "autograd/random.hpp"
 #include "autograd/step.hpp"
 #include "autograd/support.hpp"
@@ -440,6 +442,32 @@ TEST_CASE("invariant 10: also when the parameter's buffer is shared with a copy"
     CHECK(copy.to_vector() == std::vector<float>{1, 2});
     CHECK(w.value().to_vector() == std::vector<float>{0, 1});
     CHECK_THROWS_WITH(loss.backward(), contains("'mul' saved version 0"));
+}
+
+TEST_CASE("invariant 10: but writing to a copy is no change of the original") {
+    const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
+    const Tensor loss = sum(w * x);
+    Array<float> copy = w.value();
+    copy.writable()[0] = 7;
+    CHECK_NOTHROW(loss.backward());
+    CHECK(x.grad().to_vector() == std::vector<float>{1, 2});
+}
+
+TEST_CASE("invariant 10: labels, conditions and indices are kept with their versions, too") {
+    const Tensor x = parameter(a_matrix());
+    using Build = Tensor (*)(const Tensor&, const Array<std::int32_t>&);
+    const std::vector<std::pair<const char*, Build>> builds{
+        {"cross_entropy",
+         [](const Tensor& a, const Array<std::int32_t>& i) { return cross_entropy(a, i).sum; }},
+        {"where", [](const Tensor& a, const Array<std::int32_t>& i) { return sum(where(i, a, exp(a))); }},
+        {"rows", [](const Tensor& a, const Array<std::int32_t>& i) { return sum(rows(a, i)); }},
+    };
+    for (const auto& [name, build] : builds) {
+        Array<std::int32_t> chosen({2}, {0, 1});
+        const Tensor loss = build(x, chosen);
+        chosen.writable()[0] = 1;
+        CHECK_THROWS_WITH(loss.backward(), contains(std::string("[backward] '") + name + "' saved version"));
+    }
 }
 
 TEST_CASE("invariant 10: every operation that keeps a parameter notices") {

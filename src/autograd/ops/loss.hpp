@@ -53,11 +53,12 @@ Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Array<std::int32_t>& la
     kernel.cross_entropy(x.data(), labels.data(), ignore, probabilities.raw(), total.raw(),
                          counted_rows.raw(), count, classes);
     Var<Array<S>> sum = record<"cross_entropy">(
-        std::move(total), keep(probabilities),
-        [labels, ignore, count, classes](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept) {
+        std::move(total), keep(probabilities, labels),
+        [ignore, count, classes](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept,
+                                 const Array<std::int32_t>& kept_labels) {
             on("cross_entropy", dy)
-                .cross_entropy_back(dy.data(), kept.data(), labels.data(), ignore, destination(to.into(0)),
-                                    count, classes);
+                .cross_entropy_back(dy.data(), kept.data(), kept_labels.data(), ignore,
+                                    destination(to.into(0)), count, classes);
         },
         std::move(logits));
     return {std::move(sum), Var<Array<S>>(std::move(counted_rows))};

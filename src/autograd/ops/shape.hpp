@@ -196,9 +196,9 @@ Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     Array<S> y = Array<S>::empty(with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
     on("rows", x.value()).rows(x.value().data(), there.data(), y.raw(), count, width);
     return record<"rows">(
-        std::move(y), NothingKept(),
-        [there, count, height, width](Pull<Array<S>> to, const Array<S>& dy) {
-            on("rows", dy).rows_back(dy.data(), there.data(), destination(to.into(0)), count, height, width);
+        std::move(y), keep(there),
+        [count, height, width](Pull<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
+            on("rows", dy).rows_back(dy.data(), kept.data(), destination(to.into(0)), count, height, width);
         },
         std::move(x));
 }

@@ -18,11 +18,11 @@ Var<Array<S>> where(const Array<std::int32_t>& condition, Var<Array<S>> a, Var<A
     on("where", a.value(), b.value(), condition)
         .where(how, condition.data(), a.value().data(), b.value().data(), y.raw());
     return record<"where">(
-        std::move(y), NothingKept(),
-        [how, condition](Pull<Array<S>> to, const Array<S>& dy) {
+        std::move(y), keep(condition),
+        [how](Pull<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
             const Kernels<S>& kernel = on("where", dy);
-            if (to.wants(0)) kernel.where_back(how, condition.data(), dy.data(), 1, destination(to.into(0)));
-            if (to.wants(1)) kernel.where_back(how, condition.data(), dy.data(), 2, destination(to.into(1)));
+            if (to.wants(0)) kernel.where_back(how, kept.data(), dy.data(), 1, destination(to.into(0)));
+            if (to.wants(1)) kernel.where_back(how, kept.data(), dy.data(), 2, destination(to.into(1)));
         },
         std::move(a), std::move(b));
 }
