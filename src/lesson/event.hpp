@@ -91,6 +91,7 @@ struct End {
     std::string file = {};    // where its first failure is
     std::size_t line = 0;
     int failed_step = 0;
+    std::string with = {};  // the flags that matter, to see it again
 };
 
 struct Event {

@@ -55,6 +55,15 @@ void add_flags(CLI::App& app, Flags& flags) {
     app.add_flag("--yes", flags.yes, "answer yes to every question");
 }
 
+std::string what_matters(const Flags& flags) {
+    std::string words;
+    if (flags.device != "cpu") words += fmt::format(" --device {}", flags.device);
+    if (flags.seed != 0) words += fmt::format(" --seed {}", flags.seed);
+    if (!flags.dtype.empty()) words += fmt::format(" --dtype {}", flags.dtype);
+    if (flags.threads != 1) words += fmt::format(" --threads {}", flags.threads);
+    return words;
+}
+
 std::vector<std::string> arguments(const Flags& flags) {
     std::vector<std::string> words;
     const auto flag = [&](bool given, const char* name) {

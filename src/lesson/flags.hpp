@@ -28,6 +28,8 @@ struct Flags {
 };
 
 void add_flags(CLI::App& app, Flags& flags);
+// Those on which results depend, where they are not the default: " --seed 5 --dtype float64".
+std::string what_matters(const Flags& flags);
 std::vector<std::string> arguments(const Flags& flags);  // that give a lesson program the same flags
 
 // Parses argv into what `app` was told about; an exit code when that already ends the program (0: --help, 2:

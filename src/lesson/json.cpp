@@ -143,7 +143,8 @@ public:
                      {"failed", e.failed},
                      {"detail", e.detail}});
         if (e.outcome == Outcome::fail)
-            json.update({{"file", e.file}, {"line", e.line}, {"failed_step", e.failed_step}});
+            json.update(
+                {{"file", e.file}, {"line", e.line}, {"failed_step", e.failed_step}, {"with", e.with}});
         return json;
     }
 
@@ -197,7 +198,8 @@ End parse_end(const std::string& line) {
                 .detail = json.at("detail"),
                 .file = json.value("file", ""),
                 .line = json.value("line", std::size_t{0}),
-                .failed_step = json.value("failed_step", 0)};
+                .failed_step = json.value("failed_step", 0),
+                .with = json.value("with", "")};
     }
     throw std::runtime_error("an outcome that nobody knows: " + word);
 }

@@ -180,6 +180,7 @@ public:
 
     static std::string again(const Lesson& lesson, const End& end) {
         std::string command = fmt::format("again: ./learn run {}", lesson.slug);
+        command += end.with;
         if (end.failed_step > 1) command += fmt::format(" --from {}", end.failed_step);
         return command;
     }

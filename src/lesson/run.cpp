@@ -105,7 +105,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
 
         const auto viewer = make_viewer(lesson, flags, mode);
-        Running running(lesson, options, *viewer, flags.from);
+        Running running(lesson, options, *viewer, flags.from, what_matters(flags));
         running.emit(Title{lesson, to_string(device ? *device : Device::cuda), dtype, flags.seed});
         run_body(running, device, dtype == "float64" ? in_double : in_float);
 

@@ -12,9 +12,10 @@ namespace {
 Running* current = nullptr;
 }
 
-Running::Running(const Lesson& lesson, const Options& options, Viewer& viewer, int from)
+Running::Running(const Lesson& lesson, const Options& options, Viewer& viewer, int from, std::string with)
     : lesson_(lesson), options_(options), viewer_(viewer), from_(from) {
     current = this;
+    end_.with = std::move(with);
 }
 
 Running::~Running() { current = nullptr; }

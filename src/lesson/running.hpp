@@ -16,7 +16,7 @@ struct Skipped {  // thrown by skip()
 
 class Running {
 public:
-    Running(const Lesson& lesson, const Options& options, Viewer& viewer, int from);
+    Running(const Lesson& lesson, const Options& options, Viewer& viewer, int from, std::string with = {});
     ~Running();
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;

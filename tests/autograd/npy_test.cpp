@@ -18,29 +18,14 @@
 #include <vector>
 
 #include "autograd/error.hpp"
+#include "autograd/folder.hpp"
 #include "catch.hpp"
 
 using namespace tally;
+using tally::test::Folder;
 using namespace std::string_literals;
 
 namespace {
-
-// A folder of its own, gone at the end.
-class Folder {
-public:
-    Folder() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "tally-npy-XXXXXX").string();
-        if (::mkdtemp(pattern.data()) == nullptr) throw Error("no temporary folder");
-        path_ = pattern;
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    ~Folder() { std::filesystem::remove_all(path_); }
-    std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
-private:
-    std::filesystem::path path_;
-};
 
 std::string read(const std::string& path) {
     std::ifstream file(path, std::ios::binary);

@@ -13,32 +13,14 @@
 #include <string>
 
 #include "autograd/error.hpp"
+#include "autograd/folder.hpp"
 #include "catch.hpp"
 
 using namespace tally;
+using tally::test::Folder;
 namespace fs = std::filesystem;
 
 namespace {
-
-// A folder of its own, gone at the end.
-class Folder {
-public:
-    Folder() {
-        std::string pattern = (fs::temp_directory_path() / "tally-write-XXXXXX").string();
-        if (::mkdtemp(pattern.data()) == nullptr) throw Error("no temporary folder");
-        path_ = pattern;
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    ~Folder() { fs::remove_all(path_); }
-    std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-    std::ptrdiff_t files() const {
-        return std::distance(fs::directory_iterator(path_), fs::directory_iterator());
-    }
-
-private:
-    fs::path path_;
-};
 
 std::string read(const std::string& path) {
     std::ifstream file(path, std::ios::binary);

@@ -128,6 +128,8 @@ def test_exit_codes(lesson, schema):
         assert result.returncode == code and words in flat, (behaviour, result.returncode, result.stdout[-400:])
     failed = run(lesson, behaviour="fails").stdout
     assert re.search(r"sample/lesson_sample.cpp:\d+", failed) and "again: ./learn run sample" in failed
+    seeded = re.sub(r"\s+", " ", run(lesson, "--seed=5", "--dtype=float32", behaviour="fails").stdout)
+    assert "again: ./learn run sample --seed 5 --dtype float32" in seeded, seeded[-400:]
     cuda = run(lesson, "--device=cuda")
     assert cuda.returncode in (0, 77) and (cuda.returncode == 0 or "no CUDA device" in cuda.stdout)
 
