@@ -31,7 +31,7 @@ inline int skipped_tests = 0;  // read by the main: where nothing else ran, ctes
 
 }  // namespace tally::test
 
-// Leaves the test case and says why; the process exits with 77 when every test case it ran was skipped.
+// Leaves the test case and says why; the process exits with 4 when every test case it ran was skipped.
 #define TALLY_SKIP(reason)             \
     do {                               \
         WARN("skipped: " << (reason)); \

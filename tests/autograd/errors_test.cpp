@@ -227,6 +227,7 @@ TEST_CASE("empty arrays: what has an answer works, what has none is an error") {
     CHECK_THROWS_WITH(max(none), "[max] there is no largest of no elements: (0, 3)");
     CHECK_THROWS_WITH(max(none, {0}), "[max] there is no largest of no elements: (0, 3)");
     CHECK(max(none, {1}).shape() == Shape{0});  // no row, no question
+    CHECK(max(zeros({0, 0}), {0}).shape() == Shape{0});
     CHECK(std::isnan(mean(none).item()));
     CHECK(logsumexp(none).item() == -std::numeric_limits<float>::infinity());
     CHECK(softmax(none).shape() == Shape{0, 3});

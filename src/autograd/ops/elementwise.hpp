@@ -30,15 +30,17 @@ Var<T> apply(F f, Var<T>&& x) {
 // What the derivatives read is kept, and only for an operand that wants a gradient.
 template <BinaryFunctor F, class T>
 Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
+    constexpr bool ever_a = F::for_a.a || F::for_b.a, ever_b = F::for_a.b || F::for_b.b,
+                   ever_y = F::for_a.y || F::for_b.y;
     const bool for_a = a.wants_grad(), for_b = b.wants_grad();
-    const bool keeps_a = (F::for_a.a && for_a) || (F::for_b.a && for_b);
+    const bool keeps_a = (F::for_a.a && for_a) || (F::for_b.a && for_b),
+               keeps_b = (F::for_a.b && for_a) || (F::for_b.b && for_b),
+               keeps_y = (F::for_a.y && for_a) || (F::for_b.y && for_b);
     T y = !keeps_a && a.last() ? zip_over(f, a.node()->value, b.value()) : zip(f, a.value(), b.value());
     return record<F::name>(
         std::move(y),
-        std::tuple(
-            keep_if < F::for_a.a || F::for_b.a, 0 > (keeps_a, a.value()), keep_if < F::for_a.b || F::for_b.b,
-            1 > ((F::for_a.b && for_a) || (F::for_b.b && for_b), b.value()),
-            keep_if < F::for_a.y || F::for_b.y, 2 > ((F::for_a.y && for_a) || (F::for_b.y && for_b), y)),
+        std::tuple(keep_if<ever_a, 0>(keeps_a, a.value()), keep_if<ever_b, 1>(keeps_b, b.value()),
+                   keep_if<ever_y, 2>(keeps_y, y)),
         [f](Pull<T> to, const T& dy, const T& kept_a, const T& kept_b, const T& kept_y) {
             if (to.wants(0) && !(passes_a<F> && to.pass_on(0, dy)))
                 zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0));
