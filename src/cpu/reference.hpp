@@ -130,7 +130,11 @@ void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
 
 template <class S>
 void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
-    sum_along(walk, 0, x, [&](std::size_t i, const auto&) { return dy[i]; });
+    if (x.how == Write::set) {
+        for (std::size_t i = 0; i < walk.reach[0]; ++i) x.dst[i] = S(0);
+        follow(walk, [&](std::size_t, const auto& at) { x.dst[at[0]] = -S(0); });
+    }
+    follow(walk, [&](std::size_t i, const auto& at) { x.dst[at[0]] += dy[i]; });
 }
 
 template <class S>
