@@ -227,7 +227,9 @@ bool ready(const Array<S>& x) {
 
 template <class S>
 bool sole(const Array<S>& x) {
-    return x.storage() && x.storage()->refs == 1;
+    const Storage* const storage = x.storage();
+    return storage && storage->refs == 1 && storage->held_as == MemoryClass::temporary &&
+           storage->bytes - x.size() * sizeof(S) < 64;
 }
 
 template <class S>

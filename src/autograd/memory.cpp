@@ -139,9 +139,9 @@ void free_storage(Storage* storage) {
 void drop(Account& account) {
     account.cache.for_each(free_storage);
     account.cache.clear();
-    const std::int64_t dropped = account.cached.get();
+    account.brought.add(-account.cached.get());  // first, or who looks meanwhile sees the cache as in use
     account.cached.set(0);
-    account.bring(-dropped);
+    account.expect();
 }
 
 void enter() {
@@ -200,6 +200,9 @@ auto with_shard(Action action) {
 // ---- counting ----
 
 void look_at_peaks(Account& account, Device device) {
+    account.look.store(false);
+    const bool alone =
+        live.load() <= 1;  // before the sums: who comes and goes meanwhile is told to look, or seen
     const Sums now = sums(device), own = account.sums();
     for (std::size_t row = 0; row < now.size(); ++row) {
         std::atomic<std::int64_t>& peak = common_of(device).peak[row];
@@ -209,8 +212,7 @@ void look_at_peaks(Account& account, Device device) {
         account.unnoticed[row] = own[row] + std::max(seen, now[row]) - now[row];
     }
     account.expect();
-    account.look.store(false);
-    if (live.load() > 1 || poison.load()) account.look.store(true);
+    if (!alone || poison.load()) account.look.store(true);
 }
 
 // ---- the budget ----
@@ -324,12 +326,16 @@ void recycle_here(Storage* storage) {
     Account& account = current->account[number(storage->device)];
     Common& common = common_of(storage->device);
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
-    if (storage->held_as != MemoryClass::temporary) account.hold(storage->held_as, -bytes);
+    const MemoryClass held_as = storage->held_as;
+    const auto let_go = [&] {  // last: what is in use and not held counts as temporary
+        if (held_as != MemoryClass::temporary) account.hold(held_as, -bytes);
+    };
     if (common.budget.load() != 0) {
         const std::lock_guard lock(common.mutex);
         if (in_arena(common, storage)) {
             ASAN_POISON_MEMORY_REGION(storage->data, storage->bytes);
             account.bring(-bytes);
+            let_go();
             if (!caching) return return_to_arena(common, storage);
             common.cached.add(static_cast<std::int64_t>(storage->bytes));
             return common.cache.put(storage, storage->bytes);
@@ -345,10 +351,12 @@ void recycle_here(Storage* storage) {
     }
     if (bytes > limit) {
         account.bring(-bytes);
+        let_go();
         return free_storage(storage);
     }
     if (account.cached.get() + bytes > limit) drop(account);
     account.cached.add(bytes);
+    let_go();
     account.cache.put(storage, storage->bytes);
 }
 
@@ -383,9 +391,9 @@ void reclassify(Storage* storage, MemoryClass held_as) {
     if (account == nullptr) [[unlikely]]
         return with_shard([=] { reclassify(storage, held_as); });
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
-    if (storage->held_as != MemoryClass::temporary) account->hold(storage->held_as, -bytes);
-    storage->held_as = held_as;
+    const MemoryClass before = std::exchange(storage->held_as, held_as);
     if (held_as != MemoryClass::temporary) account->hold(held_as, bytes);
+    if (before != MemoryClass::temporary) account->hold(before, -bytes);
     if (account->grown(held_as) || account->look.load(std::memory_order_relaxed)) [[unlikely]]
         look_at_peaks(*account, storage->device);
 }

@@ -26,8 +26,8 @@ inline constexpr std::size_t rounded_up(std::size_t bytes) {
 template <class Number>
 class Counter {
 public:
-    Number get() const { return value_.load(std::memory_order_relaxed); }
-    void set(Number value) { value_.store(value, std::memory_order_relaxed); }
+    Number get() const { return value_.load(std::memory_order_acquire); }
+    void set(Number value) { value_.store(value, std::memory_order_release); }
     void add(Number value) { set(get() + value); }
 
 private:
@@ -93,7 +93,7 @@ private:
 using Sums = std::array<std::int64_t, rows>;
 
 // One device's page in one thread's book. What is in use is what was brought less what waits in the cache;
-// what of it is not held as something else is temporary. So the hot path writes one sum, `cached`.
+// what of it is not held as something else is temporary. So the hot path counts bytes in one sum, `cached`.
 struct Account {
     Counter<std::int64_t> cached;
     std::int64_t least_cached = 0;  // when less waits, more may be in use than ever: look at the peaks
@@ -132,7 +132,8 @@ struct Account {
         Sums now{};
         std::int64_t other = 0;
         for (std::size_t row = 0; row < memory_classes; ++row) other += now[row] = held[row].get();
-        now[all_classes] = brought.get() - cached.get();
+        const std::int64_t waiting = cached.get();  // first: while a cache is dropped it is never too little
+        now[all_classes] = brought.get() - waiting;
         now[temporary] = now[all_classes] - other;
         return now;
     }

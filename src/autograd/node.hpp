@@ -119,6 +119,7 @@ public:
             case State::constant:
                 return false;
             case State::spent:
+                if (node->id <= oldest_target_) return node->target;
                 break;
         }
         refuse(node);

@@ -20,6 +20,8 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     { map(functor::Neg{}, x) } -> std::same_as<T>;
     map_back(functor::Neg{}, dy, x, dx);
     { zip(functor::Add{}, x, x) } -> std::same_as<T>;
+    { map_over(functor::Neg{}, owned) } -> std::same_as<T>;  // where nobody will read `owned` any more
+    { zip_over(functor::Add{}, owned, x) } -> std::same_as<T>;
     zip_back_a(functor::Add{}, dy, x, x, x, dx);
     zip_back_b(functor::Add{}, dy, x, x, x, dx);
 

@@ -65,6 +65,7 @@ public:
     }
     // Hands over a gradient that is already there; nothing is copied when it is the first.
     void give(std::size_t input, const T& gradient) const {
+        if (!ready(gradient)) refuse_empty("gradient");
         if (wants(input) && !pass_on(input, gradient))
             fail_gradient_form(form(inputs_[input]->value), form(gradient));
     }
@@ -273,7 +274,8 @@ public:
         node.touched = false;
         let_go(node.gradient);
     }
-    // In place, for optimizers: f(value, gradient). Whoever saved the value for a backward pass will notice.
+    // In place, for optimizers: f(value, gradient) writes through value.writable(). Whoever saved the value
+    // for a backward pass will notice.
     template <class F>
     void update(F f) const {
         ValueNode<T>& node = checked("update");
@@ -284,9 +286,11 @@ public:
         if (!node.has_gradient()) return;
         changing(node.value);
         f(node.value, std::as_const(node.gradient));
-        if (!same_form(node.value, node.gradient))
-            throw Error("[update] a parameter of " + form(node.gradient) + " was given a value of " +
-                        form(node.value));
+        if (same_form(node.value, node.gradient)) return;
+        const std::string before = form(node.gradient);
+        node.touched = false;
+        node.gradient = unwritten_like(node.value);
+        throw Error("[update] a parameter of " + before + " was given a value of " + form(node.value));
     }
 
     // ---- backward ----
@@ -329,12 +333,14 @@ public:
                const Sweep::Visitor* visitor = nullptr) const {
         ValueNode<T>& node = checked(what);
         check_thread(what, node);
+        if (node.state == State::spent && node.id > oldest_target) Sweep::refuse(&node);
         if (node.state == State::queued)
             throw Error(std::string("[") + what + "] the graph of this '" + node.op() +
                         "' is just being swept");
         if (node.state == State::constant)
             throw Error(std::string("[") + what + "] nothing to differentiate: this value of " +
                         form(node.value) + " depends on no parameter");
+        if (seed && !ready(*seed)) refuse_empty("seed");
         if (!seed && !single(node.value))
             throw Error(std::string("[") + what + "] needs a seed: the result is " + form(node.value) +
                         ", and only a single element may go without");
@@ -360,6 +366,7 @@ private:
 
 template <Value T>
 Var<T> parameter(T value) {
+    own(value);  // it will be stepped in place
     settle(value, MemoryClass::parameter);
     return Var<T>(std::move(value), State::leaf);
 }

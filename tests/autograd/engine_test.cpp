@@ -204,6 +204,8 @@ TEMPLATE_TEST_CASE("grad gives gradients and touches no leaf", "", KINDS) {
         CHECK(number(grad(below, {w})[0]) == 3);
         CHECK(number(grad(x * w, value<T>(2), {w, x})[1]) == 8);
         CHECK_THROWS_WITH(grad(inner, {below}), contains("a second time"));
+        const Var<T> v = parameter(value<T>(2));
+        CHECK(number(grad(below * v, {v})[0]) == 12);  // although below is spent
     }
     const std::string what = form(x.value());
     CHECK_THROWS_WITH(grad(x * x, {alone}), "[grad] no gradient arrived at input 0 of " + what +

@@ -191,7 +191,13 @@ TEST_CASE("a parameter keeps its form") {
     CHECK_THROWS_WITH(
         w.update([](Array<float>& value, const Array<float>&) { value = Array<float>({1.0f}); }),
         "[update] a parameter of shape (2) was given a value of shape (1)");
+    CHECK_FALSE(w.has_grad());
+    sum(w).backward();
+    CHECK(w.grad().shape() == Shape{1});
     const Tensor other = zeros({2});
+    Array<float> gone = Array<float>::zeros({2});
+    const Array<float> taken = std::move(gone);
+    CHECK_THROWS_WITH((other * 2).backward(gone), contains("[seed] this variable is empty"));
     CHECK_THROWS_WITH(grad(other * 2, Array<float>({1.0f}), {other}),
                       contains("[grad] the seed is shape (1)"));
 }

@@ -224,6 +224,23 @@ TEST_CASE("invariant 6: a forward value lives as long as a handle or a rule need
     CHECK(memory::in_use() == before);
 }
 
+TEST_CASE("invariant 6: a result computed over its operand takes no more than it needs") {
+    const Tensor w = parameter(Array<float>::full({1024}, 0.5f));
+    const Tensor big = w * 2;
+    const std::size_t before = memory::in_use();
+    {
+        const Tensor y = slice(big, 0, 0, 4) * 3;  // not over all of big
+        CHECK(memory::in_use() == before + 64);
+    }
+    {
+        const Tensor y = -reshape(w, {32, 32});  // nor over a parameter
+        CHECK(y.value().storage()->held_as == MemoryClass::temporary);
+        CHECK(w.value().span()[0] == 0.5f);
+    }
+    Tensor y = (w + 1) * 3;
+    CHECK(memory::in_use() == before + 1024 * sizeof(float));  // but over w + 1
+}
+
 TEST_CASE("invariant 6: live nodes and bytes return to where they were after a whole training") {
     const std::int64_t nodes = live_nodes();
     const std::size_t before = memory::in_use();

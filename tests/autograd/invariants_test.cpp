@@ -444,6 +444,17 @@ TEST_CASE("invariant 10: also when the parameter's buffer is shared with a copy"
     CHECK_THROWS_WITH(loss.backward(), contains("'mul' saved version 0"));
 }
 
+TEST_CASE("invariant 10: and parameters made of one array are stepped apart") {
+    const Array<float> start{1.0f, 2.0f};
+    const Tensor a = parameter(start), b = parameter(start);
+    sum(a).backward();
+    const Tensor loss = sum(b * b);
+    sgd_step({a}, 1);
+    CHECK_NOTHROW(loss.backward());
+    CHECK(b.grad().to_vector() == std::vector<float>{2, 4});
+    CHECK(start.storage()->held_as == MemoryClass::temporary);
+}
+
 TEST_CASE("invariant 10: but writing to a copy is no change of the original") {
     const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
     const Tensor loss = sum(w * x);

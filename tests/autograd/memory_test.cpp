@@ -172,6 +172,24 @@ TEST_CASE("the peak is of all threads together") {
     CHECK(memory::in_use() == before);
 }
 
+TEST_CASE("a thread that ends and gives its cache back raises no peak") {
+    const std::size_t before = memory::in_use();
+    memory::reset_peak();
+    std::atomic<bool> stop{false};
+    std::thread busy([&] {
+        while (!stop) memory::forget(allocate(64));
+    });
+    constexpr std::size_t large = 4 << 20;
+    for (int round = 0; round < 200; ++round)
+        std::thread([] {
+            memory::forget(allocate(large));
+            memory::forget(allocate(large - 64));
+        }).join();
+    stop = true;
+    busy.join();
+    CHECK(memory::peak() <= before + large + 64);
+}
+
 TEST_CASE("buffers are used again, and that is counted") {
     if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
     for (const std::size_t bytes : {std::size_t{100}, 3 * MiB}) {

@@ -2,8 +2,10 @@
 #include "autograd/shape.hpp"
 
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "autograd/array.hpp"
 #include "autograd/error.hpp"
 #include "catch.hpp"
 
@@ -13,7 +15,33 @@ namespace {
 
 constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
 
+[[gnu::noinline]] std::int64_t first_then_replaced(Shape& a, const Shape& b) {
+    const std::int64_t before = a[0];
+    a = b;
+    return before * 1000 + a[0];
+}
+[[gnu::noinline]] std::int64_t first_then_moved(Array<float>& x, Array<float>&& y) {
+    const std::int64_t before = x.shape()[0];
+    x = std::move(y);
+    return before * 1000 + x.shape()[0];
+}
+
 }  // namespace
+
+TEST_CASE("what replaces a shape is read, also where the compiler has just read what was there") {
+    Shape a{7, 2};
+    CHECK(first_then_replaced(a, Shape{9}) == 7009);
+    Array<float> x = Array<float>::zeros({7, 2});
+    CHECK(first_then_moved(x, Array<float>::zeros({9})) == 7009);
+    std::vector<Shape> shapes{{1}, {2}, {3}};
+    std::int64_t sum = 0;
+    for (int i = 0; i < 3; ++i) {
+        sum += shapes[0][0];
+        shapes[0] = Shape(shapes[1]);
+        shapes[1] = shapes[2];
+    }
+    CHECK(sum == 1 + 2 + 3);
+}
 
 TEST_CASE("a shape knows its rank, extents and size") {
     const Shape matrix{6, 3};
