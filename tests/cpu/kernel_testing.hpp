@@ -193,10 +193,10 @@ std::string bit_difference(const Buffer<S>& got, const Buffer<S>& want) {
     return "";
 }
 
+// The kernels under test. Each program that links these tests says which: tests/cpu/fast.cpp,
+// tests/gpu/fast.cpp.
 template <class S>
-const Kernels<S>& fast() {
-    return kernels<S>(Device::cpu);
-}
+const Kernels<S>& fast();
 
 template <class S>
 const Kernels<S>& plain() {
