@@ -1,5 +1,6 @@
 // The CPU's table as a whole: every slot filled, labels checked, no allocation; threads, and devices that are
 // not there.
+#include "autograd/peer.hpp"
 #include "count_allocations.hpp"
 #include "kernel_testing.hpp"
 
@@ -16,8 +17,8 @@ TEMPLATE_TEST_CASE("Every slot of the table is filled", "", float, double, Dual<
 
 TEST_CASE("A device that is not there is an error", "") {
     if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
-    CHECK_THROWS_WITH(kernels<float>(Device::cuda),
-                      contains("this build has no CUDA; configure with -DTALLY_CUDA=ON"));
+    CHECK_THROWS_WITH(kernels<float>(Device::cuda), "[kernels] " + peer::absent());
+    CHECK_THAT(peer::absent(), contains("no CUDA"));
     CHECK(available(Device::cpu));
 }
 
