@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "autograd/kernels.hpp"
 #include "gpu/softmax.hpp"
@@ -16,6 +17,11 @@ struct WrongLabel {
     std::int32_t label = 0;
     std::size_t row = 0, classes = 0;
 };
+
+inline std::string words(const WrongLabel& wrong) {
+    return "[cross_entropy] label " + std::to_string(wrong.label) + " in row " + std::to_string(wrong.row) +
+           " is not one of the " + std::to_string(wrong.classes) + " classes";
+}
 
 TALLY_HOST_DEVICE constexpr bool is_class(std::int32_t label, std::size_t classes) {
     return label >= 0 && static_cast<std::size_t>(label) < classes;

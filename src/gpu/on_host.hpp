@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "autograd/error.hpp"
@@ -85,10 +84,7 @@ struct OnHost {
     static void labels_were_read() {
         const WrongLabel seen = *wrong_label();
         *wrong_label() = {};
-        if (seen.found)
-            throw Error("[cross_entropy] label " + std::to_string(seen.label) + " in row " +
-                        std::to_string(seen.row) + " is not one of the " + std::to_string(seen.classes) +
-                        " classes");
+        if (seen.found) throw Error(words(seen));
     }
 };
 
