@@ -1,5 +1,7 @@
 // The kernels under test in this room: the CPU's.
-#include "kernel_testing.hpp"
+#include <new>
+
+#include "under_test.hpp"
 
 namespace tally::test {
 
@@ -7,6 +9,9 @@ template <class S>
 const Kernels<S>& fast() {
     return kernels<S>(Device::cpu);
 }
+
+void* grab(std::size_t bytes) { return ::operator new(bytes, std::align_val_t(64)); }
+void give(void* memory) { ::operator delete(memory, std::align_val_t(64)); }
 
 template const Kernels<float>& fast();
 template const Kernels<double>& fast();
