@@ -29,11 +29,18 @@ struct CountTests : Listener {
 
 }  // namespace
 
+std::string (*tally::test::why_not)() = nullptr;
+
 CATCH_REGISTER_LISTENER(CountTests)
 
 int main(int argc, char** argv) {
     const bool lists =
         std::any_of(argv, argv + argc, [](std::string_view word) { return word.starts_with("--list"); });
+    if (tally::test::why_not != nullptr && !lists)
+        if (const std::string why = tally::test::why_not(); !why.empty()) {
+            std::cerr << "skipped: " << why << '\n';
+            return 77;
+        }
     const int result = Catch::Session().run(argc, argv);
     // Catch2 returns the number of failures (or of listed tests), and 4 of them would read as "Skipped".
     if (result != 0) return 1;

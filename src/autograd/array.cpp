@@ -6,14 +6,17 @@
 #include <cstring>
 #include <ostream>
 
+#include "autograd/peer.hpp"
+
 namespace tally {
 
 namespace device_copy {
 
 void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count) {
     if (to_device != Device::cpu || from_device != Device::cpu)
-        throw Error("[to] this build has no CUDA; configure with -DTALLY_CUDA=ON");
-    if (count) std::memcpy(to, from, count);
+        peer::copy(to, to_device, from, from_device, count);
+    else if (count)
+        std::memcpy(to, from, count);
 }
 
 }  // namespace device_copy
@@ -80,7 +83,7 @@ S* Array<S>::writable() {
 template <class S>
 Array<S> Array<S>::to(Device device) const {
     if (device == device_) return *this;
-    if (!available(device)) throw Error("[to] this build has no CUDA; configure with -DTALLY_CUDA=ON");
+    if (!available(device)) throw Error("[to] " + peer::absent());
     Array made = empty(shape_, device);
     device_copy::bytes(made.raw(), device, data(), device_, size() * sizeof(S));
     return made;

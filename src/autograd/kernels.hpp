@@ -25,7 +25,7 @@
 #include "autograd/device.hpp"
 #include "autograd/functors.hpp"
 #include "autograd/into.hpp"
-#include "autograd/shape.hpp"
+#include "autograd/max_rank.hpp"
 
 namespace tally {
 

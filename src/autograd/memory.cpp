@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "autograd/memory_shard.hpp"
+#include "autograd/peer.hpp"
 #include "autograd/pool.hpp"
 
 #ifdef __linux__
@@ -65,10 +66,7 @@ constexpr Raw host{
     [](void* data, unsigned char byte, std::size_t bytes) { std::memset(data, byte, bytes); },
 };
 
-const Raw& raw(Device device) {
-    if (device == Device::cpu) return host;
-    throw Error("[memory] this build has no CUDA; configure with -DTALLY_CUDA=ON");
-}
+const Raw& raw(Device device) { return device == Device::cpu ? host : peer::raw(); }
 
 // ---- threads ----
 

@@ -8,9 +8,9 @@
 #include <span>
 #include <string>
 
-namespace tally {
+#include "autograd/max_rank.hpp"
 
-inline constexpr int max_rank = 6;
+namespace tally {
 
 class Shape {
 public:

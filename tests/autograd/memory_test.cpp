@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "autograd/peer.hpp"
 #include "catch.hpp"
 #include "memory_helpers.hpp"
 
@@ -252,8 +253,9 @@ TEST_CASE("a request that no machine can meet is refused, and nothing is lost") 
     CHECK(after.allocations == before.allocations);
 }
 
-TEST_CASE("a device that this build lacks is an error in words") {
-    const std::string words = "[memory] this build has no CUDA; configure with -DTALLY_CUDA=ON";
+TEST_CASE("a device that is not there is an error in words") {
+    if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
+    const std::string words = "[memory] " + peer::absent();
     CHECK_THROWS_WITH(memory::allocate(64, Device::cuda), words);
     CHECK_THROWS_WITH(memory::allocate(0, Device::cuda), words);
     CHECK_THROWS_WITH(memory::set_budget(MiB, Device::cuda), words);

@@ -20,22 +20,6 @@ std::pair<double, double> domain() {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("Every slot of the table is filled", "", float, double, Dual<double>) {
-    const Kernels<TestType>& table = kernels<TestType>(Device::cpu);
-    using Slot = void (*)();
-    static_assert(sizeof(table) % sizeof(Slot) == 0);
-    std::array<Slot, sizeof(table) / sizeof(Slot)> slots;
-    std::memcpy(slots.data(), &table, sizeof(table));
-    CHECK(std::count(slots.begin(), slots.end(), Slot(nullptr)) == 0);
-}
-
-TEST_CASE("A device that is not there is an error", "") {
-    if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
-    CHECK_THROWS_WITH(kernels<float>(Device::cuda),
-                      contains("this build has no CUDA; configure with -DTALLY_CUDA=ON"));
-    CHECK(available(Device::cpu));
-}
-
 TEMPLATE_TEST_CASE("map and map_back agree with the plain loop at every size", "", float, double) {
     using S = TestType;
     each_functor<UnaryOps>([&](std::size_t slot, auto f) {

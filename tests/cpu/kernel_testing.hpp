@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <numeric>
 #include <random>
 #include <sstream>
@@ -20,6 +19,7 @@
 #include "autograd/kernels.hpp"
 #include "catch.hpp"
 #include "cpu/reference.hpp"
+#include "under_test.hpp"
 
 namespace tally::test {
 
@@ -34,14 +34,14 @@ class Buffer {
 public:
     explicit Buffer(std::size_t n, std::size_t offset = 0) : n_(n), start_(line_elements + offset) {
         bytes_ = ((start_ + n) * sizeof(S) + 63) / 64 * 64 + 64;
-        memory_ = static_cast<S*>(::operator new(bytes_, std::align_val_t(64)));
+        memory_ = static_cast<S*>(grab(bytes_));
         std::fill_n(memory_, bytes_ / sizeof(S), poison());
     }
     Buffer(const Buffer& other) : Buffer(other.n_, other.start_ - line_elements) {
         std::memcpy(memory_, other.memory_, bytes_);
     }
     Buffer& operator=(const Buffer&) = delete;
-    ~Buffer() { ::operator delete(memory_, std::align_val_t(64)); }
+    ~Buffer() { give(memory_); }
 
     S* data() const { return memory_ + start_; }
     std::size_t size() const { return n_; }
@@ -191,11 +191,6 @@ std::string bit_difference(const Buffer<S>& got, const Buffer<S>& want) {
         }
     if (!got.guards_hold()) return "written beyond the end";
     return "";
-}
-
-template <class S>
-const Kernels<S>& fast() {
-    return kernels<S>(Device::cpu);
 }
 
 template <class S>

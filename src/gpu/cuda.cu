@@ -1,0 +1,81 @@
+// CUDA's errors in words, the one stream, and the one place where the host waits.
+#include "gpu/cuda.hpp"
+
+#include <atomic>
+
+#include "autograd/error.hpp"
+#include "gpu/on_device.hpp"
+
+namespace tally::gpu {
+
+namespace {
+
+std::atomic<std::uint64_t> waited{0};
+
+struct Context {  // never destroyed: arrays may be let go while the program ends
+    cudaStream_t stream = nullptr;
+    WrongLabel* wrong = nullptr;
+
+    Context() {
+        check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags",
+              "starting");
+        void* seen_by_both = nullptr;
+        check(cudaHostAlloc(&seen_by_both, sizeof(WrongLabel), cudaHostAllocMapped), "cudaHostAlloc",
+              "starting");
+        wrong = new (seen_by_both) WrongLabel;
+    }
+};
+
+Context& context() {
+    static Context* const made = new Context;
+    return *made;
+}
+
+}  // namespace
+
+void check(cudaError_t result, const char* call, const std::string& doing) {
+    if (result == cudaSuccess) return;
+    static_cast<void>(cudaGetLastError());  // an error of one call is not the next one's
+    throw Error(std::string("[cuda] ") + call + " failed (" + doing + "): " + cudaGetErrorString(result));
+}
+
+void check(cublasStatus_t result, const char* call, const std::string& doing) {
+    if (result != CUBLAS_STATUS_SUCCESS)
+        throw Error(std::string("[cuda] ") + call + " failed (" + doing +
+                    "): " + cublasGetStatusString(result));
+}
+
+cudaStream_t stream() { return context().stream; }
+
+cublasHandle_t cublas() {
+    static const cublasHandle_t handle = [] {
+        cublasHandle_t made = nullptr;
+        check(cublasCreate(&made), "cublasCreate", "starting");
+        check(cublasSetStream(made, stream()), "cublasSetStream", "starting");
+        return made;
+    }();
+    return handle;
+}
+
+std::string missing_words() {
+    int count = 0;
+    const cudaError_t result = cudaGetDeviceCount(&count);
+    if (result == cudaSuccess && count > 0) return "";
+    static_cast<void>(cudaGetLastError());
+    return std::string("this machine has no CUDA device (") +
+           (result == cudaSuccess ? "none was found" : cudaGetErrorString(result)) + ")";
+}
+
+void wait_for_device(const char* why) {
+    waited.fetch_add(1, std::memory_order_relaxed);
+    check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize", why);
+    const WrongLabel seen = *context().wrong;
+    *context().wrong = {};
+    if (seen.found) throw Error(words(seen));
+}
+
+std::uint64_t waits() { return waited.load(std::memory_order_relaxed); }
+
+WrongLabel* OnDevice::wrong_label() { return context().wrong; }
+
+}  // namespace tally::gpu

@@ -1,0 +1,26 @@
+// CUDA as tally uses it: one compute stream, errors in words, and one counter for every call that makes the
+// host wait. Included by .cu files only.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "gpu/waits.hpp"  // counts them
+
+namespace tally::gpu {
+
+// Throws an Error with the call, what was being done, and CUDA's own words.
+void check(cudaError_t result, const char* call, const std::string& doing);
+void check(cublasStatus_t result, const char* call, const std::string& doing);
+
+cudaStream_t stream();        // everything is ordered on it
+cublasHandle_t cublas();      // on that stream; its default is full float32, without TF32
+std::string missing_words();  // empty when there is a device; else why there is none
+
+// The only place where the host waits for the device; afterwards it throws what kernels could not say.
+void wait_for_device(const char* why);
+
+}  // namespace tally::gpu

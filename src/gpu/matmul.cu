@@ -1,0 +1,52 @@
+// Matrix products on the GPU: the body of matmul.hpp for small ones, cuBLAS for the rest.
+#include "gpu/matmul.hpp"
+
+#include <limits>
+
+#include "autograd/error.hpp"
+#include "gpu/on_device.hpp"
+
+namespace tally::gpu {
+
+namespace {
+
+constexpr std::size_t workspace_bytes = 4 << 20;
+
+std::string words(const Product& p) {
+    return "[matmul] (" + std::to_string(p.m) + ", " + std::to_string(p.k) + ") x (" + std::to_string(p.k) +
+           ", " + std::to_string(p.n) + ")";
+}
+
+cublasStatus_t gemm(cublasOperation_t first, cublasOperation_t second, int m, int n, int k, float alpha,
+                    const float* a, int a_pitch, const float* b, int b_pitch, float beta, float* c) {
+    return cublasSgemm(cublas(), first, second, m, n, k, &alpha, a, a_pitch, b, b_pitch, &beta, c, m);
+}
+
+cublasStatus_t gemm(cublasOperation_t first, cublasOperation_t second, int m, int n, int k, double alpha,
+                    const double* a, int a_pitch, const double* b, int b_pitch, double beta, double* c) {
+    return cublasDgemm(cublas(), first, second, m, n, k, &alpha, a, a_pitch, b, b_pitch, &beta, c, m);
+}
+
+}  // namespace
+
+template <class S>
+void OnDevice::multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    constexpr auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());
+    if (p.m > most || p.n > most || p.k > most)
+        throw Error(words(p) + ": cuBLAS takes extents up to " + std::to_string(most));
+    const Scratch<unsigned char> workspace(workspace_bytes);  // so that the ledger knows of it
+    check(cublasSetWorkspace(cublas(), workspace.data(), workspace_bytes), "cublasSetWorkspace", words(p));
+    const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+    const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
+    // Row-major C = A · B is column-major Cᵀ = Bᵀ · Aᵀ.
+    check(gemm(operation(p.transpose_b), operation(p.transpose_a), n, m, k, S(1), b, p.transpose_b ? k : n, a,
+               p.transpose_a ? m : k, static_cast<S>(static_cast<int>(c.how)), c.dst),
+          "cublasGemm", words(p));
+}
+
+template void OnDevice::multiply(const Product&, const float*, const float*, Into<float[]>);
+template void OnDevice::multiply(const Product&, const double*, const double*, Into<double[]>);
+template void install_matmul<OnDevice>(Kernels<float>&);
+template void install_matmul<OnDevice>(Kernels<double>&);
+
+}  // namespace tally::gpu

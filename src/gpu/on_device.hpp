@@ -1,0 +1,166 @@
+// Launching kernel bodies on the GPU: a thread for each index; a thread, a warp or a block for each team.
+// Included by .cu files only.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+
+#include "autograd/memory.hpp"
+#include "gpu/cuda.hpp"
+#include "gpu/table.hpp"
+
+namespace tally::gpu {
+
+inline constexpr std::size_t most_blocks = std::size_t{1} << 20;  // a longer launch goes round
+
+// In order: each lane computes a term, lane 0 of the team adds them.
+struct WarpTeam {
+    static constexpr std::size_t lanes = warp;
+    static constexpr unsigned everyone = 0xFFFFFFFFu;
+    unsigned lane;
+
+    template <class F>
+    __device__ void each(std::size_t n, F f) {
+        for (std::size_t i = lane; i < n; i += lanes) f(i);
+    }
+    template <class T, class Combine, class F>
+    __device__ T fold(std::size_t n, T nothing, Combine combine, F f) {
+        T total = nothing;
+        for (std::size_t i = lane; i < n; i += lanes) total = combine(total, f(i));
+        for (unsigned half = lanes / 2; half > 0; half /= 2)
+            total = combine(total, __shfl_down_sync(everyone, total, half));
+        return __shfl_sync(everyone, total, 0);
+    }
+    template <class S, class F>
+    __device__ void add_in_order(std::size_t n, Into<S[]> place, F f) {
+        S total = lane == 0 ? start_of(place, 0, n) : S(0);
+        for (std::size_t first = 0; first < n; first += lanes) {
+            const S term = first + lane < n ? f(first + lane) : S(0);
+            const unsigned some = static_cast<unsigned>(n - first < lanes ? n - first : lanes);
+            for (unsigned l = 0; l < some; ++l) total += __shfl_sync(everyone, term, static_cast<int>(l));
+        }
+        if (lane == 0) *place.dst = total;
+    }
+    template <class F>
+    __device__ void alone(F f) {
+        if (lane == 0) f();
+    }
+};
+
+struct BlockTeam {
+    static constexpr std::size_t lanes = block;
+    unsigned lane;
+    unsigned char* shared;  // a number a lane, of up to eight bytes
+
+    template <class F>
+    __device__ void each(std::size_t n, F f) {
+        for (std::size_t i = lane; i < n; i += lanes) f(i);
+    }
+    template <class T, class Combine, class F>
+    __device__ T fold(std::size_t n, T nothing, Combine combine, F f) {
+        static_assert(sizeof(T) <= 8);
+        T* const numbers = reinterpret_cast<T*>(shared);
+        T total = nothing;
+        for (std::size_t i = lane; i < n; i += lanes) total = combine(total, f(i));
+        __syncthreads();  // whoever still reads the last result
+        numbers[lane] = total;
+        for (unsigned half = lanes / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if (lane < half) numbers[lane] = combine(numbers[lane], numbers[lane + half]);
+        }
+        __syncthreads();
+        return numbers[0];
+    }
+    template <class S, class F>
+    __device__ void add_in_order(std::size_t n, Into<S[]> place, F f) {
+        S* const terms = reinterpret_cast<S*>(shared);
+        S total = lane == 0 ? start_of(place, 0, n) : S(0);
+        for (std::size_t first = 0; first < n; first += lanes) {
+            __syncthreads();
+            if (first + lane < n) terms[lane] = f(first + lane);
+            __syncthreads();
+            if (lane == 0)
+                for (std::size_t l = 0; l < lanes && first + l < n; ++l) total += terms[l];
+        }
+        if (lane == 0) *place.dst = total;
+    }
+    template <class F>
+    __device__ void alone(F f) {
+        if (lane == 0) f();
+    }
+};
+
+template <class Body>
+__global__ void __launch_bounds__(block) run_each(std::size_t n, const __grid_constant__ Body body) {
+    for (std::size_t i = blockIdx.x * block + threadIdx.x; i < n; i += gridDim.x * block) body(i);
+}
+
+template <std::size_t lanes, class Body>
+__global__ void __launch_bounds__(block) run_teams(std::size_t count, const __grid_constant__ Body body) {
+    constexpr std::size_t together = block / lanes;  // teams in a block
+    const std::size_t first = blockIdx.x * together + threadIdx.x / lanes;
+    for (std::size_t i = first; i < count; i += gridDim.x * together) {
+        if constexpr (lanes == 1) {
+            Alone team;
+            body(team, i);
+        } else if constexpr (lanes == warp) {
+            WarpTeam team{threadIdx.x % unsigned(warp)};
+            body(team, i);
+        } else {
+            static_assert(lanes == block);
+            __shared__ alignas(8) unsigned char shared[block * 8];
+            BlockTeam team{threadIdx.x, shared};
+            body(team, i);
+        }
+    }
+}
+
+struct OnDevice {
+    template <class Body>
+    static void each(const char* name, std::size_t n, const Body& body) {
+        if (n == 0) return;
+        run_each<<<blocks_for((n + block - 1) / block), unsigned(block), 0, stream()>>>(n, body);
+        launched(name, n, "elements");
+    }
+
+    template <std::size_t lanes, class Body>
+    static void teams(const char* name, std::size_t count, const Body& body) {
+        if (count == 0) return;
+        constexpr std::size_t together = block / lanes;
+        run_teams<lanes>
+            <<<blocks_for((count + together - 1) / together), unsigned(block), 0, stream()>>>(count, body);
+        launched(name, count, lanes == 1 ? "threads" : lanes == warp ? "warps" : "blocks");
+    }
+
+    template <class S>
+    static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c);
+
+    template <class S>
+    class Scratch {  // from the ledger; given back in the stream's order
+    public:
+        explicit Scratch(std::size_t n) : storage_(memory::allocate(n * sizeof(S), Device::cuda)) {}
+        Scratch(const Scratch&) = delete;
+        Scratch& operator=(const Scratch&) = delete;
+        ~Scratch() { memory::forget(storage_); }
+        S* data() const { return static_cast<S*>(storage_->data); }
+
+    private:
+        Storage* storage_;
+    };
+
+    static WrongLabel* wrong_label();  // in memory that both sides see; looked at when the host waits anyway
+    static void labels_were_read() {}
+
+private:
+    static unsigned blocks_for(std::size_t wanted) {
+        return static_cast<unsigned>(std::min(wanted, most_blocks));
+    }
+    static void launched(const char* name, std::size_t count, const char* of) {
+        if (const cudaError_t failed = cudaGetLastError(); failed != cudaSuccess) [[unlikely]]
+            check(failed, "launch", std::string(name) + ", " + std::to_string(count) + " " + of);
+    }
+};
+
+}  // namespace tally::gpu

@@ -1,0 +1,97 @@
+// The GPU's kernel bodies run by the host: their arithmetic and indexing can be tested without a GPU.
+//
+// Lanes and threads are visited from the last to the first: a body that relied on another lane's writes would
+// show.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "autograd/error.hpp"
+#include "gpu/table.hpp"
+
+namespace tally::gpu {
+
+template <std::size_t Lanes>
+struct HostTeam {
+    static constexpr std::size_t lanes = Lanes;
+
+    template <class F>
+    void each(std::size_t n, F f) {
+        for (std::size_t i = n; i-- > 0;) f(i);
+    }
+    template <class T, class Combine, class F>
+    T fold(std::size_t n, T nothing, Combine combine, F f) {
+        std::array<T, Lanes> lane;
+        for (std::size_t l = Lanes; l-- > 0;) {
+            lane[l] = nothing;
+            for (std::size_t i = l; i < n; i += Lanes) lane[l] = combine(lane[l], f(i));
+        }
+        for (std::size_t half = Lanes / 2; half > 0; half /= 2)
+            for (std::size_t l = 0; l < half; ++l) lane[l] = combine(lane[l], lane[l + half]);
+        return lane[0];
+    }
+    template <class S, class F>
+    void add_in_order(std::size_t n, Into<S[]> place, F f) {
+        Alone().add_in_order(n, place, f);
+    }
+    template <class F>
+    void alone(F f) {
+        f();
+    }
+};
+
+template <>
+struct HostTeam<1> : Alone {};
+
+static_assert(Team<HostTeam<1>> && Team<HostTeam<warp>> && Team<HostTeam<block>>);
+
+struct OnHost {
+    template <class Body>
+    static void each(const char*, std::size_t n, const Body& body) {
+        for (std::size_t i = n; i-- > 0;) body(i);
+    }
+
+    template <std::size_t lanes, class Body>
+    static void teams(const char*, std::size_t count, const Body& body) {
+        for (std::size_t i = count; i-- > 0;) {
+            HostTeam<lanes> team;
+            body(team, i);
+        }
+    }
+
+    // Where a GPU asks its library, the host has the body for small products.
+    template <class S>
+    static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
+        each("matmul", p.m * p.n, ProductBody<S>{p, a, b, nullptr, c});
+    }
+
+    template <class S>
+    class Scratch {  // memory between two launches
+    public:
+        explicit Scratch(std::size_t n) : numbers_(n) {}
+        S* data() const { return numbers_.data(); }
+
+    private:
+        mutable std::vector<S> numbers_;
+    };
+
+    static WrongLabel* wrong_label() {
+        static thread_local WrongLabel wrong;
+        return &wrong;
+    }
+    static void labels_were_read() {
+        const WrongLabel seen = *wrong_label();
+        *wrong_label() = {};
+        if (seen.found) throw Error(words(seen));
+    }
+};
+
+template <class S>
+const Kernels<S>& host_table() {
+    static const Kernels<S> made = table<OnHost, S>();
+    return made;
+}
+
+}  // namespace tally::gpu

@@ -1,0 +1,94 @@
+// The GPU as the engine sees it: its memory, copies to and from it, and its table of kernels.
+#include "autograd/peer.hpp"
+
+#include "autograd/dual.hpp"
+#include "autograd/error.hpp"
+#include "gpu/on_device.hpp"
+
+namespace tally::gpu {
+
+// Each is made in the .cu file of its family.
+// clang-format off
+#define TALLY_MADE_ELSEWHERE(S)                                       \
+    extern template void install_elementwise<OnDevice>(Kernels<S>&);  \
+    extern template void install_memory<OnDevice>(Kernels<S>&);       \
+    extern template void install_reduce<OnDevice>(Kernels<S>&);       \
+    extern template void install_softmax<OnDevice>(Kernels<S>&);      \
+    extern template void install_matmul<OnDevice>(Kernels<S>&);       \
+    extern template void install_loss<OnDevice>(Kernels<S>&);         \
+    extern template void install_norm<OnDevice>(Kernels<S>&);
+// clang-format on
+TALLY_MADE_ELSEWHERE(float)
+TALLY_MADE_ELSEWHERE(double)
+#undef TALLY_MADE_ELSEWHERE
+
+}  // namespace tally::gpu
+
+namespace tally::peer {
+
+namespace {
+
+void expect(const char* what) {
+    if (!absent().empty()) throw Error(std::string("[") + what + "] " + absent());
+}
+
+// Blocks are taken and given back in the order of the stream: neither makes the host wait.
+void* grab(std::size_t bytes) {
+    void* data = nullptr;
+    if (cudaMallocAsync(&data, bytes, gpu::stream()) == cudaSuccess) return data;
+    static_cast<void>(cudaGetLastError());  // the ledger says it in its own words
+    return nullptr;
+}
+
+void give(void* data, std::size_t) {
+    if (cudaFreeAsync(data, gpu::stream()) != cudaSuccess)
+        static_cast<void>(cudaGetLastError());  // while the program ends the driver may be gone already
+}
+
+void fill(void* data, unsigned char byte, std::size_t bytes) {
+    gpu::check(cudaMemsetAsync(data, byte, bytes, gpu::stream()), "cudaMemsetAsync",
+               std::to_string(bytes) + " bytes");
+}
+
+constexpr memory::detail::Raw device_memory{grab, give, fill};
+
+}  // namespace
+
+const std::string& absent() {
+    static const std::string& words = *new std::string(gpu::missing_words());  // asked until the very end
+    return words;
+}
+
+const memory::detail::Raw& raw() {
+    expect("memory");
+    return device_memory;
+}
+
+void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes) {
+    expect("to");
+    if (bytes == 0) return;
+    const auto kind = to_device == from_device    ? cudaMemcpyDeviceToDevice
+                      : to_device == Device::cuda ? cudaMemcpyHostToDevice
+                                                  : cudaMemcpyDeviceToHost;
+    gpu::check(
+        cudaMemcpyAsync(to, from, bytes, kind, gpu::stream()), "cudaMemcpyAsync",
+        std::to_string(bytes) + " bytes from " + to_string(from_device) + " to " + to_string(to_device));
+    if (to_device == Device::cpu) gpu::wait_for_device("reading values");
+}
+
+template <class S>
+const Kernels<S>& kernels() {
+    expect("kernels");
+    static const Kernels<S> made = gpu::table<gpu::OnDevice, S>();
+    return made;
+}
+
+template <>
+const Kernels<Dual<double>>& kernels() {
+    throw Error("[kernels] dual numbers are computed on the CPU only; use to(Device::cpu)");
+}
+
+template const Kernels<float>& kernels<float>();
+template const Kernels<double>& kernels<double>();
+
+}  // namespace tally::peer

@@ -1,0 +1,11 @@
+// sum, mean, spread and max on the GPU: the bodies of reduce.hpp, launched.
+#include "gpu/reduce.hpp"
+
+#include "gpu/on_device.hpp"
+
+namespace tally::gpu {
+
+template void install_reduce<OnDevice>(Kernels<float>&);
+template void install_reduce<OnDevice>(Kernels<double>&);
+
+}  // namespace tally::gpu

@@ -1,0 +1,11 @@
+// softmax and its kin on the GPU: the bodies of softmax.hpp, launched.
+#include "gpu/softmax.hpp"
+
+#include "gpu/on_device.hpp"
+
+namespace tally::gpu {
+
+template void install_softmax<OnDevice>(Kernels<float>&);
+template void install_softmax<OnDevice>(Kernels<double>&);
+
+}  // namespace tally::gpu

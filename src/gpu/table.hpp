@@ -1,0 +1,32 @@
+// All kernels of the GPU as one table, for whatever can launch their bodies.
+//
+// `On` launches: each(name, n, body) runs body(i) for i < n in any order; teams<lanes>(name, count, body)
+// runs body(team, i) for i < count; multiply(p, a, b, c) is the library's matrix product. Launches run one
+// after the other. The real one is a CUDA stream; gpu/on_host.hpp is its stand-in.
+#pragma once
+
+#include "autograd/kernels.hpp"
+#include "gpu/elementwise.hpp"
+#include "gpu/loss.hpp"
+#include "gpu/matmul.hpp"
+#include "gpu/memory.hpp"
+#include "gpu/norm.hpp"
+#include "gpu/reduce.hpp"
+#include "gpu/softmax.hpp"
+
+namespace tally::gpu {
+
+template <class On, class S>
+Kernels<S> table() {
+    Kernels<S> t{};
+    install_elementwise<On>(t);
+    install_memory<On>(t);
+    install_reduce<On>(t);
+    install_softmax<On>(t);
+    install_matmul<On>(t);
+    install_loss<On>(t);
+    install_norm<On>(t);
+    return t;
+}
+
+}  // namespace tally::gpu

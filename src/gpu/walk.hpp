@@ -1,0 +1,93 @@
+// A walk as a GPU thread needs it: the places of element i, and all elements that meet in one place.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "autograd/kernels.hpp"
+#include "gpu/host_device.hpp"
+
+namespace tally::gpu {
+
+template <int Operands>
+using Places = std::array<std::ptrdiff_t, static_cast<std::size_t>(Operands)>;
+
+template <int Operands>
+TALLY_HOST_DEVICE constexpr void step(Places<Operands>& at, const Walk<Operands>& walk, std::size_t axis,
+                                      std::size_t by) {
+    for (std::size_t o = 0; o < Operands; ++o)
+        at[o] += walk.stride[o][axis] * static_cast<std::ptrdiff_t>(by);
+}
+
+// Where each operand lies at element i. The outermost axis needs no division, so a plain walk needs none.
+template <int Operands>
+TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const Walk<Operands>& walk, std::size_t i) {
+    Places<Operands> at{};
+    for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {
+        const std::size_t extent = walk.extent[axis];
+        step(at, walk, axis, axis == 0 ? i : i % extent);
+        if (axis != 0) i /= extent;
+    }
+    return at;
+}
+
+// A walk seen from one operand: the axes along which it moves, and those along which it repeats, whose terms
+// are summed. An operand more than the walk had counts the elements themselves. Broadcasting and permuting
+// never lead two combinations of the moving axes to one place, and that is assumed here.
+template <int Operands>
+struct Meeting {
+    Walk<Operands + 1> moves;    // the operand's largest stride first
+    Walk<Operands + 1> repeats;  // in the walk's order
+    std::size_t operand;
+
+    // True when the walk visits the place: then `at` is where the first element that does so lies.
+    TALLY_HOST_DEVICE constexpr bool first_at(std::size_t place, Places<Operands + 1>& at) const {
+        at = {};
+        for (std::size_t axis = 0; axis < static_cast<std::size_t>(moves.rank); ++axis) {
+            const auto pitch = static_cast<std::size_t>(moves.stride[operand][axis]);
+            const std::size_t index = place / pitch;
+            if (index >= moves.extent[axis]) return false;
+            step(at, moves, axis, index);
+            place -= index * pitch;
+        }
+        return place == 0;
+    }
+
+    TALLY_HOST_DEVICE constexpr Places<Operands + 1> term_at(const Places<Operands + 1>& first,
+                                                             std::size_t term) const {
+        Places<Operands + 1> at = places_at(repeats, term);
+        for (std::size_t o = 0; o <= Operands; ++o) at[o] += first[o];
+        return at;
+    }
+};
+
+template <int Operands>
+Meeting<Operands> meeting(const Walk<Operands>& walk, std::size_t operand) {
+    Meeting<Operands> made{{}, {}, operand};
+    std::array<std::size_t, max_rank> after{};  // elements that one step along the axis passes
+    std::size_t product = 1;
+    for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0; product *= walk.extent[axis])
+        after[axis] = product;
+    const auto take = [&](Walk<Operands + 1>& into, std::size_t axis) {
+        const auto last = static_cast<std::size_t>(into.rank++);
+        into.extent[last] = walk.extent[axis];
+        into.size *= walk.extent[axis];
+        for (std::size_t o = 0; o < Operands; ++o) into.stride[o][last] = walk.stride[o][axis];
+        into.stride[Operands][last] = static_cast<std::ptrdiff_t>(after[axis]);
+    };
+    std::array<std::size_t, max_rank> moving{};
+    std::size_t count = 0;
+    for (std::size_t axis = 0; axis < static_cast<std::size_t>(walk.rank); ++axis)
+        if (walk.stride[operand][axis] == 0)
+            take(made.repeats, axis);
+        else if (walk.extent[axis] != 1)
+            moving[count++] = axis;
+    std::stable_sort(
+        moving.begin(), moving.begin() + static_cast<std::ptrdiff_t>(count),
+        [&](std::size_t a, std::size_t b) { return walk.stride[operand][a] > walk.stride[operand][b]; });
+    for (std::size_t i = 0; i < count; ++i) take(made.moves, moving[i]);
+    return made;
+}
+
+}  // namespace tally::gpu

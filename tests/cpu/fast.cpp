@@ -1,0 +1,19 @@
+// The kernels under test in this room: the CPU's.
+#include <new>
+
+#include "under_test.hpp"
+
+namespace tally::test {
+
+template <class S>
+const Kernels<S>& fast() {
+    return kernels<S>(Device::cpu);
+}
+
+void* grab(std::size_t bytes) { return ::operator new(bytes, std::align_val_t(64)); }
+void give(void* memory) { ::operator delete(memory, std::align_val_t(64)); }
+
+template const Kernels<float>& fast();
+template const Kernels<double>& fast();
+
+}  // namespace tally::test

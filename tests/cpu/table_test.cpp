@@ -1,0 +1,129 @@
+// The CPU's table as a whole: every slot filled, labels checked, no allocation; threads, and devices that are
+// not there.
+#include "autograd/peer.hpp"
+#include "count_allocations.hpp"
+#include "kernel_testing.hpp"
+
+namespace tally::test {
+
+TEMPLATE_TEST_CASE("Every slot of the table is filled", "", float, double, Dual<double>) {
+    const Kernels<TestType>& table = kernels<TestType>(Device::cpu);
+    using Slot = void (*)();
+    static_assert(sizeof(table) % sizeof(Slot) == 0);
+    std::array<Slot, sizeof(table) / sizeof(Slot)> slots;
+    std::memcpy(slots.data(), &table, sizeof(table));
+    CHECK(std::count(slots.begin(), slots.end(), Slot(nullptr)) == 0);
+}
+
+TEST_CASE("A device that is not there is an error", "") {
+    if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
+    CHECK_THROWS_WITH(kernels<float>(Device::cuda), "[kernels] " + peer::absent());
+    CHECK_THAT(peer::absent(), contains("no CUDA"));
+    CHECK(available(Device::cpu));
+}
+
+TEMPLATE_TEST_CASE("A label that is no class is an error that names it", "", float, double, Dual<double>) {
+    using S = TestType;
+    const Buffer<S> logits(6), probabilities(6), total(1), count(1);
+    std::fill(logits.begin(), logits.end(), S(1));
+    for (std::int32_t wrong : {-1, 3, 1000}) {
+        const std::vector<std::int32_t> labels{2, wrong};
+        CHECK_THROWS_WITH(
+            kernels<S>(Device::cpu)
+                .cross_entropy(logits.data(), labels.data(), -100, probabilities.data(), total.data(),
+                               count.data(), 2, 3),
+            contains("label " + std::to_string(wrong) + " in row 1 is not one of the 3 classes"));
+    }
+}
+
+TEST_CASE("Threads are set and read", "") {
+    CHECK(threads() == 1);
+    set_threads(2);
+    CHECK(threads() == 2);
+    set_threads(1);
+    CHECK_THROWS_WITH(set_threads(0), contains("[set_threads]"));
+}
+
+TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
+    using S = TestType;
+    const Kernels<S>& k = fast<S>();
+    Dice dice(3);
+    const long before_one = allocations();
+    const Buffer<S> one(1);
+    REQUIRE(allocations() == before_one + 1);  // the counter counts
+
+    constexpr std::size_t rows = 70, width = 70, n = rows * width;
+    const auto x = dice.numbers<S>(n, 0.1, 0.9), dy = dice.numbers<S>(n, 0.1, 0.9), d = dice.numbers<S>(n),
+               y = dice.numbers<S>(n, 0.1, 0.9);
+    const auto mean = dice.numbers<S>(n), rstd = dice.numbers<S>(n);
+    const auto index = dice.integers(n, rows);
+    Walk<2> bias;
+    bias.rank = 2;
+    bias.extent = {rows, width};
+    bias.size = n;
+    bias.stride[0] = {width, 1};
+    bias.stride[1] = {0, 1};
+    bias.reach = {n, width};
+    Walk<1> transposed;
+    transposed.rank = 2;
+    transposed.extent = {width, rows};
+    transposed.size = n;
+    transposed.stride[0] = {1, width};
+    transposed.reach = {n};
+    Walk<3> three;
+    three.rank = 1;
+    three.extent = {n};
+    three.size = n;
+    three.stride = {{{1}, {1}, {1}}};
+    three.reach = {n, n, n};
+
+    const long before = allocations();
+    for (Write how : {Write::set, Write::add}) {
+        const Into<S[]> to = into(d, how);
+        each_functor<UnaryOps>([&](std::size_t slot, auto f) {
+            k.map[slot](&f, x.data(), d.data(), n);
+            k.map_back[slot](&f, dy.data(), x.data(), to, n);
+        });
+        each_functor<BinaryOps>([&](std::size_t slot, auto f) {
+            k.zip[slot](&f, bias, x.data(), y.data(), d.data());
+            k.zip_back_a[slot](&f, bias, dy.data(), x.data(), y.data(), y.data(), to);
+            k.zip_back_b[slot](&f, bias, dy.data(), x.data(), y.data(), y.data(), to);
+        });
+        k.where(three, index.data(), x.data(), y.data(), d.data());
+        k.where_back(three, index.data(), dy.data(), 1, to);
+        k.fill(S(1), d.data(), n);
+        k.add_scaled(S(2), x.data(), to, n);
+        k.gather(transposed, x.data(), to);
+        k.scatter(transposed, dy.data(), to);
+        k.block(x.data(), width, to, width, rows, width - 1);
+        k.rows(x.data(), index.data(), d.data(), rows, width);
+        k.rows_back(dy.data(), index.data(), to, rows, rows, width);
+        for (Fold fold : {Fold{rows, width, 1}, Fold{1, rows, width}}) {
+            k.sum(x.data(), to, fold);
+            k.spread(dy.data(), S(2), to, fold);
+            k.max(x.data(), d.data(), fold);
+            k.max_back(dy.data(), x.data(), y.data(), to, fold);
+            k.logsumexp(x.data(), d.data(), fold);
+            k.logsumexp_back(dy.data(), x.data(), y.data(), to, fold);
+            k.softmax(x.data(), d.data(), fold);
+            k.softmax_back(dy.data(), y.data(), to, fold);
+            k.log_softmax(x.data(), d.data(), fold);
+            k.log_softmax_back(dy.data(), y.data(), to, fold);
+        }
+        for (bool a : {false, true})
+            for (bool b : {false, true})
+                for (Product p :
+                     {Product{rows, width, 70, a, b}, Product{1, width, 70, a, b}, Product{rows, 1, 70, a, b},
+                      Product{rows, width, 1, a, b}, Product{8, 8, 8, a, b}})
+                    k.matmul(p, x.data(), y.data(), to);
+        k.linear(x.data(), y.data(), mean.data(), d.data(), rows, width, 70);
+        k.cross_entropy(x.data(), index.data(), -1, d.data(), mean.data(), rstd.data(), rows, width);
+        k.cross_entropy_back(dy.data(), x.data(), index.data(), -1, to, rows, width);
+        k.layer_norm(x.data(), y.data(), y.data(), S(1e-5), d.data(), mean.data(), rstd.data(), rows, width);
+        k.layer_norm_back(dy.data(), x.data(), y.data(), mean.data(), rstd.data(), to, rows, width);
+        k.layer_norm_back_gain(dy.data(), x.data(), mean.data(), rstd.data(), to, rows, width);
+    }
+    CHECK(allocations() == before);
+}
+
+}  // namespace tally::test

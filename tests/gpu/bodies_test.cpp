@@ -1,0 +1,295 @@
+// The GPU's kernel bodies, run on the host: where the order of additions is fixed they have the bits of the
+// plain loop; elsewhere those of the tree that gpu/team.hpp describes.
+#include "gpu/on_host.hpp"
+#include "kernel_testing.hpp"
+
+namespace tally::test {
+namespace {
+
+const std::vector<std::size_t> edges{0, 1, 2, 31, 32, 33, 1023, 1025};
+
+// The sum that a team of `lanes` makes of n numbers: written once more, and differently.
+template <class S>
+S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
+    std::vector<S> lane(lanes, -S(0));
+    for (std::size_t i = 0; i < n; ++i) lane[i % lanes] += x[i];
+    for (; lanes > 1; lanes /= 2)
+        for (std::size_t l = 0; l < lanes / 2; ++l) lane[l] += lane[l + lanes / 2];
+    return lane[0];
+}
+
+// Calls both tables with a destination of their own, and compares bits; NaN is NaN.
+template <class S, class Call>
+std::string in_both(Dice& dice, std::size_t results, Write how, Call call) {
+    const auto got = dice.destination<S>(results, how);
+    const Buffer<S> want = got;
+    call(fast<S>(), into(got, how));
+    call(plain<S>(), into(want, how));
+    return bit_difference(got, want);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("Every slot of the table has a body", "", float, double) {
+    using Slot = void (*)();
+    const Kernels<TestType>& table = fast<TestType>();
+    std::array<Slot, sizeof(table) / sizeof(Slot)> slots;
+    std::memcpy(slots.data(), &table, sizeof(table));
+    CHECK(std::count(slots.begin(), slots.end(), Slot(nullptr)) == 0);
+}
+
+TEMPLATE_TEST_CASE("A team adds in the order that it promises", "", float, double) {
+    using S = TestType;
+    Dice dice(1);
+    INFO(dice.text());
+    for (std::size_t n : awkward_sizes) {
+        const auto x = dice.numbers<S>(n);
+        const auto term = [&](std::size_t i) { return x[i]; };
+        gpu::Alone alone;
+        gpu::HostTeam<gpu::warp> warp;
+        gpu::HostTeam<gpu::block> block;
+        CHECK(same_bits(gpu::sum_in_team<S>(alone, n, term), tree_sum(x.data(), n, 1)));
+        CHECK(same_bits(gpu::sum_in_team<S>(warp, n, term), tree_sum(x.data(), n, 32)));
+        CHECK(same_bits(gpu::sum_in_team<S>(block, n, term), tree_sum(x.data(), n, 256)));
+    }
+}
+
+TEMPLATE_TEST_CASE("A row longer than the order reaches is summed by a team", "", float, double) {
+    using S = TestType;
+    for (std::size_t n : {65u, 257u, 1023u, 1024u, 1025u, 3000u})
+        for (Write how : {Write::set, Write::add}) {
+            Dice dice(static_cast<unsigned>(n));
+            INFO(dice.text() << ", " << n << " numbers, " << write_names[static_cast<int>(how)]);
+            const auto x = dice.numbers<S>(2 * n);
+            const auto y = dice.destination<S>(2, how);
+            const Buffer<S> want = y;
+            for (std::size_t row : {0u, 1u}) {
+                const S start = how == Write::set ? -S(0) : want[row];
+                want[row] = start + tree_sum(x.data() + row * n, n, n <= 1024 ? 32 : 256);
+            }
+            fast<S>().sum(x.data(), into(y, how), {2, n, 1});
+            CHECK(bit_difference(y, want) == "");
+        }
+}
+
+TEMPLATE_TEST_CASE("Elementwise bodies have the bits of the plain loop", "", float, double) {
+    using S = TestType;
+    for (std::size_t n : edges)
+        for (Write how : {Write::set, Write::add}) {
+            Dice dice(static_cast<unsigned>(n));
+            INFO(dice.text() << ", " << n << " elements, " << write_names[static_cast<int>(how)]);
+            const auto x = dice.numbers<S>(n, 0.1, 0.9), dy = dice.numbers<S>(n);
+            each_functor<UnaryOps>([&](std::size_t slot, auto f) {
+                INFO(static_cast<const char*>(f.name));
+                CHECK(in_both<S>(dice, n, Write::set, [&](const Kernels<S>& k, Into<S[]> y) {
+                          k.map[slot](&f, x.data(), y.dst, n);
+                      }) == "");
+                CHECK(in_both<S>(dice, n, how, [&](const Kernels<S>& k, Into<S[]> dx) {
+                          k.map_back[slot](&f, dy.data(), f.keeps == Keep::nothing ? nullptr : x.data(), dx,
+                                           n);
+                      }) == "");
+            });
+        }
+}
+
+TEMPLATE_TEST_CASE("Broadcast and permuted gradients have the bits of the plain loop while in order", "",
+                   float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        Dice dice(seed);
+        const Write how = dice.how();
+        std::vector<std::size_t> extents = dice.extents(1 + dice.upto(4));
+        for (auto& extent : extents)  // neighbours are then added in order, whoever repeats
+            extent = std::min(extent, ordered_row);
+        const auto walk = dice.walk<2>(extents, dice.coin());
+        const auto choice = dice.walk<3>(extents, dice.coin());
+        INFO(dice.text() << ", size " << walk.size << ", " << write_names[static_cast<int>(how)]);
+        const auto a = dice.numbers<S>(walk.reach[0], 0.1, 0.9), b = dice.numbers<S>(walk.reach[1], 0.1, 0.9),
+                   dy = dice.numbers<S>(walk.size), y = dice.numbers<S>(walk.size, 0.1, 0.9);
+        const auto c = dice.integers(choice.reach[0], 2);
+        each_functor<BinaryOps>([&](std::size_t slot, auto f) {
+            INFO(static_cast<const char*>(f.name));
+            const auto kept = [](bool is, const Buffer<S>& of) { return is ? of.data() : nullptr; };
+            CHECK(in_both<S>(dice, walk.size, Write::set, [&](const Kernels<S>& k, Into<S[]> to) {
+                      k.zip[slot](&f, walk, a.data(), b.data(), to.dst);
+                  }) == "");
+            CHECK(in_both<S>(dice, walk.reach[0], how, [&](const Kernels<S>& k, Into<S[]> d) {
+                      k.zip_back_a[slot](&f, walk, dy.data(), kept(f.for_a.a, a), kept(f.for_a.b, b),
+                                         kept(f.for_a.y, y), d);
+                  }) == "");
+            CHECK(in_both<S>(dice, walk.reach[1], how, [&](const Kernels<S>& k, Into<S[]> d) {
+                      k.zip_back_b[slot](&f, walk, dy.data(), kept(f.for_b.a, a), kept(f.for_b.b, b),
+                                         kept(f.for_b.y, y), d);
+                  }) == "");
+        });
+        for (int place : {1, 2})
+            CHECK(in_both<S>(dice, choice.reach[static_cast<std::size_t>(place)], how,
+                             [&](const Kernels<S>& k, Into<S[]> d) {
+                                 k.where_back(choice, c.data(), dy.data(), place, d);
+                             }) == "");
+    }
+}
+
+TEMPLATE_TEST_CASE("Columns have the bits of the plain loop at any length", "", float, double) {
+    using S = TestType;
+    for (std::size_t reduced : edges)
+        for (std::size_t inner : {2u, 31u, 33u})
+            for (Write how : {Write::set, Write::add}) {
+                Dice dice(static_cast<unsigned>(reduced));
+                const Fold fold{2, reduced, inner};
+                INFO(dice.text() << ", " << reduced << " rows of " << inner << ", "
+                                 << write_names[static_cast<int>(how)]);
+                const std::size_t size = 2 * reduced * inner, results = 2 * inner;
+                const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(size),
+                           of_each = dice.numbers<S>(results);
+                for (S& number : x) number = std::round(number * 16) / 16;  // ties
+                const auto forward = [&](std::size_t n, auto slot) {
+                    return in_both<S>(dice, n, Write::set, [&](const Kernels<S>& k, Into<S[]> y) {
+                        (k.*slot)(x.data(), y.dst, fold);
+                    });
+                };
+                CHECK(in_both<S>(dice, results, how,
+                                 [&](const Kernels<S>& k, Into<S[]> y) { k.sum(x.data(), y, fold); }) == "");
+                CHECK(forward(results, &Kernels<S>::mean) == "");
+                CHECK(forward(results, &Kernels<S>::logsumexp) == "");
+                CHECK(forward(size, &Kernels<S>::softmax) == "");
+                CHECK(forward(size, &Kernels<S>::log_softmax) == "");
+                for (auto back : {&Kernels<S>::softmax_back, &Kernels<S>::log_softmax_back})
+                    CHECK(in_both<S>(dice, size, how, [&](const Kernels<S>& k, Into<S[]> dx) {
+                              (k.*back)(dy.data(), x.data(), dx, fold);
+                          }) == "");
+                CHECK(in_both<S>(dice, size, how, [&](const Kernels<S>& k, Into<S[]> dx) {
+                          k.spread(of_each.data(), S(3), dx, fold);
+                      }) == "");
+                CHECK(in_both<S>(dice, size, how, [&](const Kernels<S>& k, Into<S[]> dx) {
+                          k.logsumexp_back(of_each.data(), x.data(), of_each.data(), dx, fold);
+                      }) == "");
+                if (reduced == 0) continue;
+                CHECK(forward(results, &Kernels<S>::max) == "");
+                const Buffer<S> top(results);
+                plain<S>().max(x.data(), top.data(), fold);
+                CHECK(in_both<S>(dice, size, how, [&](const Kernels<S>& k, Into<S[]> dx) {
+                          k.max_back(of_each.data(), x.data(), top.data(), dx, fold);
+                      }) == "");
+            }
+}
+
+TEMPLATE_TEST_CASE("Samples in two calls have the bits of one, also where a team sums each of their rows", "",
+                   float, double) {
+    using S = TestType;
+    constexpr std::size_t heads = 3, samples = 7;
+    constexpr std::size_t add = slot<functor::Mul, BinaryOps>;
+    const functor::Mul f;
+    for (std::size_t length : {1u, 31u, 33u, 64u, 65u, 257u, 1025u})
+        for (std::size_t cut : {1u, 3u, 6u}) {
+            Dice dice(static_cast<unsigned>(length));
+            INFO(dice.text() << ", " << samples << " x " << heads << " x " << length << ", cut after "
+                             << cut);
+            const auto walk = [&](std::size_t of) {  // operand b: one number a head
+                Walk<2> made;
+                made.rank = 3;
+                made.extent = {of, heads, length};
+                made.size = of * heads * length;
+                made.stride[0] = {static_cast<std::ptrdiff_t>(heads * length),
+                                  static_cast<std::ptrdiff_t>(length), 1};
+                made.stride[1] = {0, 1, 0};
+                made.reach = {made.size, heads};
+                return made;
+            };
+            const std::size_t sample = heads * length;
+            const auto a = dice.numbers<S>(samples * sample), dy = dice.numbers<S>(samples * sample);
+            const Buffer<S> once(heads), twice(heads);
+            const auto back = [&](std::size_t first, std::size_t some, const Buffer<S>& d, Write how) {
+                fast<S>().zip_back_b[add](&f, walk(some), dy.data() + first * sample,
+                                          a.data() + first * sample, nullptr, nullptr, into(d, how));
+            };
+            back(0, samples, once, Write::set);
+            back(0, cut, twice, Write::set);
+            back(cut, samples - cut, twice, Write::add);
+            CHECK(bit_difference(twice, once) == "");
+        }
+}
+
+TEMPLATE_TEST_CASE("Rows with the same index are added in their order, in two calls as in one", "", float,
+                   double) {
+    using S = TestType;
+    for (std::size_t count : {1u, 2u, 31u, 33u, 1025u})
+        for (std::size_t width : {1u, 31u, 33u}) {
+            Dice dice(static_cast<unsigned>(count));
+            constexpr std::size_t height = 5;
+            const std::size_t cut = count / 3;
+            INFO(dice.text() << ", " << count << " rows of " << width);
+            const auto index = dice.integers(count, height);
+            const auto dy = dice.numbers<S>(count * width);
+            const Buffer<S> once(height * width), twice(height * width), want(height * width);
+            plain<S>().rows_back(dy.data(), index.data(), into(want, Write::set), count, height, width);
+            fast<S>().rows_back(dy.data(), index.data(), into(once, Write::set), count, height, width);
+            CHECK(bit_difference(once, want) == "");
+            fast<S>().rows_back(dy.data(), index.data(), into(twice, Write::set), cut, height, width);
+            fast<S>().rows_back(dy.data() + cut * width, index.data() + cut, into(twice, Write::add),
+                                count - cut, height, width);
+            CHECK(bit_difference(twice, once) == "");
+        }
+}
+
+TEMPLATE_TEST_CASE("A walk with a step scatters to every second place and leaves zeros between", "", float,
+                   double) {
+    using S = TestType;
+    for (std::size_t n : edges) {
+        Dice dice(static_cast<unsigned>(n));
+        const Write how = dice.how();
+        INFO(dice.text() << ", " << n << " numbers, " << write_names[static_cast<int>(how)]);
+        Walk<1> walk;
+        walk.rank = 1;
+        walk.extent = {n};
+        walk.size = n;
+        walk.stride[0] = {2};
+        walk.reach = {2 * n + 4};
+        const auto dy = dice.numbers<S>(n);
+        const auto x = dice.destination<S>(walk.reach[0], how);
+        const Buffer<S> want = x;
+        fast<S>().scatter(walk, dy.data(), into(x, how));
+        plain<S>().scatter(walk, dy.data(), into(want, how));
+        CHECK(difference(x, want, 0) == "");
+    }
+}
+
+TEMPLATE_TEST_CASE("An ignored label may be a class", "", float, double) {
+    using S = TestType;
+    for (std::size_t rows : edges) {
+        Dice dice(static_cast<unsigned>(rows));
+        INFO(dice.text() << ", " << rows << " rows");
+        const auto logits = dice.numbers<S>(rows * 3);
+        const auto labels = dice.integers(rows, 3);
+        const Buffer<S> p(rows * 3), want_p(rows * 3), total(1), want_total(1), count(1), want_count(1);
+        fast<S>().cross_entropy(logits.data(), labels.data(), 1, p.data(), total.data(), count.data(), rows,
+                                3);
+        plain<S>().cross_entropy(logits.data(), labels.data(), 1, want_p.data(), want_total.data(),
+                                 want_count.data(), rows, 3);
+        CHECK(bit_difference(p, want_p) == "");
+        CHECK(difference(total, want_total, 8, static_cast<double>(rows)) == "");
+        CHECK(bit_difference(count, want_count) == "");
+    }
+}
+
+TEMPLATE_TEST_CASE("The host throws for a label that is no class, and is usable afterwards", "", float,
+                   double) {
+    using S = TestType;
+    const Buffer<S> logits(6), probabilities(6), total(1), count(1);
+    std::fill(logits.begin(), logits.end(), S(1));
+    const Buffer<std::int32_t> labels(2);
+    const auto call = [&](std::int32_t first, std::int32_t second) {
+        labels[0] = first;
+        labels[1] = second;
+        fast<S>().cross_entropy(logits.data(), labels.data(), -100, probabilities.data(), total.data(),
+                                count.data(), 2, 3);
+    };
+    for (std::int32_t wrong : {-1, 3, 1000})
+        CHECK_THROWS_WITH(call(2, wrong), contains("label " + std::to_string(wrong) +
+                                                   " in row 1 is not one of the 3 classes"));
+    CHECK_THROWS_WITH(call(7, 8), contains("label 7 in row 0"));
+    CHECK_NOTHROW(call(2, -100));
+    CHECK(count[0] == 1);
+}
+
+}  // namespace tally::test
