@@ -47,7 +47,7 @@ Shape::Shape(std::span<const std::int64_t> extents) {
     };
     std::uint64_t size = 1;
     for (const std::int64_t extent : extents) size *= static_cast<std::uint64_t>(extent);
-    words() = Words{pair(0), pair(2), pair(4), size << 4 | extents.size()};
+    become(pair(0), pair(2), pair(4), size << 4 | extents.size());
 }
 
 std::string to_string(const Shape& shape) {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -14,10 +15,10 @@ namespace tally {
 
 class Shape {
 public:
-    Shape() { words() = Words{0, 0, 0, 1 << 4}; }  // rank 0: one element, no axes
-    Shape(const Shape& other) { words() = other.words(); }
+    Shape() { become(0, 0, 0, 1 << 4); }  // rank 0: one element, no axes
+    Shape(const Shape& other) { std::memcpy(static_cast<void*>(this), &other, sizeof other); }
     Shape& operator=(const Shape& other) {
-        words() = other.words();
+        std::memmove(static_cast<void*>(this), &other, sizeof other);
         return *this;
     }
     Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
@@ -31,16 +32,20 @@ public:
     const std::int32_t* end() const { return extents_ + rank(); }
 
     friend bool operator==(const Shape& a, const Shape& b) {
-        const Words &x = a.words(), &y = b.words();
+        std::uint64_t x[4], y[4];
+        std::memcpy(x, static_cast<const void*>(&a), sizeof x);
+        std::memcpy(y, static_cast<const void*>(&b), sizeof y);
         return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3])) == 0;
     }
 
 private:
-    // Made, copied and compared as one vector: shapes are copied all the time, and a processor waits when it
-    // reads at once what was just written in pieces. (Only a reference to Words may alias the members.)
-    using Words [[gnu::vector_size(32), gnu::aligned(8), gnu::may_alias]] = std::uint64_t;
-    Words& words() { return *reinterpret_cast<Words*>(this); }
-    const Words& words() const { return *reinterpret_cast<const Words*>(this); }
+    // In one piece, from registers: shapes are copied all the time, and a processor waits when it copies as a
+    // whole what was just written in pieces.
+    void become(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
+        using Words [[gnu::vector_size(32)]] = std::uint64_t;
+        const Words words{a, b, c, d};
+        std::memcpy(static_cast<void*>(this), &words, sizeof words);
+    }
 
     std::int32_t extents_[max_rank];  // 0 where there is no axis
     std::uint64_t size_and_rank_;     // the rank in the last four bits
