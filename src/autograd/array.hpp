@@ -47,13 +47,13 @@ public:
     static Array zeros(const Shape& shape, Device device = Device::cpu) { return full(shape, S(0), device); }
 
     Array(const Array& other)
-        : shape_(other.shape_), device_(other.device_), data_(other.data_), storage_(other.storage_) {
+        : data_(other.data_), shape_(other.shape_), device_(other.device_), storage_(other.storage_) {
         if (storage_) memory::keep(storage_);
     }
     Array(Array&& other) noexcept
-        : shape_(other.shape_),
+        : data_(std::exchange(other.data_, nullptr)),
+          shape_(other.shape_),
           device_(other.device_),
-          data_(std::exchange(other.data_, nullptr)),
           storage_(std::exchange(other.storage_, nullptr)) {}
     Array& operator=(const Array& other) {
         Storage* const before = storage_;
@@ -109,18 +109,19 @@ public:
         if (storage_) memory::forget(std::exchange(storage_, nullptr));
     }
     static Array unwritten(const Shape& shape, Device device) {  // memory comes with materialise()
-        Array made;
-        made.shape_ = shape;
-        made.device_ = device;
-        return made;
+        return Array(Unwritten(), shape, device);
     }
 
 private:
     Array(const Shape& shape, Device device) : shape_(shape), device_(device) { materialise(); }
+    struct Unwritten {};
+    Array(Unwritten, const Shape& shape, Device device) : shape_(shape), device_(device) {}
 
+    // The pointers are kept apart: as neighbours they would be written one by one and read as a pair, for
+    // which a processor waits.
+    S* data_ = nullptr;  // of the first element in the buffer
     Shape shape_;
     Device device_ = Device::cpu;
-    S* data_ = nullptr;  // of the first element in the buffer
     Storage* storage_ = nullptr;
 };
 
