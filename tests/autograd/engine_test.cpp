@@ -199,6 +199,8 @@ TEMPLATE_TEST_CASE("grad gives gradients and touches no leaf", "", KINDS) {
     {  // what lies below the oldest target is neither swept nor spent
         const Var<T> below = x * w, inner = below * below, y = inner * 5;
         CHECK(number(grad(y, {inner})[0]) == 5);
+        CHECK(number(grad(inner * 3 + below, {inner})[0]) == 3);
+        CHECK_FALSE(below.has_grad());
         CHECK(number(grad(inner, {below})[0]) == 24);
         CHECK(number(grad(below, {below})[0]) == 1);
         CHECK(number(grad(below, {w})[0]) == 3);
