@@ -228,7 +228,7 @@ TEST_CASE("invariant 6: a result computed over its operand takes no more than it
     const Tensor big = w * 2;
     const std::size_t before = memory::in_use();
     {
-        const Tensor y = slice(big, 0, 0, 4) * 3;  // not over all of big
+        const Tensor y = slice(w * 2, 0, 0, 4) * 3;  // not over all of w * 2
         CHECK(memory::in_use() == before + 64);
     }
     {
