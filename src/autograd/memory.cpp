@@ -119,7 +119,8 @@ std::size_t cached_bytes(Device device) {
     return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
 }
 
-// Alone, a thread looks at the peaks only when its own sums exceed what it saw; with company at every change.
+// Alone, a thread looks at the peaks only when its own sums have used up what was
+// left below them; with company at every change.
 void look_at_every_change(Shard& shard) {
     for (Account& account : shard.account) account.look.store(true);
 }

@@ -110,12 +110,26 @@ void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
     });
 }
 
+// What the walk reaches becomes the start of a sum.
+template <class S>
+void clear(const Walk<1>& walk, S* x) {
+    const std::size_t length = row_length(walk);
+    const std::ptrdiff_t step = row_step(walk, 0);
+    each_row(walk, [&](std::size_t, const auto& at) {
+        for (std::size_t j = 0; j < (step == 0 ? 1 : length); ++j)
+            x[at[0] + static_cast<std::ptrdiff_t>(j) * step] = nothing_yet<S>(walk.size);
+    });
+}
+
 template <class S>
 void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
-    const std::size_t reached = places(walk, 0);
-    if (x.how == Write::set && (reached != walk.reach[0] || reached != walk.size)) {
-        std::fill_n(x.dst, walk.reach[0], reached == walk.reach[0] ? nothing_yet<S>(walk.size) : S(0));
-        x.how = Write::add;
+    if (x.how == Write::set) {
+        const std::size_t reached = places(walk, 0);
+        const bool gaps = reached != walk.reach[0], sums = reached != walk.size;
+        if (gaps) std::fill_n(x.dst, walk.reach[0], S(0));
+        if (gaps && sums) clear(walk, x.dst);
+        if (!gaps && sums) std::fill_n(x.dst, walk.reach[0], nothing_yet<S>(walk.size));
+        if (sums) x.how = Write::add;
     }
     if (Transposed t; transposed(walk, t))
         return each_tile(walk, t,

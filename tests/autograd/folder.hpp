@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <string>
 
 #include "autograd/error.hpp"

@@ -1,0 +1,135 @@
+// Invariant 10: a recorded array is never modified in place; who does it between forward and backward is
+// told.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/loss.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/ops/where.hpp"
+#include "autograd/step.hpp"
+#include "autograd/support.hpp"
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+Array<float> a_matrix() { return Array<float>({2, 2}, {1, 2, 3, 4}); }
+
+}  // namespace
+
+TEST_CASE("invariant 10: a step between forward and backward is an error with both versions") {
+    const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
+    sum(w).backward();
+    const Tensor loss = sum(w * x);
+    sgd_step({w}, 0.1);
+    CHECK_THROWS_WITH(loss.backward(),
+                      "[backward] 'mul' saved version 0 of an array of (2), which is now at version 1: it "
+                      "was changed in place "
+                      "between forward and backward; step the optimizer after backward()");
+    const Tensor again = sum(w * x);
+    sgd_step({w}, 0.1);
+    CHECK_THROWS_WITH(again.backward(),
+                      contains("saved version 1 of an array of (2), which is now at version 2"));
+}
+
+TEST_CASE("invariant 10: also when the parameter's buffer is shared with a copy") {
+    const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
+    sum(w).backward();
+    const Array<float> copy = w.value();
+    const Tensor loss = sum(w * x);
+    sgd_step({w}, 1);
+    CHECK(copy.to_vector() == std::vector<float>{1, 2});
+    CHECK(w.value().to_vector() == std::vector<float>{0, 1});
+    CHECK_THROWS_WITH(loss.backward(), contains("'mul' saved version 0"));
+}
+
+TEST_CASE("invariant 10: and parameters made of one array are stepped apart") {
+    const Array<float> start{1.0f, 2.0f};
+    const Tensor a = parameter(start), b = parameter(start);
+    sum(a).backward();
+    const Tensor loss = sum(b * b);
+    sgd_step({a}, 1);
+    CHECK_NOTHROW(loss.backward());
+    CHECK(b.grad().to_vector() == std::vector<float>{2, 4});
+    CHECK(start.storage()->held_as == MemoryClass::temporary);
+}
+
+TEST_CASE("invariant 10: but writing to a copy is no change of the original") {
+    const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
+    const Tensor loss = sum(w * x);
+    Array<float> copy = w.value();
+    copy.writable()[0] = 7;
+    CHECK_NOTHROW(loss.backward());
+    CHECK(x.grad().to_vector() == std::vector<float>{1, 2});
+}
+
+TEST_CASE("invariant 10: labels, conditions and indices are kept with their versions, too") {
+    const Tensor x = parameter(a_matrix());
+    using Build = Tensor (*)(const Tensor&, const Array<std::int32_t>&);
+    const std::vector<std::pair<const char*, Build>> builds{
+        {"cross_entropy",
+         [](const Tensor& a, const Array<std::int32_t>& i) { return cross_entropy(a, i).sum; }},
+        {"where", [](const Tensor& a, const Array<std::int32_t>& i) { return sum(where(i, a, exp(a))); }},
+        {"rows", [](const Tensor& a, const Array<std::int32_t>& i) { return sum(rows(a, i)); }},
+    };
+    for (const auto& [name, build] : builds) {
+        Array<std::int32_t> chosen({2}, {0, 1});
+        const Tensor loss = build(x, chosen);
+        chosen.writable()[0] = 1;
+        CHECK_THROWS_WITH(loss.backward(), contains(std::string("[backward] '") + name + "' saved version"));
+    }
+}
+
+TEST_CASE("invariant 10: every operation that keeps a parameter notices") {
+    const Tensor w = parameter(a_matrix()), other = parameter(a_matrix());
+    sum(w).backward();
+    using Build = Tensor (*)(const Tensor&, const Tensor&);
+    const std::vector<std::pair<const char*, Build>> builds{
+        {"matmul", [](const Tensor& a, const Tensor& b) { return matmul(b, a); }},
+        {"linear", [](const Tensor& a, const Tensor& b) { return linear(b, a); }},
+        {"max", [](const Tensor& a, const Tensor&) { return max(a, {0}); }},
+        {"log", [](const Tensor& a, const Tensor&) { return log(a); }},
+        {"div", [](const Tensor& a, const Tensor& b) { return b / a; }},
+        {"mul", [](const Tensor& a,
+                   const Tensor& b) { return reshape(a, {4}) * reshape(b, {4}); }},  // through a shared view
+    };
+    for (const auto& [name, build] : builds) {
+        const Tensor loss = sum(build(w, other));
+        sgd_step({w}, 0.01);
+        CHECK_THROWS_WITH(loss.backward(), contains(std::string("[backward] '") + name + "' saved version"));
+    }
+    const Tensor fine = sum(w + other);  // keeps nothing
+    sgd_step({w}, 0.01);
+    CHECK_NOTHROW(fine.backward());
+}
+
+TEST_CASE("invariant 10: a copy made before the step stays as it was") {
+    const Tensor w = parameter({1.0f, 2.0f});
+    const Array<float> before = w.value();
+    sum(w).backward();
+    sgd_step({w}, 1);
+    CHECK(before.to_vector() == std::vector<float>{1, 2});
+    CHECK(w.value().to_vector() == std::vector<float>{0, 1});
+    const float* home = w.value().data();
+    sgd_step({w}, 1);  // nobody shares it now
+    CHECK(w.value().data() == home);
+}
+
+TEST_CASE("invariant 10: scalars are copied into the rule and need no version") {
+    const Scalar x = parameter(3.0);
+    (x * 1.0).backward();
+    const Scalar y = x * x;
+    sgd_step({x}, 1);
+    CHECK(x.value() == 2);
+    x.zero_grad();
+    y.backward();
+    CHECK(x.grad() == 6);  // at the value of the forward pass
+}
