@@ -1,7 +1,7 @@
-# Installs the public headers, which are those that tally.hpp reaches; runs while installing.
+# Installs the public headers, which are those that tally.hpp and train.hpp reach; runs while installing.
 cmake_policy(VERSION 3.22)
 
-set(to_visit tally.hpp)
+set(to_visit tally.hpp train.hpp)
 set(public "")
 while(to_visit)
     list(POP_FRONT to_visit header)

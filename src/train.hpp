@@ -1,0 +1,4 @@
+// tally for training: everything between a loss and an updated parameter, in one line.
+#pragma once
+
+#include "train/training_state.hpp"

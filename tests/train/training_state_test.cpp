@@ -1,0 +1,23 @@
+// TrainingState: what was put in comes out, and what is not there is an error with its name.
+#include "train/training_state.hpp"
+
+#include "catch.hpp"
+
+namespace tally::test {
+
+TEST_CASE("A state gives back what was put in and names what it lacks") {
+    TrainingState state;
+    state.put("steps", std::int64_t{7});
+    state.put("words", std::string("cosine"));
+    state.put("w", Array<float>{1, 2});
+    CHECK(state.get<std::int64_t>("steps") == 7);
+    CHECK(state.get<std::string>("words") == "cosine");
+    CHECK(state.get<Array<float>>("w").to_vector() == std::vector<float>{1, 2});
+    CHECK(state.has("w"));
+    CHECK_FALSE(state.has("v"));
+    CHECK_THROWS_WITH(state.put("w", 1.0), "[state] 'w' is there already");
+    CHECK_THROWS_WITH(state.get<double>("lr"), "[state] there is no 'lr'");
+    CHECK_THROWS_WITH(state.get<double>("steps"), "[state] 'steps' is of another kind than asked for");
+}
+
+}  // namespace tally::test
