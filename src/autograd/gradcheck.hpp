@@ -38,40 +38,39 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
         for (const T& value : values) xs.push_back(parameter(value.clone()));
         return xs;
     };
-    const auto random = [&](const T& like_this, std::uint64_t stream) {
-        std::vector<double> values(like_this.size());
+    const auto random = [&](std::size_t size, std::uint64_t stream) {
+        std::vector<double> values(size);
         for (std::size_t i = 0; i < values.size(); ++i)
             values[i] = random::uniform<double>(options.seed, stream, i) * 2 - 1;
-        return T(like_this.shape(), values);
+        return values;
     };
     T weight;  // of each element of the output
     const auto total = [&](const std::vector<Var<T>>& xs) {
         Var<T> y = f(xs);
-        if (!weight.storage()) weight = random(y.value(), 1);
+        if (!weight.storage()) weight = T(y.shape(), random(y.value().size(), 1), y.value().device());
         return sum(std::move(y) * constant(weight));
     };
-    const auto moved = [&](const std::vector<T>& direction, double h) {
+    const auto moved = [&](const std::vector<std::vector<double>>& direction, double h) {
         NoGrad off;
         std::vector<T> values;
         for (std::size_t i = 0; i < at.size(); ++i) {
-            T x = at[i].clone();
-            double* p = x.writable();
-            for (std::size_t j = 0; j < x.size(); ++j) p[j] += h * direction[i].data()[j];
-            values.push_back(std::move(x));
+            std::vector<double> x = at[i].to_vector();
+            for (std::size_t j = 0; j < x.size(); ++j) x[j] += h * direction[i][j];
+            values.push_back(T(at[i].shape(), x, at[i].device()));
         }
         return total(variables(values)).item();
     };
 
     const std::vector<Var<T>> xs = variables(at);
-    const std::vector<T> gradient = grad(total(xs), xs);
+    std::vector<std::vector<double>> gradient;
+    for (const T& each : grad(total(xs), xs)) gradient.push_back(each.to_vector());
     Gradcheck result;
-    const auto compare = [&](const std::vector<T>& direction, const std::string& where) {
+    const auto compare = [&](const std::vector<std::vector<double>>& direction, const std::string& where) {
         const double h = options.step;
         const double finite = (moved(direction, h) - moved(direction, -h)) / (2 * h);
         double analytic = 0;
         for (std::size_t i = 0; i < at.size(); ++i)
-            for (std::size_t j = 0; j < at[i].size(); ++j)
-                analytic += gradient[i].data()[j] * direction[i].data()[j];
+            for (std::size_t j = 0; j < at[i].size(); ++j) analytic += gradient[i][j] * direction[i][j];
         const double difference =
             std::abs(finite - analytic) / std::max({1.0, std::abs(finite), std::abs(analytic)});
         if (!std::isnan(result.worst) && !(difference <= result.worst)) {  // also when it is NaN
@@ -82,18 +81,18 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
         result.ok = result.ok && difference <= options.tolerance;
     };
 
-    std::vector<T> direction;
+    std::vector<std::vector<double>> direction;
     std::size_t elements = 0;
     for (std::size_t i = 0; i < at.size(); ++i) {
-        direction.push_back(random(at[i], 2 + i));
+        direction.push_back(random(at[i].size(), 2 + i));
         elements += at[i].size();
     }
     compare(direction, "random direction, seed " + std::to_string(options.seed));
     if (elements > options.small) return result;
     for (std::size_t i = 0; i < at.size(); ++i) {
         for (std::size_t j = 0; j < at[i].size(); ++j) {
-            for (std::size_t k = 0; k < at.size(); ++k) direction[k] = T::zeros(at[k].shape());
-            direction[i].writable()[j] = 1;
+            for (auto& each : direction) std::fill(each.begin(), each.end(), 0.0);
+            direction[i][j] = 1;
             compare(direction, "input " + std::to_string(i) + ", element " + std::to_string(j));
         }
     }

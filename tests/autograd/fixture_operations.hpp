@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fixtures.hpp"
+#include "here.hpp"
 #include "tally.hpp"
 
 namespace tally::test {
@@ -75,9 +76,9 @@ const Table<T>& elementwise() {  // for numbers and arrays alike
 
 inline Shape shape_attribute(const Fixture& f) { return Shape(f.integers("shape")); }
 
-inline Array<std::int32_t> integers(const Fixture& f, const char* name) {
+inline Array<std::int32_t> integers(const Fixture& f, const char* name, Device device = here()) {
     const Numbers& n = f.indices.at(name);
-    return {n.shape, std::vector<std::int32_t>(n.values.begin(), n.values.end())};
+    return {n.shape, std::vector<std::int32_t>(n.values.begin(), n.values.end()), device};
 }
 
 template <class S>
@@ -98,7 +99,7 @@ const Table<Array<S>>& structured() {
         {"permute", [](In in) { return permute(in["x"], in.fixture.integers("axes")); }},
         {"slice", [](In in) { return slice(in["x"], in.fixture.integer("axis"), in.fixture.integer("from"), in.fixture.integer("to")); }},
         {"broadcast_to", [](In in) { return broadcast_to(in["x"], shape_attribute(in.fixture)); }},
-        {"rows", [](In in) { return rows(in["x"], integers(in.fixture, "index")); }},
+        {"rows", [](In in) { return rows(in["x"], integers(in.fixture, "index", Device::cpu)); }},
         {"concat", [](In in) {
             std::vector<Var<T>> parts;
             for (const auto& [name, part] : in.variables) parts.push_back(part);

@@ -28,7 +28,7 @@ Array<S> toy(bool exact_sums) {
         rows.insert(rows.end(), {-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096});
     else
         rows.insert(rows.end(), {-0.2466, -0.5010, -1.4250});
-    return Array<S>({6, 3}, std::vector<S>(rows.begin(), rows.end()));
+    return Array<S>({6, 3}, std::vector<S>(rows.begin(), rows.end()), here());
 }
 
 // u, half the distance from 1 to the next number, and γ_n = nu / (1 - nu).
@@ -61,7 +61,8 @@ void expect_equal_bits(const Array<S>& data, const std::vector<Array<S>>& at, Bu
 
 template <class S>
 std::vector<double> in_double(const Array<S>& x) {
-    return std::vector<double>(x.span().begin(), x.span().end());
+    const std::vector<S> numbers = x.to_vector();
+    return std::vector<double>(numbers.begin(), numbers.end());
 }
 
 }  // namespace
@@ -72,18 +73,19 @@ TEMPLATE_TEST_CASE("the toy: full batch and divided micro-batches agree bit for 
             INFO("N = " << n << (exact_sums ? ", exact sums" : ""));
             expect_equal_bits<TestType>(
                 toy<TestType>(exact_sums),
-                {Array<TestType>({3}, {TestType(0.5), TestType(-1.25), TestType(0.75)})},
+                {Array<TestType>({3}, {TestType(0.5), TestType(-1.25), TestType(0.75)}, here())},
                 [](const auto& x, const auto& p) { return matmul(x, p[0]); }, n);
             expect_equal_bits<TestType>(
                 toy<TestType>(exact_sums),
-                {Array<TestType>({3, 1}, {TestType(0.5), TestType(-1.25), TestType(0.75)})},
+                {Array<TestType>({3, 1}, {TestType(0.5), TestType(-1.25), TestType(0.75)}, here())},
                 [](const auto& x, const auto& p) { return matmul(x, p[0]); }, n);
         }
     }
 }
 
 TEST_CASE("the toy: the printed lines") {
-    const Tensor w = parameter({0.5f, -1.25f, 0.75f}), x = constant(toy<float>(false));
+    const Tensor w = parameter(Array<float>({3}, {0.5f, -1.25f, 0.75f}, here())),
+                 x = constant(toy<float>(false));
     const auto line = [&](auto weigh, std::int64_t rows) {
         w.zero_grad();
         for (const Tensor& micro : split(x, rows)) weigh(mean(matmul(micro, w))).backward();
@@ -130,11 +132,11 @@ TEMPLATE_TEST_CASE("running sums: adding in two calls equals adding in one", "",
     using S = TestType;
     Random random(21);
     const Array<S> data = random.array<S>({64, 5});
-    const Array<std::int32_t> index = random.integers({64}, 0, 3);
+    const Array<std::int32_t> index = random.integers({64}, 0, 3).to(Device::cpu);
     const auto each_way = [&](const Shape& shape,
                               auto build) {  // of a parameter that the operation reads itself
         const auto gradient = [&](std::int64_t rows_at_a_time) {
-            const auto w = parameter(Array<S>::full(shape, S(0.25)));
+            const auto w = parameter(Array<S>::full(shape, S(0.25), here()));
             for (std::int64_t from = 0; from < 64; from += rows_at_a_time)
                 build(w, constant(data.leading(from, from + rows_at_a_time)),
                       index.leading(from, from + rows_at_a_time))
@@ -154,7 +156,7 @@ TEMPLATE_TEST_CASE("running sums: adding in two calls equals adding in one", "",
     each_way({4, 5}, [](const V& w, const V& x, const Index&) { return sum(matmul(x, w, false, true)); });
     each_way({5, 4}, [](const V& w, const V& x, const Index&) { return sum(tanh(linear(x, w))); });
     each_way({5}, [](const V& w, const V& x, const Index&) {
-        return sum(tanh(linear(x, V(Array<S>::full({5, 5}, S(0.1))), w)));
+        return sum(tanh(linear(x, V(Array<S>::full({5, 5}, S(0.1), here())), w)));
     });
 }
 
@@ -163,7 +165,7 @@ TEMPLATE_TEST_CASE("larger products: the sum of micro-batches stays within the b
     Random random(31);
     constexpr std::int64_t rows_in_all = 64, in = 40, out = 48, micro_batches = 4;
     const Array<S> data = random.array<S>({rows_in_all, in}), weight = random.array<S>({rows_in_all, out});
-    const auto w = parameter(Array<S>::zeros({in, out}));
+    const auto w = parameter(Array<S>::zeros({in, out}, here()));
     const auto accumulate = [&](std::int64_t n) {
         w.zero_grad();
         const std::int64_t b = rows_in_all / n;
@@ -173,7 +175,7 @@ TEMPLATE_TEST_CASE("larger products: the sum of micro-batches stays within the b
                 .backward();
         return w.grad().clone();
     };
-    const Array<S> whole = accumulate(1), parts = accumulate(micro_batches);
+    const auto whole = in_double(accumulate(1)), parts = in_double(accumulate(micro_batches));
     const auto x = in_double(data), g = in_double(weight);
     for (std::size_t i = 0; i < in; ++i) {
         for (std::size_t j = 0; j < out; ++j) {
@@ -183,10 +185,8 @@ TEMPLATE_TEST_CASE("larger products: the sum of micro-batches stays within the b
                 size += std::abs(x[r * in + i] * g[r * out + j]);
             }
             const double bound = gamma<S>(rows_in_all + 2) * size;
-            REQUIRE(std::abs(static_cast<double>(whole.span()[i * out + j]) - exact) <=
-                    bound + gamma<double>(rows_in_all + 2) * size);
-            REQUIRE(std::abs(static_cast<double>(parts.span()[i * out + j]) -
-                             static_cast<double>(whole.span()[i * out + j])) <= 2 * bound);
+            REQUIRE(std::abs(whole[i * out + j] - exact) <= bound + gamma<double>(rows_in_all + 2) * size);
+            REQUIRE(std::abs(parts[i * out + j] - whole[i * out + j]) <= 2 * bound);
         }
     }
 }
@@ -196,8 +196,8 @@ TEST_CASE("dyadic data: every split agrees bit for bit whatever the kernel") {
     std::vector<float> values, weights;
     for (int i = 0; i < 64 * 40; ++i) values.push_back(static_cast<float>(random.whole(-8, 8)) / 8);
     for (int i = 0; i < 64 * 48; ++i) weights.push_back(static_cast<float>(random.whole(-8, 8)) / 8);
-    const Array<float> x({64, 40}, values), g({64, 48}, weights);
-    const Tensor w = parameter(Array<float>::zeros({40, 48}));
+    const Array<float> x({64, 40}, values, here()), g({64, 48}, weights, here());
+    const Tensor w = parameter(Array<float>::zeros({40, 48}, here()));
     Array<float> whole;
     for (const std::int64_t b : {64, 32, 16, 8, 1}) {
         w.zero_grad();
@@ -220,6 +220,7 @@ TEST_CASE("the gradient of a broadcast operand is the explicit sum over the axes
         sum(broadcast_to(same, out) * b).backward();
         CHECK(same_bits(a.grad(), same.grad()));
         std::vector<double> expected(small.size());
+        const auto addends = in_double(b.value()), summed = in_double(a.grad());
         for (std::size_t i = 0; i < out.size(); ++i) {
             std::size_t rest = i, place = 0, stride = 1;
             for (int axis = out.rank(); axis-- > 0;) {
@@ -230,10 +231,9 @@ TEST_CASE("the gradient of a broadcast operand is the explicit sum over the axes
                 if (small[own] != 1) place += index * stride;
                 stride *= static_cast<std::size_t>(small[own]);
             }
-            expected[place] += b.value().span()[i];
+            expected[place] += addends[i];
         }
-        for (std::size_t i = 0; i < expected.size(); ++i)
-            CHECK(std::abs(a.grad().span()[i] - expected[i]) < 1e-13);
+        for (std::size_t i = 0; i < expected.size(); ++i) CHECK(std::abs(summed[i] - expected[i]) < 1e-13);
     }
 }
 
@@ -245,18 +245,20 @@ TEST_CASE("matmul, batched and transposed, equals three loops") {
                            n = random.whole(1, large ? 17 : 4);
         const bool ta = random.coin(), tb = random.coin();
         const std::int64_t batch_a = random.coin() ? 3 : 1, batch_b = random.coin() ? 3 : 1;
-        const auto a = random.array<double>(ta ? Shape{2, batch_a, k, m} : Shape{2, batch_a, m, k});
-        const auto b = random.array<double>(tb ? Shape{batch_b, n, k} : Shape{batch_b, k, n});
+        const auto a =
+            random.array<double>(ta ? Shape{2, batch_a, k, m} : Shape{2, batch_a, m, k}).to(Device::cpu);
+        const auto b = random.array<double>(tb ? Shape{batch_b, n, k} : Shape{batch_b, k, n}).to(Device::cpu);
         INFO(to_string(a.shape()) << (ta ? " transposed x " : " x ") << to_string(b.shape())
                                   << (tb ? " transposed" : "") << ", seed " << seed);
-        const Tensor64 y = matmul(Tensor64(a), Tensor64(b), ta, tb);
+        const Array<double> y =
+            matmul(Tensor64(a.to(here())), Tensor64(b.to(here())), ta, tb).value().to(Device::cpu);
         const std::int64_t batch = std::max(batch_a, batch_b);
         REQUIRE(y.shape() == Shape{2, batch, m, n});
         const auto at = [](const Array<double>& x, std::int64_t member, std::int64_t row, std::int64_t column,
                            bool transposed) {
             const int last = x.shape().rank() - 1;
             if (transposed) std::swap(row, column);
-            return x.span()[static_cast<std::size_t>((member * x.shape()[last - 1] + row) * x.shape()[last] +
+            return x.data()[static_cast<std::size_t>((member * x.shape()[last - 1] + row) * x.shape()[last] +
                                                      column)];
         };
         for (std::int64_t outer = 0; outer < 2; ++outer)
@@ -267,8 +269,7 @@ TEST_CASE("matmul, batched and transposed, equals three loops") {
                         for (std::int64_t p = 0; p < k; ++p)
                             expected += at(a, outer * batch_a + (batch_a == 1 ? 0 : inner), i, p, ta) *
                                         at(b, batch_b == 1 ? 0 : inner, p, j, tb);
-                        REQUIRE(std::abs(at(y.value(), outer * batch + inner, i, j, false) - expected) <
-                                1e-12);
+                        REQUIRE(std::abs(at(y, outer * batch + inner, i, j, false) - expected) < 1e-12);
                     }
     }
 }
@@ -287,8 +288,8 @@ TEST_CASE("reductions over any axes equal reductions of a permuted array, one ax
         const Tensor64 at_once = sum(x, axes);
         INFO(to_string(shape) << ", seed " << seed);
         REQUIRE(at_once.shape() == step_by_step.shape());
-        for (std::size_t i = 0; i < at_once.value().size(); ++i)
-            CHECK(std::abs(at_once.value().span()[i] - step_by_step.value().span()[i]) < 1e-13);
+        const auto got = in_double(at_once.value()), want = in_double(step_by_step.value());
+        for (std::size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - want[i]) < 1e-13);
         const Tensor64 kept = sum(x, axes, true);
         CHECK(kept.shape().rank() == 4);
         CHECK(same_bits(kept.value().reshaped(at_once.shape()), at_once.value()));
@@ -302,11 +303,12 @@ TEST_CASE("softmax adds up to one, its logarithm is log_softmax, and logsumexp i
         const std::int64_t axis = random.whole(0, 2);
         INFO("axis " << axis << ", seed " << seed);
         const Tensor64 p = softmax(x, axis), total = sum(p, {axis});
-        for (double each : total.value().span()) CHECK(std::abs(each - 1) < 1e-14);
-        const Tensor64 a = log_softmax(x, axis), b = log(p), c = x - logsumexp(x, {axis}, true);
-        for (std::size_t i = 0; i < a.value().size(); ++i) {
-            CHECK(std::abs(a.value().span()[i] - b.value().span()[i]) < 1e-12);
-            CHECK(std::abs(a.value().span()[i] - c.value().span()[i]) < 1e-12);
+        for (double each : total.value().to_vector()) CHECK(std::abs(each - 1) < 1e-14);
+        const auto a = in_double(log_softmax(x, axis).value()), b = in_double(log(p).value()),
+                   c = in_double((x - logsumexp(x, {axis}, true)).value());
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            CHECK(std::abs(a[i] - b[i]) < 1e-12);
+            CHECK(std::abs(a[i] - c[i]) < 1e-12);
         }
     }
 }

@@ -229,9 +229,10 @@ std::vector<OperationCase<S>> all_operations() {
              while (static_cast<std::int64_t>(labels.size()) < count)
                  labels.push_back(r.whole(0, 3) == 0 ? -100
                                                      : static_cast<std::int32_t>(r.whole(0, classes - 1)));
-             return Problem<S>{{r.array<S>({count, classes})}, [labels, count](const Vars& v) {
-                                   return cross_entropy(v[0], Array<std::int32_t>({count}, labels)).mean();
-                               }};
+             return Problem<S>{
+                 {r.array<S>({count, classes})}, [labels, count](const Vars& v) {
+                     return cross_entropy(v[0], Array<std::int32_t>({count}, labels, here())).mean();
+                 }};
          }});
     all.push_back({"custom", [](Random& r) {
                        return Problem<S>{

@@ -178,13 +178,17 @@ std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std::int64_t size) {
     return split(x, sizes);
 }
 
-// Picks rows of the first axis, in any order and as often as wanted.
+// Picks rows of the first axis, in any order and as often as wanted. The index is given on the CPU, where it
+// can be checked without waiting for another device.
 template <class S>
 Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Shape& shape = x.shape();
     if (shape.rank() == 0) throw Error("[rows] a single number has no rows");
     if (index.shape().rank() != 1)
         throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()));
+    if (index.device() != Device::cpu)
+        throw Error(std::string("[rows] the index must be on cpu, where it is checked; it is on ") +
+                    to_string(index.device()));
     const auto height = static_cast<std::size_t>(shape[0]);
     const auto count = index.size();
     const auto width = stride_of(shape, 0);

@@ -1,0 +1,56 @@
+// Uploads pass through memory that the device reads by itself: what the caller gave is copied there at once,
+// so that neither waits for the other.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+namespace tally::gpu {
+
+struct StagingRing {
+    static constexpr std::size_t parts = 4, part_bytes = std::size_t{4} << 20;
+};
+
+// `Link` offers
+//  - pinned(bytes): memory that the device can read;
+//  - send(to, from, bytes): queues the copy from there to the device;
+//  - mark(part), await(part): notes how far the queue is; waits until it has come that far.
+template <class Link>
+class Staging : StagingRing {
+public:
+    explicit Staging(Link link)
+        : link_(link), memory_(static_cast<std::byte*>(link.pinned(parts * part_bytes))) {}
+
+    void upload(void* to, const void* from, std::size_t bytes) {
+        auto* target = static_cast<std::byte*>(to);
+        auto* source = static_cast<const std::byte*>(from);
+        while (bytes > 0) {
+            if (used_ == part_bytes) next_part();
+            const std::size_t count = std::min(bytes, part_bytes - used_);
+            std::byte* const place = memory_ + part_ * part_bytes + used_;
+            std::memcpy(place, source, count);
+            link_.send(target, place, count);
+            used_ += (count + 63) / 64 * 64;  // whole lines
+            target += count;
+            source += count;
+            bytes -= count;
+        }
+    }
+
+private:
+    void next_part() {
+        link_.mark(part_);
+        marked_[part_] = true;
+        part_ = (part_ + 1) % parts;
+        used_ = 0;
+        if (marked_[part_]) link_.await(part_);  // what was sent from it a round ago has arrived
+    }
+
+    Link link_;
+    std::byte* memory_;
+    std::size_t part_ = 0, used_ = 0;
+    bool marked_[parts] = {};
+};
+
+}  // namespace tally::gpu

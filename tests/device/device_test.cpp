@@ -1,0 +1,158 @@
+// What only a device of its own shows: arrays there and back, work that nobody waits for, errors that arrive
+// at the next reading, operands in two memories.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autograd/operations.hpp"
+#include "autograd/step.hpp"
+#include "catch.hpp"
+#include "gpu/waits.hpp"
+
+namespace tally::test {
+
+namespace {
+
+// How often the host waits while f runs.
+template <class F>
+std::uint64_t waits_in(F f) {
+    const std::uint64_t before = gpu::waits();
+    f();
+    return gpu::waits() - before;
+}
+
+Array<float> counted_up(std::int64_t n) {
+    std::vector<float> numbers;
+    for (std::int64_t i = 0; i < n; ++i) numbers.push_back(static_cast<float>(i));
+    return Array<float>({n}, numbers);
+}
+
+}  // namespace
+
+TEST_CASE("An array goes to the device and comes back") {
+    for (const std::int64_t n : {0, 1, 3, 1025, 100000}) {
+        const Array<float> x = counted_up(n);
+        CHECK(x.to(Device::cuda).device() == Device::cuda);
+        CHECK(x.to(Device::cuda).to(Device::cpu).to_vector() == x.to_vector());
+        CHECK(x.to(Device::cuda).clone().to_vector() == x.to_vector());
+    }
+    CHECK_THROWS_WITH(counted_up(3).to(Device::cuda).span(),
+                      "[span] the array is on cuda; read it with to(Device::cpu) or to_vector()");
+}
+
+TEST_CASE("Uploads are not waited for and what was given may go at once") {
+    constexpr std::int64_t many = 3'000'000;  // 12 MB each: five of them go round the ring of pinned memory
+    std::vector<Array<float>> there;
+    for (int i = 0; i < 5; ++i) there.push_back(counted_up(many).to(Device::cuda));
+    const std::vector<float> want = counted_up(many).to_vector();
+    for (const Array<float>& x : there) CHECK(x.to_vector() == want);
+    CHECK(waits_in([] { counted_up(1000).to(Device::cuda); }) == 0);
+}
+
+TEST_CASE("Reading a value waits once and nothing else waits") {
+    const Array<float> x = Array<float>::full({64, 65}, 2, Device::cuda);
+    Tensor y;
+    CHECK(waits_in([&] { y = sum(constant(x), {1}); }) == 0);
+    CHECK(waits_in([&] { CHECK(y.value().to_vector() == std::vector<float>(64, 130)); }) == 1);
+}
+
+TEST_CASE("A group of micro-batches runs without a wait and without fresh memory") {
+    Random random(5);
+    const Array<float> x = random.array<float>({64, 20});
+    const Array<std::int32_t> labels = random.integers({64}, 0, 9);
+    const std::vector<Tensor> w{
+        parameter(random.array<float>({20, 32})), parameter(random.array<float>({32})),
+        parameter(random.array<float>({32, 10})), parameter(random.array<float>({10}))};
+    const auto update = [&] {
+        for (std::int64_t from = 0; from < 64; from += 16) {
+            const Tensor hidden = relu(linear(Tensor(x.leading(from, from + 16)), w[0], w[1]));
+            const Tensor logits = linear(hidden, w[2], w[3]);
+            (cross_entropy(logits, labels.leading(from, from + 16)).sum / 64).backward();
+        }
+        sgd_step(w, 0.1);
+        for (const Tensor& each : w) each.zero_grad();
+    };
+    update();
+    const memory::Report before = memory::report(Device::cuda);
+    CHECK(waits_in([&] {
+              for (int i = 0; i < 3; ++i) update();
+          }) == 0);
+    const memory::Report after = memory::report(Device::cuda);
+    CHECK(after.in_use == before.in_use);
+    CHECK(after.allocations - before.allocations == after.reused - before.reused);
+    CHECK(after.allocations > before.allocations);
+}
+
+TEST_CASE("A wrong label is reported when somebody reads") {
+    const Tensor logits(Array<float>::full({3, 4}, 1, Device::cuda));
+    const Array<std::int32_t> labels({3}, {0, 7, 9}, Device::cuda);
+    const auto loss = cross_entropy(logits, labels);
+    CHECK_THROWS_WITH(loss.sum.item(), "[cross_entropy] label 7 in row 1 is not one of the 4 classes");
+    CHECK_NOTHROW(logits.value().to_vector());  // it was said once
+}
+
+TEST_CASE("Operands on two devices are an error with both in it") {
+    std::size_t tried = 0;
+    for (const OperationCase<float>& operation : all_operations<float>()) {
+        Random random(11);
+        const Problem<float> problem = operation.draw(random);
+        if (problem.inputs.size() < 2) continue;
+        INFO(operation.name);
+        for (std::size_t apart = 0; apart < problem.inputs.size(); ++apart) {
+            std::vector<Tensor> xs;
+            for (std::size_t i = 0; i < problem.inputs.size(); ++i)
+                xs.push_back(parameter(problem.inputs[i].to(i == apart ? Device::cpu : Device::cuda)));
+            const std::string said = message_of([&] { problem.f(xs); });
+            CHECK_THAT(said, contains("different devices"));
+            CHECK_THAT(said, contains("cpu"));
+            CHECK_THAT(said, contains("cuda"));
+            ++tried;
+        }
+    }
+    CHECK(tried > 20);
+
+    const Array<float> x = counted_up(6).to(Device::cuda).reshaped({3, 2});
+    CHECK_THROWS_WITH(cross_entropy(Tensor(x), Array<std::int32_t>({3}, {0, 1, 0})),
+                      "[cross_entropy] operands are on different devices: cuda and cpu");
+    CHECK_THROWS_WITH(where(Array<std::int32_t>({1}, {1}), Tensor(x), Tensor(x)),
+                      "[where] operands are on different devices: cuda and cpu");
+    CHECK_THROWS_WITH(rows(Tensor(x), Array<std::int32_t>({1}, {1}, Device::cuda)),
+                      "[rows] the index must be on cpu, where it is checked; it is on cuda");
+    const Tensor w = parameter(x);
+    CHECK_THROWS_WITH((w * 2).backward(counted_up(6).reshaped({3, 2})), contains("on cuda"));
+}
+
+TEST_CASE("Dual numbers are for the CPU and say so") {
+    const Array<Dual<double>> x({1}, {Dual<double>(1, 1)});
+    CHECK_THROWS_WITH(exp(Var<Array<Dual<double>>>(x.to(Device::cuda))),
+                      "[kernels] dual numbers are computed on the CPU only; use to(Device::cpu)");
+}
+
+TEST_CASE("Without memory the process stays usable and the ledger true") {
+    const Array<float> kept = counted_up(5).to(Device::cuda);
+    const memory::Report before = memory::report(Device::cuda);
+    const std::string said = message_of([] { Array<float>::empty({1 << 20, 1 << 20}, Device::cuda); });
+    CHECK_THAT(said, contains("4.0 TiB"));
+    CHECK_THAT(said, contains("cuda"));
+    const memory::Report after = memory::report(Device::cuda);
+    CHECK(after.in_use == before.in_use);
+    CHECK(after.peak == before.peak);
+    CHECK(kept.to_vector() == counted_up(5).to_vector());
+    CHECK(sum(constant(kept)).item() == 10);
+}
+
+TEST_CASE("The device has a budget of its own") {
+    memory::drop_cache(Device::cuda);
+    if (memory::in_use(Device::cuda) != 0) TALLY_SKIP("another test holds arrays on the device");
+    memory::set_budget(1 << 20, Device::cuda);
+    {
+        const Array<float> x = Array<float>::full({200'000}, 3, Device::cuda);
+        CHECK_THROWS_AS(Array<float>::empty({100'000}, Device::cuda), OutOfMemory);
+        CHECK(x.to_vector() == std::vector<float>(200'000, 3));
+        CHECK(memory::report(Device::cuda).budget == 1 << 20);
+        CHECK(memory::report(Device::cpu).budget == 0);
+    }
+    memory::set_budget(0, Device::cuda);
+}
+
+}  // namespace tally::test

@@ -1,0 +1,192 @@
+// A device for machines without a GPU: the peer that the engine asks for, with the GPU's kernel bodies run by
+// the host. It is as strict as a GPU: the host's own code cannot touch its memory, and nothing happens before
+// somebody waits.
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "autograd/arena.hpp"
+#include "autograd/dual.hpp"
+#include "autograd/error.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/peer.hpp"
+#include "gpu/on_host.hpp"
+#include "gpu/staging.hpp"
+#include "gpu/waits.hpp"
+
+namespace tally {
+
+namespace {
+
+class StandIn {
+public:
+    static constexpr std::size_t size = std::size_t{1} << 30;
+
+    // Never destroyed: arrays may be let go while the program ends.
+    static StandIn& one() {
+        static StandIn* const made = new StandIn;
+        return *made;
+    }
+
+    void* grab(std::size_t bytes) {
+        const std::lock_guard lock(mutex_);
+        const auto offset = arena_.take(bytes);
+        return offset ? base_ + *offset : nullptr;
+    }
+    void give(void* data, std::size_t bytes) {
+        const std::lock_guard lock(mutex_);
+        arena_.give(static_cast<std::size_t>(static_cast<std::byte*>(data) - base_), bytes);
+    }
+
+    void later(std::function<void()> task) {
+        const std::lock_guard lock(mutex_);
+        queue_.push_back(std::move(task));
+        ++queued_;
+        if (queue_.size() > 5000) run();
+    }
+    void wait() {
+        const std::lock_guard lock(mutex_);
+        ++waits_;
+        run();
+    }
+    // Host code that may touch the memory of the device.
+    template <class F>
+    void open(F f) {
+        protect(PROT_READ | PROT_WRITE);
+        f();
+        protect(PROT_NONE);
+    }
+    std::uint64_t waits() const { return waits_; }
+    std::uint64_t queued() const { return queued_; }
+    std::uint64_t done() const { return queued_ - queue_.size(); }
+
+private:
+    StandIn()
+        : base_(static_cast<std::byte*>(
+              mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
+        if (base_ == MAP_FAILED) throw Error("[stand-in] no address space for the memory of a device");
+    }
+    void protect(int how) {
+        if (mprotect(base_, size, how) != 0) throw Error("[stand-in] mprotect failed");
+    }
+    void run() {
+        if (queue_.empty()) return;
+        open([&] {
+            for (const auto& task : queue_) task();
+        });
+        queue_.clear();
+    }
+
+    std::mutex mutex_;
+    std::byte* base_;
+    memory::Arena arena_{size};
+    std::vector<std::function<void()>> queue_;
+    std::uint64_t waits_ = 0, queued_ = 0;
+};
+
+struct OnStandIn {
+    template <class Body>
+    static void each(const char* name, std::size_t n, const Body& body) {
+        StandIn::one().later([=] { gpu::OnHost::each(name, n, body); });
+    }
+    template <std::size_t lanes, class Body>
+    static void teams(const char* name, std::size_t count, const Body& body) {
+        StandIn::one().later([=] { gpu::OnHost::teams<lanes>(name, count, body); });
+    }
+    template <class S>
+    static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
+        StandIn::one().later([=] { gpu::OnHost::multiply(p, a, b, c); });
+    }
+
+    template <class S>
+    class Scratch {
+    public:
+        explicit Scratch(std::size_t n) : storage_(memory::allocate(n * sizeof(S), Device::cuda)) {}
+        Scratch(const Scratch&) = delete;
+        Scratch& operator=(const Scratch&) = delete;
+        ~Scratch() { memory::forget(storage_); }
+        S* data() const { return static_cast<S*>(storage_->data); }
+
+    private:
+        Storage* storage_;
+    };
+
+    static gpu::WrongLabel* wrong_label() {
+        static gpu::WrongLabel wrong;
+        return &wrong;
+    }
+    static void labels_were_read() {}
+};
+
+// What it sends, it sends when somebody waits: a part of the ring written too early would show.
+struct Link {
+    static void* pinned(std::size_t bytes) { return ::operator new(bytes); }
+    static void send(void* to, const void* from, std::size_t bytes) {
+        StandIn::one().later([=] { std::memcpy(to, from, bytes); });
+    }
+    static inline std::uint64_t marks[gpu::StagingRing::parts];
+    static void mark(std::size_t part) { marks[part] = StandIn::one().queued(); }
+    static void await(std::size_t part) {
+        if (StandIn::one().done() < marks[part]) StandIn::one().wait();
+    }
+};
+
+void wait_for_device() {
+    StandIn::one().wait();
+    const gpu::WrongLabel seen = *OnStandIn::wrong_label();
+    *OnStandIn::wrong_label() = {};
+    if (seen.found) throw Error(words(seen));
+}
+
+}  // namespace
+
+std::uint64_t gpu::waits() { return StandIn::one().waits(); }
+
+namespace peer {
+
+const std::string& absent() {
+    static const std::string& nothing = *new std::string;
+    return nothing;
+}
+
+const memory::detail::Raw& raw() {
+    static constexpr memory::detail::Raw made{
+        [](std::size_t bytes) { return StandIn::one().grab(bytes); },
+        [](void* data, std::size_t bytes) { StandIn::one().give(data, bytes); },
+        [](void* data, unsigned char byte, std::size_t bytes) {
+            StandIn::one().later([=] { std::memset(data, byte, bytes); });
+        }};
+    return made;
+}
+
+void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes) {
+    if (bytes == 0) return;
+    if (from_device == Device::cpu) {
+        static auto& staging = *new gpu::Staging<Link>(Link{});
+        return staging.upload(to, from, bytes);
+    }
+    if (to_device == from_device) return StandIn::one().later([=] { std::memcpy(to, from, bytes); });
+    wait_for_device();
+    StandIn::one().open([&] { std::memcpy(to, from, bytes); });
+}
+
+template <class S>
+const Kernels<S>& kernels() {
+    static const Kernels<S> made = gpu::table<OnStandIn, S>();
+    return made;
+}
+
+template <>
+const Kernels<Dual<double>>& kernels() {
+    throw Error("[kernels] dual numbers are computed on the CPU only; use to(Device::cpu)");
+}
+
+template const Kernels<float>& kernels<float>();
+template const Kernels<double>& kernels<double>();
+
+}  // namespace peer
+}  // namespace tally
