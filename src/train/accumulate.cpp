@@ -1,0 +1,55 @@
+// Wrappers around a window.
+#include "train/accumulate.hpp"
+
+#include <utility>
+
+namespace tally {
+
+AccumulationSteps::AccumulationSteps(std::map<std::int64_t, std::int64_t> from_epoch)
+    : from_epoch_(std::move(from_epoch)) {
+    if (from_epoch_.empty())
+        throw Error("[accumulate] no steps are given; write 4, or {{0, 8}, {4, 2}} for 8 and from epoch 4 on 2");
+    for (const auto& [epoch, steps] : from_epoch_) {
+        if (epoch < 0) throw Error("[accumulate] there is no epoch " + std::to_string(epoch));
+        if (steps < 1)
+            throw Error("[accumulate] an update needs at least one micro-batch; from epoch " + std::to_string(epoch) +
+                        " on " + std::to_string(steps) + " are asked for");
+    }
+}
+
+std::int64_t AccumulationSteps::at(std::int64_t epoch) const {
+    const auto later = from_epoch_.upper_bound(epoch);
+    return later == from_epoch_.begin() ? 1 : std::prev(later)->second;
+}
+
+template <class S>
+Accumulate<S>::Accumulate(Optimizer<S>& optimizer, AccumulationSteps steps, Reduction reduction, Tail tail)
+    : steps_(std::move(steps)),
+      name_(optimizer.name()),
+      window_(optimizer, {.micro_batches = steps_.at(0), .reduction = reduction, .tail = tail}) {}
+
+template <class S>
+std::string Accumulate<S>::announcement() const {
+    return "Wrapping '" + name_ + "' optimizer with GA of " + std::to_string(window_.planned()) + " steps";
+}
+
+template <class S>
+bool Accumulate<S>::step() {
+    window_.swept(1);
+    return window_.full() && window_.finish().stepped;
+}
+
+template <class S>
+bool Accumulate<S>::flush() {
+    return window_.flush().stepped;
+}
+
+template <class S>
+void Accumulate<S>::begin_epoch(std::int64_t epoch) {
+    window_.plan(steps_.at(epoch));
+}
+
+template class Accumulate<float>;
+template class Accumulate<double>;
+
+}  // namespace tally

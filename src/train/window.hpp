@@ -1,0 +1,141 @@
+// A window: the micro-batches behind one update. It owns the one denominator, and finish() is the only gate
+// between gradients and parameters.
+//
+//     Window<float> window(optimizer, {.micro_batches = 3, .total = 6});
+//     for (const Tensor& micro : split(x, 2)) window.add(mse(model(micro), target));
+//     window.finish();   // normalise, clip, step, schedule, average, effects: each once
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/ops/loss.hpp"
+#include "autograd/var.hpp"
+#include "train/average.hpp"
+#include "train/module.hpp"
+#include "train/optimizer.hpp"
+#include "train/schedule.hpp"
+#include "train/training_state.hpp"
+
+namespace tally {
+
+enum class Reduction { mean, sum };  // sum: nothing is divided
+
+// What weighs the same: each thing that a loss counts (an item, a token), or each micro-batch whatever its size.
+enum class Weigh { counted, micro_batches };
+
+// What becomes of a window that an epoch leaves with fewer micro-batches, or a smaller count, than planned.
+enum class Tail {
+    scale,  // divided by what has come: the mean over these, and an update like any other
+    drop,   // no update
+    carry,  // it stays open, and the next epoch fills it
+};
+
+// What becomes of gradients that are infinite or NaN.
+enum class NonFinite {
+    raise,        // an Error; nothing is updated, and discard() is the way on
+    drop_micro,   // that micro-batch counts for nothing. Looked for after each, so the host waits for a GPU
+    drop_window,  // no update
+};
+
+template <class S>
+struct WindowOptions {
+    std::int64_t micro_batches = 0;  // when it is full; 0: when you say so
+    // The denominator, if it is known beforehand: each micro-loss is then divided by it as it is recorded. 0: it
+    // is found at the end, by one division.
+    double total = 0;
+    Reduction reduction = Reduction::mean;
+    Weigh weigh = Weigh::counted;
+    Tail tail = Tail::scale;
+    NonFinite non_finite = NonFinite::raise;
+    std::optional<double> max_norm = {};         // clip_grad_norm of the normalised gradient
+    std::optional<double> max_value = {};        // clip_grad_value of it
+    std::optional<Schedule> schedule = {};       // of the learning rate, by the number of the update
+    MovingAverage<S>* average = nullptr;
+    std::uint64_t seed = 0;  // of what is random in the model; each window has its own randomness
+};
+
+// What a finished window was.
+template <class S>
+struct Finished {
+    bool stepped = false;
+    std::int64_t micro_batches = 0, dropped = 0;
+    double count = 0;            // the denominator
+    std::optional<double> norm;  // before clipping, where max_norm is set
+    Array<S> sum;                // of the losses, where they are; reading it waits for a GPU
+    double loss() const { return static_cast<double>(sum.item()) / count; }
+};
+
+template <class S>
+class Window {
+public:
+    using V = Var<Array<S>>;
+
+    // Opens it: an Error when a gradient has reached one of the parameters already.
+    Window(Optimizer<S>& optimizer, WindowOptions<S> options = {});
+    Window(const Window&) = delete;
+    Window& operator=(const Window&) = delete;
+    ~Window();
+
+    // Goes backward through a micro-batch's loss, at once, so that its graph is gone when the next one comes.
+    // `weight` multiplies what each of its items weighs.
+    void add(const Loss<Array<S>>& loss, double weight = 1);
+    // A term that belongs to the update, not to its items, such as a penalty on the weights: counted once.
+    void once(V term);
+    // Somebody else went backward through a micro-batch, whose loss counts so much.
+    void swept(double count);
+
+    // What the model is told about the next micro-batch, which has so many items; what its layers leave there
+    // happens when the window finishes.
+    Pass& pass(std::int64_t items);
+
+    bool full() const { return options_.micro_batches > 0 && micro_batches_ >= options_.micro_batches; }
+    std::int64_t micro_batches() const { return micro_batches_; }
+    std::int64_t planned() const { return options_.micro_batches; }
+    void plan(std::int64_t micro_batches);  // from now on; also of a window that is carried into this epoch
+    std::int64_t updates() const { return updates_; }
+
+    // The gate; afterwards the next window is open. Where the window is not full, its tail policy decides.
+    Finished<S> finish();
+    // At the end of an epoch: the same, if anything has come.
+    Finished<S> flush() { return micro_batches_ > 0 ? finish() : Finished<S>(); }
+    void discard();  // no update; the next window is open
+
+    // With parameters, gradients, optimizer, average and all that has been counted: resuming in mid-window
+    // gives the same bits as going on.
+    void save(TrainingState& state, const std::string& under) const;
+    void load(const TrainingState& state, const std::string& under);
+
+private:
+    const std::vector<V>& parameters() const { return optimizer_.parameters(); }
+    void expect_untouched() const;
+    void expect_whole(const char* what) const;
+    template <class F>
+    void or_broken(F f);
+    void remember();
+    bool dropped(const V& sum);
+    void count(const V& sum, const V& count);
+    bool complete(double counted) const;
+    void normalise(double counted);
+    bool finite_after_clipping(Finished<S>& done);
+    void reset();
+
+    Optimizer<S>& optimizer_;
+    WindowOptions<S> options_;
+    std::int64_t micro_batches_ = 0, dropped_ = 0, updates_ = 0, items_ = 0;
+    V sum_, count_;  // on the parameters' device, so that adding to them makes nobody wait
+    std::vector<V> once_;
+    Pass pass_;
+    std::vector<Array<S>> before_;     // drop_micro: the gradients before this micro-batch
+    std::vector<bool> before_there_;
+    bool broken_ = false;  // something threw after gradients had changed
+};
+
+extern template class Window<float>;
+extern template class Window<double>;
+
+}  // namespace tally
