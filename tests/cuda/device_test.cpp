@@ -3,7 +3,6 @@
 #include "autograd/peer.hpp"
 #include "autograd/tensor.hpp"
 #include "catch.hpp"
-#include "gpu/waits.hpp"
 
 namespace tally::test {
 
@@ -24,11 +23,11 @@ TEST_CASE("Kernels are launched without waiting and reading waits once") {
     const auto x = Array<float>::full({64, 65}, 2, Device::cuda);
     auto y = Array<float>::empty({64}, Device::cuda);
     const auto& k = kernels<float>(Device::cuda);
-    const std::uint64_t before = gpu::waits();
+    const std::uint64_t before = waits(Device::cuda);
     k.sum(x.data(), {y.writable(), Write::set}, {64, 65, 1});
-    CHECK(gpu::waits() == before);
+    CHECK(waits(Device::cuda) == before);
     CHECK(y.to_vector() == std::vector<float>(64, 130));
-    CHECK(gpu::waits() == before + 1);
+    CHECK(waits(Device::cuda) == before + 1);
 }
 
 }  // namespace tally::test
