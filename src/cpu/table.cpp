@@ -40,6 +40,8 @@ Kernels<Dual<double>> assemble() {
 
 bool available(Device device) { return device == Device::cpu || peer::absent().empty(); }
 
+std::uint64_t waits(Device device) { return device == Device::cpu ? 0 : peer::waits(); }
+
 template <class S>
 const Kernels<S>& find_kernels(Device device) {
     static const Kernels<S> cpu = assemble<S>();

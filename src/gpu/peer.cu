@@ -95,6 +95,8 @@ const std::string& absent() {
     return words;
 }
 
+std::uint64_t waits() { return gpu::waits(); }
+
 const memory::detail::Raw& raw() {
     expect("memory");
     return device_memory;

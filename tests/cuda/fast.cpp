@@ -1,11 +1,9 @@
 // The kernels under test in this room: the GPU's own, the host waiting for each, on memory that both can
 // reach.
-#include <cuda_runtime.h>
-
 #include <new>
 
 #include "autograd/kernels.hpp"
-#include "gpu/waits.hpp"
+#include "gpu/cuda.hpp"
 #include "under_test.hpp"
 
 namespace tally::test {
