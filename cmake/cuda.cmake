@@ -1,29 +1,51 @@
 # TALLY_CUDA: whether the GPU's kernels are built. Sets tally_has_cuda; without it no CUDA name reaches a compiler.
-set(TALLY_CUDA OFF CACHE STRING "Kernels for NVIDIA GPUs: ON, OFF, or AUTO (where nvcc is found)")
+set(TALLY_CUDA AUTO CACHE STRING "Kernels for NVIDIA GPUs: ON, OFF, or AUTO (where nvcc and cuBLAS are found)")
 set_property(CACHE TALLY_CUDA PROPERTY STRINGS AUTO ON OFF)
 if(NOT TALLY_CUDA MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "TALLY_CUDA is ${TALLY_CUDA}; it may be AUTO, ON or OFF")
 endif()
 
+# The architectures of the GPUs that are there; without any, two common ones.
+function(tally_cuda_architectures out)
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+        OUTPUT_VARIABLE found ERROR_QUIET RESULT_VARIABLE failed)
+    string(REGEX MATCHALL "[0-9]+\\.[0-9]+" found "${found}")
+    string(REPLACE "." "" found "${found}")
+    list(REMOVE_DUPLICATES found)
+    if(failed OR NOT found)
+        set(found 80 90)
+    endif()
+    set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
 set(tally_has_cuda OFF)
 if(NOT TALLY_CUDA STREQUAL "OFF")
     include(CheckLanguage)
+    if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+        find_program(tally_nvcc nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda/bin)
+        mark_as_advanced(tally_nvcc)
+        if(tally_nvcc)
+            set(ENV{CUDACXX} "${tally_nvcc}")
+        endif()
+    endif()
     set(CMAKE_MESSAGE_LOG_LEVEL WARNING) # no toolkit is nothing to talk about
     check_language(CUDA)
     unset(CMAKE_MESSAGE_LOG_LEVEL)
-    if(CMAKE_CUDA_COMPILER)
+    find_package(CUDAToolkit QUIET)
+    if(CMAKE_CUDA_COMPILER AND TARGET CUDA::cublas AND TARGET CUDA::cudart_static)
         if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-            set(CMAKE_CUDA_ARCHITECTURES 80 90)
+            tally_cuda_architectures(CMAKE_CUDA_ARCHITECTURES)
         endif()
         enable_language(CUDA)
         if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake before 3.25.2 does not know nvcc's
             set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
             set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
         endif()
-        find_package(CUDAToolkit REQUIRED)
         set(tally_has_cuda ON)
+        message(STATUS "GPU kernels: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
     elseif(TALLY_CUDA STREQUAL "ON")
-        message(FATAL_ERROR "TALLY_CUDA is ON, but there is no nvcc; name it with -DCMAKE_CUDA_COMPILER=...")
+        message(FATAL_ERROR "TALLY_CUDA is ON, but the CUDA toolkit is not whole: nvcc '${CMAKE_CUDA_COMPILER}', cuBLAS "
+            "in '${CUDAToolkit_LIBRARY_DIR}'; name the compiler with -DCMAKE_CUDA_COMPILER=...")
     endif()
 endif()
 
@@ -32,7 +54,7 @@ function(tally_set_up_cuda target)
     set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON
         POSITION_INDEPENDENT_CODE "$<BOOL:${BUILD_SHARED_LIBS}>")
     target_compile_options(${target} PRIVATE --fmad=false --expt-relaxed-constexpr
-        -Xcompiler=-Wall,-Wextra,-Wshadow,-ffp-contract=off)
+        -Xcompiler=-Wall,-Wextra,-Wshadow,-Wno-restrict,-ffp-contract=off) # restrict: see flags.cmake
     if(TALLY_WERROR)
         target_compile_options(${target} PRIVATE --Werror=all-warnings)
     endif()

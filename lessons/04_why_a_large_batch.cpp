@@ -26,7 +26,7 @@ Var<Array<S>> loss_of(const Var<Array<S>>& batch, const Var<Array<S>>& w) {
 template <class S>
 Picture drawn() {
     Watch watch;
-    auto w = parameter(Array<S>({2}, {3, -1}));
+    auto w = parameter(Array<S>({2}, {3, -1}, options().device));
     const auto batch = items<S>(4, 0);
     Picture picture("The gradient of four items: an estimate of the true one");
     const auto loss = loss_of(batch, w);

@@ -55,9 +55,9 @@ void forgot_to_divide() {
         if (row == 0) code(2);
         auto part = mean(matmul(micro, w));
         part.backward();
-        const auto this_one = grad(mean(matmul(micro, w)), {w}).front();  // touches no leaf
+        const auto this_one = grad(mean(matmul(micro, w)), {w}).front().to_vector();  // touches no leaf
         after.row(std::to_string(row) + "-" + std::to_string(row + 1), part, this_one, w.grad());
-        alone.insert(alone.end(), this_one.span().begin(), this_one.span().end());
+        alone.insert(alone.end(), this_one.begin(), this_one.end());
         losses += static_cast<double>(part.item()) / 3;
         row += 2;
     }

@@ -351,17 +351,18 @@ def matmul():
 
 
 def linear():
-    def one(label, x, w, b, **more):
-        case("linear", label, lambda x, w, b: F.linear(x, w.t(), b), {"x": x, "w": w, "b": b}, **more)
+    for op, of in (("linear", lambda y: y), ("linear_relu", torch.relu)):
+        def one(label, x, w, b, **more):
+            case(op, label, lambda x, w, b, of=of: of(F.linear(x, w.t(), b)), {"x": x, "w": w, "b": b}, **more)
 
-    for text, out in [("4x3", 2), ("1x3", 2), ("3", 2), ("2x3x4", 5), ("5x1", 1), ("1x1", 1), ("6x3", 1), ("0x3", 2),
-                      ("2x0", 3), ("2x3", 0), ("33x20", 17), ("2x0x3", 2)]:
-        x = extents(text)
-        one(f"{text}-to-{out}", rand("linear", x), rand("weights", (x[-1], out)), rand("bias", (out,)))
-    one("specials", ODD, PLAIN, [0.1, -0.0])
-    one("specials", ODD, PLAIN, [0.1, -0.0], dtype=F32)
-    one("7x5-to-3", rand("linear", (7, 5)), rand("weights", (5, 3)), rand("bias", (3,)), dtype=F32)
-    one("4x3-by-2x2", rand("linear", (4, 3)), rand("weights", (2, 2)), rand("bias", (2,)), tags={"raises"})
+        for text, out in [("4x3", 2), ("1x3", 2), ("3", 2), ("2x3x4", 5), ("5x1", 1), ("1x1", 1), ("6x3", 1), ("0x3", 2),
+                          ("2x0", 3), ("2x3", 0), ("33x20", 17), ("2x0x3", 2)]:
+            x = extents(text)
+            one(f"{text}-to-{out}", rand("linear", x), rand("weights", (x[-1], out)), rand("bias", (out,)))
+        one("specials", ODD, PLAIN, [0.1, -0.0])
+        one("specials", ODD, PLAIN, [0.1, -0.0], dtype=F32)
+        one("7x5-to-3", rand("linear", (7, 5)), rand("weights", (5, 3)), rand("bias", (3,)), dtype=F32)
+        one("4x3-by-2x2", rand("linear", (4, 3)), rand("weights", (2, 2)), rand("bias", (2,)), tags={"raises"})
 
 
 # ---- losses: (sum, count)

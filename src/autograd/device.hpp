@@ -11,4 +11,7 @@ inline const char* to_string(Device device) { return device == Device::cpu ? "cp
 
 bool available(Device device);  // true when this build and this machine have it
 
+// How often the host has waited for it since the program began. Operations do not wait, reading values does.
+std::uint64_t waits(Device device);
+
 }  // namespace tally

@@ -111,6 +111,12 @@ struct Kernels {
     void (*matmul)(const Product&, const S* a, const S* b, Into<S[]> c);
     void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
                    std::size_t k);  // bias may be null
+    // relu of it; and the way back to what relu was taken of: dz = dy where y > 0, else 0, and in the same pass
+    // dbias (+)= its rows, one after the other. dbias.dst may be null.
+    void (*linear_relu)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
+                        std::size_t k);
+    void (*relu_bias_back)(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows,
+                           std::size_t width);
 
     // ---- losses and norms ----
     // Rows whose label is `ignore` count for nothing. Writes softmax(logits) (rows, classes), the loss summed
@@ -148,5 +154,10 @@ template <class S>
 
 void set_threads(int threads);  // for BLAS; one unless said otherwise
 int threads();
+
+// Large float32 products on a GPU may then round their operands to 11 bits (TF32): faster and less exact. Off
+// unless it is asked for.
+void allow_tf32(bool allowed);
+bool tf32_allowed();
 
 }  // namespace tally

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "autograd/device.hpp"
@@ -12,6 +13,7 @@
 namespace tally::peer {
 
 const std::string& absent();  // why there is no such device; empty when there is one
+std::uint64_t waits();        // how often the host has waited for it
 
 // Each throws an Error with those words when there is none.
 const memory::detail::Raw& raw();

@@ -148,12 +148,38 @@ void linear(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::siz
     matmul({m, n, k, false, false}, x, w, Into<S[]>{y, Write::add});
 }
 
+template <class S>
+void linear_relu(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k) {
+    linear(x, w, bias, y, m, n, k);
+    each<Write::set>(
+        m * n, m * n, y, [](auto v) { return functor::Relu().value(v); }, Run<S>{y});
+}
+
+template <class S>
+void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows, std::size_t width) {
+    constexpr std::size_t some = 4;  // rows that are added while they are still near
+    const auto masked = [](auto d, auto value) { return functor::Relu().back(d, value); };
+    if (!dbias.dst || rows == 0) {
+        each<Write::set>(rows * width, rows * width, dz, masked, Run<S>{dy}, Run<S>{y});
+        if (dbias.dst) sum_rows(dz, dbias, rows, width, Same());
+        return;
+    }
+    for (std::size_t r = 0; r < rows; r += some, dbias.how = Write::add) {
+        const std::size_t first = r * width, count = std::min(some, rows - r);
+        each<Write::set>(count * width, (rows - r) * width, dz + first, masked, Run<S>{dy + first},
+                         Run<S>{y + first});
+        sum_rows(dz + first, dbias, count, width, Same());
+    }
+}
+
 }  // namespace
 
 template <class S>
 void install_matmul(Kernels<S>& t) {
     t.matmul = matmul<S>;
     t.linear = linear<S>;
+    t.linear_relu = linear_relu<S>;
+    t.relu_bias_back = relu_bias_back<S>;
 }
 
 template void install_matmul(Kernels<float>&);

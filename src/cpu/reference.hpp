@@ -311,6 +311,18 @@ void linear(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::siz
     matmul({m, n, k, false, false}, x, w, {y, bias ? Write::add : Write::set});
 }
 
+template <class S>
+void linear_relu(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k) {
+    linear(x, w, bias, y, m, n, k);
+    for (std::size_t i = 0; i < m * n; ++i) y[i] = functor::Relu().value(y[i]);
+}
+
+template <class S>
+void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows, std::size_t width) {
+    for (std::size_t i = 0; i < rows * width; ++i) dz[i] = functor::Relu().back(dy[i], y[i]);
+    if (dbias.dst) sum(dz, dbias, Fold{1, rows, width});
+}
+
 // ---- losses and norms ----
 
 [[noreturn]] inline void fail_label(std::int32_t label, std::size_t row, std::size_t classes) {
@@ -431,6 +443,8 @@ Kernels<S> table() {
     t.log_softmax_back = log_softmax_back<S>;
     t.matmul = matmul<S>;
     t.linear = linear<S>;
+    t.linear_relu = linear_relu<S>;
+    t.relu_bias_back = relu_bias_back<S>;
     t.cross_entropy = cross_entropy<S>;
     t.cross_entropy_back = cross_entropy_back<S>;
     t.layer_norm = layer_norm<S>;

@@ -1,4 +1,6 @@
 // The CPU's table of kernels for each scalar type, and the one dispatch point between devices.
+#include <atomic>
+
 #include "autograd/device.hpp"
 #include "autograd/dual.hpp"
 #include "autograd/error.hpp"
@@ -38,6 +40,8 @@ Kernels<Dual<double>> assemble() {
 
 bool available(Device device) { return device == Device::cpu || peer::absent().empty(); }
 
+std::uint64_t waits(Device device) { return device == Device::cpu ? 0 : peer::waits(); }
+
 template <class S>
 const Kernels<S>& find_kernels(Device device) {
     static const Kernels<S> cpu = assemble<S>();
@@ -58,5 +62,9 @@ void set_threads(int threads) {
 }
 
 int threads() { return openblas_get_num_threads(); }
+
+static std::atomic<bool> tf32{false};
+void allow_tf32(bool allowed) { tf32.store(allowed, std::memory_order_relaxed); }
+bool tf32_allowed() { return tf32.load(std::memory_order_relaxed); }
 
 }  // namespace tally

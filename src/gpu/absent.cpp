@@ -11,6 +11,8 @@ const std::string& absent() {
     return words;
 }
 
+std::uint64_t waits() { return 0; }
+
 const memory::detail::Raw& raw() { throw Error("[memory] " + absent()); }
 
 void copy(void*, Device, const void*, Device, std::size_t) { throw Error("[to] " + absent()); }

@@ -11,6 +11,8 @@ namespace tally::gpu {
 namespace {
 
 std::atomic<std::uint64_t> waited{0};
+std::atomic<const char*> last_kernel{"none"};
+std::atomic<bool> waits_for_each{false};
 
 struct Context {  // never destroyed: arrays may be let go while the program ends
     cudaStream_t stream = nullptr;
@@ -29,6 +31,16 @@ struct Context {  // never destroyed: arrays may be let go while the program end
 Context& context() {
     static Context* const made = new Context;
     return *made;
+}
+
+void synchronize(const char* why) {
+    if (const cudaError_t result = cudaStreamSynchronize(context().stream); result != cudaSuccess)
+        check(result, "cudaStreamSynchronize",
+              std::string(why) + "; the kernel launched last is '" + last_kernel.load() +
+                  "', and CUDA_LAUNCH_BLOCKING=1 in the environment shows which one failed");
+    const WrongLabel seen = *context().wrong;
+    *context().wrong = {};
+    if (seen.found) throw Error(words(seen));
 }
 
 }  // namespace
@@ -68,11 +80,23 @@ std::string missing_words() {
 
 void wait_for_device(const char* why) {
     waited.fetch_add(1, std::memory_order_relaxed);
-    check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize", why);
-    const WrongLabel seen = *context().wrong;
-    *context().wrong = {};
-    if (seen.found) throw Error(words(seen));
+    synchronize(why);
 }
+
+void wait_for(cudaEvent_t event, const char* why) {
+    const cudaError_t so_far = cudaEventQuery(event);
+    if (so_far != cudaErrorNotReady) return check(so_far, "cudaEventQuery", why);
+    static_cast<void>(cudaGetLastError());
+    waited.fetch_add(1, std::memory_order_relaxed);
+    check(cudaEventSynchronize(event), "cudaEventSynchronize", why);
+}
+
+void launched(const char* kernel) {
+    last_kernel.store(kernel, std::memory_order_relaxed);
+    if (waits_for_each.load(std::memory_order_relaxed)) synchronize(kernel);
+}
+
+void wait_after_each_launch(bool wait) { waits_for_each.store(wait); }
 
 std::uint64_t waits() { return waited.load(std::memory_order_relaxed); }
 

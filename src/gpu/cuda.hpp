@@ -6,9 +6,8 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
-
-#include "gpu/waits.hpp"  // counts them
 
 namespace tally::gpu {
 
@@ -20,7 +19,15 @@ cudaStream_t stream();        // everything is ordered on it
 cublasHandle_t cublas();      // on that stream; its default is full float32, without TF32
 std::string missing_words();  // empty when there is a device; else why there is none
 
-// The only place where the host waits for the device; afterwards it throws what kernels could not say.
+// The only two places where the host waits for the device. After the first it throws what kernels could not
+// say.
 void wait_for_device(const char* why);
+void wait_for(cudaEvent_t event, const char* why);
+
+std::uint64_t waits();
+// For tests that look at results behind the engine's back. These are not counted.
+void wait_after_each_launch(bool wait);
+
+void launched(const char* kernel);  // to be named when an error comes to light later
 
 }  // namespace tally::gpu

@@ -127,8 +127,11 @@ void sum_along(const char* name, const Walk<Operands>& walk, std::size_t operand
     const std::size_t length = neighbours_meet ? walk.extent[last] : meets.repeats.size;
     const bool in_order = !neighbours_meet || length <= (walk.rank == 1 ? ordered_sum : ordered_row);
     const MeetingBody<Operands, S, Term> body{meets, length, in_order, term, d};
-    if (!neighbours_meet) return On::template teams<1>(name, places, body);
-    with_lanes_for(length, [&]<std::size_t lanes>() { On::template teams<lanes>(name, places, body); });
+    // No block: each formula would be compiled once more, for rows that are rare.
+    if (neighbours_meet && length > 4)
+        On::template teams<warp>(name, places, body);
+    else
+        On::template teams<1>(name, places, body);
 }
 
 // ---- the slots ----

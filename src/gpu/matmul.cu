@@ -2,6 +2,7 @@
 #include "gpu/matmul.hpp"
 
 #include <limits>
+#include <mutex>
 
 #include "autograd/error.hpp"
 #include "gpu/on_device.hpp"
@@ -11,11 +12,6 @@ namespace tally::gpu {
 namespace {
 
 constexpr std::size_t workspace_bytes = 4 << 20;
-
-std::string words(const Product& p) {
-    return "[matmul] (" + std::to_string(p.m) + ", " + std::to_string(p.k) + ") x (" + std::to_string(p.k) +
-           ", " + std::to_string(p.n) + ")";
-}
 
 cublasStatus_t gemm(cublasOperation_t first, cublasOperation_t second, int m, int n, int k, float alpha,
                     const float* a, int a_pitch, const float* b, int b_pitch, float beta, float* c) {
@@ -33,15 +29,20 @@ template <class S>
 void OnDevice::multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
     constexpr auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());
     if (p.m > most || p.n > most || p.k > most)
-        throw Error(words(p) + ": cuBLAS takes extents up to " + std::to_string(most));
+        throw Error("[matmul] " + words(p) + ": cuBLAS takes extents up to " + std::to_string(most));
     const Scratch<unsigned char> workspace(workspace_bytes);  // so that the ledger knows of it
+    static std::mutex& one_at_a_time = *new std::mutex;       // the handle is one
+    const std::lock_guard lock(one_at_a_time);
     check(cublasSetWorkspace(cublas(), workspace.data(), workspace_bytes), "cublasSetWorkspace", words(p));
+    check(cublasSetMathMode(cublas(), tf32_allowed() ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH),
+          "cublasSetMathMode", words(p));
     const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
     const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
     // Row-major C = A · B is column-major Cᵀ = Bᵀ · Aᵀ.
     check(gemm(operation(p.transpose_b), operation(p.transpose_a), n, m, k, S(1), b, p.transpose_b ? k : n, a,
                p.transpose_a ? m : k, static_cast<S>(static_cast<int>(c.how)), c.dst),
           "cublasGemm", words(p));
+    launched("matmul");
 }
 
 template void OnDevice::multiply(const Product&, const float*, const float*, Into<float[]>);

@@ -10,6 +10,7 @@
 #include "autograd/memory.hpp"
 #include "gpu/cuda.hpp"
 #include "gpu/table.hpp"
+#include "gpu/words.hpp"
 
 namespace tally::gpu {
 
@@ -122,7 +123,7 @@ struct OnDevice {
     static void each(const char* name, std::size_t n, const Body& body) {
         if (n == 0) return;
         run_each<<<blocks_for((n + block - 1) / block), unsigned(block), 0, stream()>>>(n, body);
-        launched(name, n, "elements");
+        started(name, body, n, "elements");
     }
 
     template <std::size_t lanes, class Body>
@@ -131,7 +132,7 @@ struct OnDevice {
         constexpr std::size_t together = block / lanes;
         run_teams<lanes>
             <<<blocks_for((count + together - 1) / together), unsigned(block), 0, stream()>>>(count, body);
-        launched(name, count, lanes == 1 ? "threads" : lanes == warp ? "warps" : "blocks");
+        started(name, body, count, lanes == 1 ? "threads" : lanes == warp ? "warps" : "blocks");
     }
 
     template <class S>
@@ -157,9 +158,11 @@ private:
     static unsigned blocks_for(std::size_t wanted) {
         return static_cast<unsigned>(std::min(wanted, most_blocks));
     }
-    static void launched(const char* name, std::size_t count, const char* of) {
+    template <class Body>
+    static void started(const char* name, const Body& body, std::size_t count, const char* of) {
         if (const cudaError_t failed = cudaGetLastError(); failed != cudaSuccess) [[unlikely]]
-            check(failed, "launch", std::string(name) + ", " + std::to_string(count) + " " + of);
+            check(failed, "launch", std::string(name) + " " + sizes_of(body, count, of));
+        launched(name);
     }
 };
 

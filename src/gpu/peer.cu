@@ -1,9 +1,12 @@
 // The GPU as the engine sees it: its memory, copies to and from it, and its table of kernels.
 #include "autograd/peer.hpp"
 
+#include <mutex>
+
 #include "autograd/dual.hpp"
 #include "autograd/error.hpp"
 #include "gpu/on_device.hpp"
+#include "gpu/staging.hpp"
 
 namespace tally::gpu {
 
@@ -52,12 +55,47 @@ void fill(void* data, unsigned char byte, std::size_t bytes) {
 
 constexpr memory::detail::Raw device_memory{grab, give, fill};
 
+std::string copying(std::size_t bytes, Device from, Device to) {
+    return std::to_string(bytes) + " bytes from " + to_string(from) + " to " + to_string(to);
+}
+
+struct Link {  // an event for each part of the ring
+    cudaEvent_t sent[gpu::StagingRing::parts] = {};
+
+    static void* pinned(std::size_t bytes) {
+        void* memory = nullptr;
+        gpu::check(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault), "cudaHostAlloc",
+                   std::to_string(bytes) + " bytes of pinned memory for uploads");
+        return memory;
+    }
+    static void send(void* to, const void* from, std::size_t bytes) {
+        gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, gpu::stream()), "cudaMemcpyAsync",
+                   copying(bytes, Device::cpu, Device::cuda));
+    }
+    void mark(std::size_t part) {
+        if (sent[part] == nullptr)
+            gpu::check(cudaEventCreateWithFlags(&sent[part], cudaEventDisableTiming),
+                       "cudaEventCreateWithFlags", "uploading");
+        gpu::check(cudaEventRecord(sent[part], gpu::stream()), "cudaEventRecord", "uploading");
+    }
+    void await(std::size_t part) { gpu::wait_for(sent[part], "uploading faster than the device takes it"); }
+};
+
+void upload(void* to, const void* from, std::size_t bytes) {
+    static std::mutex& one_at_a_time = *new std::mutex;
+    const std::lock_guard lock(one_at_a_time);
+    static auto& staging = *new gpu::Staging<Link>(Link{});
+    staging.upload(to, from, bytes);
+}
+
 }  // namespace
 
 const std::string& absent() {
     static const std::string& words = *new std::string(gpu::missing_words());  // asked until the very end
     return words;
 }
+
+std::uint64_t waits() { return gpu::waits(); }
 
 const memory::detail::Raw& raw() {
     expect("memory");
@@ -67,13 +105,12 @@ const memory::detail::Raw& raw() {
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes) {
     expect("to");
     if (bytes == 0) return;
-    const auto kind = to_device == from_device    ? cudaMemcpyDeviceToDevice
-                      : to_device == Device::cuda ? cudaMemcpyHostToDevice
-                                                  : cudaMemcpyDeviceToHost;
-    gpu::check(
-        cudaMemcpyAsync(to, from, bytes, kind, gpu::stream()), "cudaMemcpyAsync",
-        std::to_string(bytes) + " bytes from " + to_string(from_device) + " to " + to_string(to_device));
-    if (to_device == Device::cpu) gpu::wait_for_device("reading values");
+    if (from_device == Device::cpu) return upload(to, from, bytes);
+    const bool back = to_device == Device::cpu;
+    gpu::check(cudaMemcpyAsync(to, from, bytes, back ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice,
+                               gpu::stream()),
+               "cudaMemcpyAsync", copying(bytes, from_device, to_device));
+    if (back) gpu::wait_for_device("reading values");
 }
 
 template <class S>

@@ -2,6 +2,7 @@
 #include "lesson/devices.hpp"
 
 #include "autograd/kernels.hpp"
+#include "autograd/peer.hpp"
 
 namespace tally::lesson {
 
@@ -10,6 +11,8 @@ std::optional<Device> device_named(const std::string& name) {
     if (name == "cuda" && !has_cuda) return std::nullopt;
     return has_cuda ? Device::cuda : Device::cpu;
 }
+
+const std::string& no_cuda() { return peer::absent(); }
 
 void use_threads(int threads) { set_threads(threads); }
 

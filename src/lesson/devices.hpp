@@ -1,4 +1,5 @@
-// The only questions the kit asks the engine: which device there is, and how many threads it may use.
+// The only questions the kit asks the engine: which device there is, why not, and how many threads it may
+// use.
 #pragma once
 
 #include <optional>
@@ -9,6 +10,7 @@
 namespace tally::lesson {
 
 std::optional<Device> device_named(const std::string& name);  // "cpu", "cuda", "auto"; nothing: not there
+const std::string& no_cuda();                                 // why not; empty when there is one
 void use_threads(int threads);
 
 }  // namespace tally::lesson

@@ -27,7 +27,7 @@ void add_flags(CLI::App& app, Flags& flags) {
     auto* step = app.add_flag("--step", flags.step, "wait for a key after each step");
     app.add_flag("--no-step", flags.no_step, "never wait (default: wait only at a terminal)")->excludes(step);
     app.add_option("--from", flags.from, "start at step K")->type_name("K")->check(CLI::Range(1, 99));
-    app.add_option("--device", flags.device, "cpu, cuda or auto")
+    app.add_option("--device", flags.device, "cpu, cuda or auto (default: the lesson's)")
         ->type_name("D")
         ->check(CLI::IsMember({"cpu", "cuda", "auto"}));
     app.add_flag("--json", flags.json, "one JSON object per line on stdout, and nothing else");
@@ -57,7 +57,7 @@ void add_flags(CLI::App& app, Flags& flags) {
 
 std::string what_matters(const Flags& flags) {
     std::string words;
-    if (flags.device != "cpu") words += fmt::format(" --device {}", flags.device);
+    if (!flags.device.empty()) words += fmt::format(" --device {}", flags.device);
     if (flags.seed != 0) words += fmt::format(" --seed {}", flags.seed);
     if (!flags.dtype.empty()) words += fmt::format(" --dtype {}", flags.dtype);
     if (flags.threads != 1) words += fmt::format(" --threads {}", flags.threads);
@@ -77,7 +77,7 @@ std::vector<std::string> arguments(const Flags& flags) {
     flag(flags.quiet, "--quiet");
     flag(flags.yes, "--yes");
     words.push_back(fmt::format("--from={}", flags.from));
-    words.push_back(fmt::format("--device={}", flags.device));
+    if (!flags.device.empty()) words.push_back(fmt::format("--device={}", flags.device));
     words.push_back(fmt::format("--color={}", flags.color));
     if (flags.width > 0) words.push_back(fmt::format("--width={}", flags.width));
     words.push_back(fmt::format("--seed={}", flags.seed));

@@ -16,7 +16,7 @@ namespace tally::lesson {
 struct Flags {
     bool step = false, no_step = false;
     int from = 1;
-    std::string device = "cpu";
+    std::string device;  // empty: the lesson's own
     bool json = false, plain = false, ascii = false, quiet = false, yes = false;
     std::string color = "auto";
     int width = 0;  // 0: as wide as the window, at most 80

@@ -34,6 +34,7 @@ struct Lesson {
     int minutes;
     int steps;                      // step() and predict() calls; a lesson that has more or fewer fails
     std::string dtype = "float32";  // what --dtype is unless asked for
+    std::string device = "cpu";     // and --device
 };
 
 // Parses the flags, runs the body for the scalar type, renders what it emits; returns the exit code for

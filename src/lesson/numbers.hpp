@@ -19,7 +19,7 @@ concept Number = std::is_arithmetic_v<T> && !std::same_as<T, bool>;
 template <class T>
 concept ArrayLike = requires(const T& a) {
     { *a.shape().begin() } -> std::convertible_to<std::int64_t>;
-    { a.span()[0] } -> std::convertible_to<double>;
+    { a.to_vector()[0] } -> std::convertible_to<double>;
 };
 
 template <class T>
@@ -54,9 +54,9 @@ struct Numbers {
     }
 
     template <ArrayLike A>
-    Numbers(const A& array) : type(type_of<std::remove_cvref_t<decltype(array.span()[0])>>) {
+    Numbers(const A& array) : type(type_of<std::remove_cvref_t<decltype(array.to_vector()[0])>>) {
         for (auto extent : array.shape()) shape.push_back(static_cast<std::int64_t>(extent));
-        for (auto number : array.span()) values.push_back(static_cast<double>(number));
+        for (auto number : array.to_vector()) values.push_back(static_cast<double>(number));
     }
 
     template <HasValue V>

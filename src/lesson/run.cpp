@@ -40,7 +40,7 @@ void run_body(Running& running, const std::optional<Device>& device, void (*body
     Outcome outcome = Outcome::ok;
     std::string detail;
     try {
-        if (!device) throw Skipped{"no CUDA device"};
+        if (!device) throw Skipped{"no CUDA device: " + no_cuda()};
         body();
     } catch (const Skipped& skipped) {
         outcome = Outcome::skip;
@@ -96,7 +96,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
             return usage;
         }
 
-        const auto device = device_named(flags.device);
+        const auto device = device_named(flags.device.empty() ? lesson.device : flags.device);
         const Options options{.seed = flags.seed,
                               .device = device.value_or(Device::cpu),
                               .threads = flags.threads,

@@ -107,6 +107,7 @@ const Table<Array<S>>& structured() {
         }},
         {"matmul", [](In in) { return matmul(in["a"], in["b"], in.fixture.has("transpose_a"), in.fixture.has("transpose_b")); }},
         {"linear", [](In in) { return linear(in["x"], in["w"], in["b"]); }},
+        {"linear_relu", [](In in) { return linear_relu(in["x"], in["w"], in["b"]); }},
         {"layer_norm", [](In in) { return layer_norm(in["x"], in["gain"], in["bias"], in.fixture.number("eps", 0)); }},
         {"mse", [](In in) { return mse(in["x"], in["target"]); }},
         {"binary_cross_entropy", [](In in) { return binary_cross_entropy(in["x"], in["target"]); }},

@@ -121,6 +121,10 @@ std::vector<Row> table() {
          [] {
              return linear(made(), made({16, 16}), made({16}));
          }},
+        {"linear_relu", 2 * whole + square,
+         [] {
+             return linear_relu(made(), made({16, 16}), made({16}));
+         }},
         {"linear of data", whole,
          [] {
              return linear(data(), made({16, 16}), made({16}));

@@ -210,6 +210,12 @@ std::vector<OperationCase<S>> all_operations() {
                            {r.array<S>(Shape(x)), r.array<S>({x.back(), out}), r.array<S>({out})},
                            [](const Vars& v) { return linear(v[0], v[1], v[2]); }};
                    }});
+    all.push_back({"linear_relu", [](Random& r) {
+                       const std::int64_t in = r.whole(1, 3), out = r.whole(1, 4);
+                       return Problem<S>{
+                           {r.array<S>({r.whole(0, 6), in}), r.array<S>({in, out}), r.array<S>({out})},
+                           [](const Vars& v) { return linear_relu(v[0], v[1], v[2]); }};
+                   }});
     all.push_back({"linear without bias", [](Random& r) {
                        const std::int64_t in = r.whole(0, 4), out = r.whole(1, 4);
                        return Problem<S>{{r.array<S>({r.whole(1, 4), in}), r.array<S>({in, out})},

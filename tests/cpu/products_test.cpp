@@ -47,6 +47,36 @@ TEMPLATE_TEST_CASE("linear agrees with the plain loop, with and without bias", "
     }
 }
 
+TEMPLATE_TEST_CASE("linear_relu agrees with the plain loop in both directions", "", float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        Dice dice(seed);
+        const std::vector<std::size_t> sizes{0, 1, 2, 3, 4, 5, 10, 16, 17, 40, 65};
+        const std::size_t m = dice.pick(sizes), n = dice.pick(sizes), k = dice.pick(sizes);
+        const Write how = dice.how();
+        INFO(dice.text() << ", " << m << " x " << k << " x " << n << ", "
+                         << write_names[static_cast<int>(how)]);
+        const auto x = dice.numbers<S>(m * k), w = dice.numbers<S>(k * n), bias = dice.numbers<S>(n);
+        const Buffer<S> y(m * n, dice.upto(5)), want(m * n);
+        fast<S>().linear_relu(x.data(), w.data(), bias.data(), y.data(), m, n, k);
+        plain<S>().linear_relu(x.data(), w.data(), bias.data(), want.data(), m, n, k);
+        CHECK(difference(y, want, 8, 4 * static_cast<double>(k)) == "");
+
+        const auto dy = dice.numbers<S>(m * n), out = dice.numbers<S>(m * n);
+        const Buffer<S> dz(m * n, dice.upto(5)), want_dz(m * n);
+        const auto dbias = dice.destination<S>(n, how);
+        const Buffer<S> want_dbias = dbias;
+        const bool learns = dice.upto(3) > 0;
+        const auto to = [&](const Buffer<S>& place) {
+            return learns ? into(place, how) : Into<S[]>{nullptr, how};
+        };
+        fast<S>().relu_bias_back(dy.data(), out.data(), dz.data(), to(dbias), m, n);
+        plain<S>().relu_bias_back(dy.data(), out.data(), want_dz.data(), to(want_dbias), m, n);
+        CHECK(bit_difference(dz, want_dz) == "");
+        if (learns) CHECK(bit_difference(dbias, want_dbias) == "");
+    }
+}
+
 TEMPLATE_TEST_CASE("Weight gradients of micro-batches add up to the full batch's, bit for bit", "", float,
                    double) {
     using S = TestType;

@@ -20,6 +20,8 @@ TEST_CASE("A device that is not there is an error", "") {
     CHECK_THROWS_WITH(kernels<float>(Device::cuda), "[kernels] " + peer::absent());
     CHECK_THAT(peer::absent(), contains("no CUDA"));
     CHECK(available(Device::cpu));
+    CHECK(waits(Device::cuda) == 0);
+    CHECK(waits(Device::cpu) == 0);
 }
 
 TEMPLATE_TEST_CASE("A label that is no class is an error that names it", "", float, double, Dual<double>) {

@@ -7,7 +7,6 @@
 #include "autograd/operations.hpp"
 #include "autograd/step.hpp"
 #include "catch.hpp"
-#include "gpu/waits.hpp"
 
 namespace tally::test {
 
@@ -16,9 +15,9 @@ namespace {
 // How often the host waits while f runs.
 template <class F>
 std::uint64_t waits_in(F f) {
-    const std::uint64_t before = gpu::waits();
+    const std::uint64_t before = waits(Device::cuda);
     f();
-    return gpu::waits() - before;
+    return waits(Device::cuda) - before;
 }
 
 Array<float> counted_up(std::int64_t n) {

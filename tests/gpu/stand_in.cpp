@@ -16,7 +16,6 @@
 #include "autograd/peer.hpp"
 #include "gpu/on_host.hpp"
 #include "gpu/staging.hpp"
-#include "gpu/waits.hpp"
 
 namespace tally {
 
@@ -144,14 +143,14 @@ void wait_for_device() {
 
 }  // namespace
 
-std::uint64_t gpu::waits() { return StandIn::one().waits(); }
-
 namespace peer {
 
 const std::string& absent() {
     static const std::string& nothing = *new std::string;
     return nothing;
 }
+
+std::uint64_t waits() { return StandIn::one().waits(); }
 
 const memory::detail::Raw& raw() {
     static constexpr memory::detail::Raw made{

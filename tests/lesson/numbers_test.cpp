@@ -16,7 +16,7 @@ struct Matrix {  // what an array looks like to the kit
     std::vector<std::int64_t> extents;
     std::vector<float> numbers;
     const std::vector<std::int64_t>& shape() const { return extents; }
-    const std::vector<float>& span() const { return numbers; }
+    const std::vector<float>& to_vector() const { return numbers; }
 };
 
 struct Variable {  // and a variable

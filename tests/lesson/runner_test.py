@@ -135,6 +135,9 @@ def test_flags_reach_the_lesson_from_either_side(runner, sample):
             course.run(*arguments)
             words = course.words_of(7, "divide")
             assert "--seed=3" in words and "--ascii" in words, words
+            assert not any(word.startswith("--device") for word in words), "each lesson has its own"
+        course.run("run", "divide", "--device", "cuda")
+        assert "--device=cuda" in course.words_of(7, "divide")
 
 
 def test_progress_is_what_the_checks_say(runner, sample):
@@ -178,6 +181,7 @@ def test_doctor(runner, sample):
     with Course(runner, *THREE) as course:
         report = course.run("doctor", PATH="/nonexistent").stdout
         assert re.search(r"cpu +yes", report) and "step mode" in report
+        assert re.search(r"cuda +(yes|no: this (build|machine) has no CUDA)", report), report
         assert "apt-get install --no-install-recommends graphviz" in report
         for line in course.run("doctor", "--json").stdout.splitlines():
             assert json.loads(line)["event"] == "finding"
@@ -227,6 +231,15 @@ def test_step_mode_through_the_runner(runner, sample):
         assert course.progress() == ["sample"]
         with Terminal([course.runner], TALLY_WORK=course.work) as again:
             assert again.wait() == 0 and "All 1 lessons are done" in again.seen
+
+
+def test_what_cannot_run_here_is_not_in_the_way(runner, sample):
+    with Course(runner, (22, "on-the-gpu", "skip"), (23, "across-processes", "ok")) as course:
+        for shown in ("this is across-processes", "this is on-the-gpu"):  # the second time nothing else is left
+            with Terminal([course.runner], TALLY_WORK=course.work) as t:
+                code = t.wait()
+                assert shown in t.seen and code == (0 if "across" in shown else 77), (code, t.seen)
+        assert course.progress() == ["across-processes"]
 
 
 def test_ctrl_c_and_sigterm_through_the_runner(runner, sample):

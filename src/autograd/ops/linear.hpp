@@ -160,6 +160,29 @@ Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
         std::move(x), std::move(w), std::move(bias));
 }
 
+// relu(linear(x, w, bias)) as one operation: on the way back the mask and the gradient of bias are one pass.
+template <class S>
+Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
+    const LinearPlan plan = plan_linear(x.shape(), w.shape(), &bias.shape());
+    Array<S> y = Array<S>::empty(plan.shape, x.value().device());
+    on("linear_relu", x.value(), w.value(), bias.value())
+        .linear_relu(x.value().data(), w.value().data(), bias.value().data(), y.raw(), plan.rows, plan.out,
+                     plan.in);
+    return record<"linear_relu">(
+        std::move(y),
+        std::tuple(keep_if(true, y), keep_if(w.wants_grad(), x.value()), keep_if(x.wants_grad(), w.value())),
+        [rows = plan.rows, in = plan.in, out = plan.out](Pull<Array<S>> to, const Array<S>& dy,
+                                                         const Array<S>& kept_y, const Array<S>& kept_x,
+                                                         const Array<S>& kept_w) {
+            Array<S> dz = empty_like(dy);
+            const Into<S[]> dbias = to.wants(2) ? destination(to.into(2)) : Into<S[]>{nullptr, Write::set};
+            on("linear_relu", dy).relu_bias_back(dy.data(), kept_y.data(), dz.raw(), dbias, rows, out);
+            if (to.wants(0)) multiply({rows, in, out, false, true}, dz, kept_w, destination(to.into(0)));
+            if (to.wants(1)) multiply({in, out, rows, true, false}, kept_x, dz, destination(to.into(1)));
+        },
+        std::move(x), std::move(w), std::move(bias));
+}
+
 template <class S>
 Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
     const LinearPlan plan = plan_linear(x.shape(), w.shape(), nullptr);

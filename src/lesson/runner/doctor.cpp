@@ -70,7 +70,7 @@ std::vector<Finding> findings(const Flags& flags, const std::string& lessons_fol
                     NLOHMANN_JSON_VERSION_PATCH));
 
     add("devices", "cpu", fmt::format("yes, {} hardware threads", std::thread::hardware_concurrency()));
-    add("devices", "cuda", device_named("cuda") ? "yes" : "no CUDA device in this build");
+    add("devices", "cuda", no_cuda().empty() ? "yes" : "no: " + no_cuda());
 
     try {
         add("lessons", "built",

@@ -59,9 +59,13 @@ public:
     }
 
     int next() {
+        int code = good;
         for (const auto& program : programs_) {
-            if (!progress_.done(program.lesson.slug)) return run({&program});
+            if (progress_.done(program.lesson.slug)) continue;
+            code = run({&program});
+            if (code != Exit::skipped) return code;  // what cannot run here is not in the way
         }
+        if (code == Exit::skipped) return code;
         print(fmt::format(
             "All {} lessons are done. ./learn run WHICH shows one again; ./learn list has their names.",
             programs_.size()));

@@ -1,0 +1,42 @@
+// What a kernel worked on, in words, for errors of a launch.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "autograd/kernels.hpp"
+
+namespace tally::gpu {
+
+template <class Sizes>
+std::string in_brackets(const Sizes& sizes, std::size_t count) {
+    std::string text = "(";
+    for (std::size_t i = 0; i < count; ++i) text += (i ? ", " : "") + std::to_string(sizes[i]);
+    return text + ")";
+}
+
+inline std::string words(const Product& p) {
+    return "(" + std::to_string(p.m) + ", " + std::to_string(p.k) + ") x (" + std::to_string(p.k) + ", " +
+           std::to_string(p.n) + ")";
+}
+
+// The shape that a body carries, or else how many there are of what is launched.
+template <class Body>
+std::string sizes_of(const Body& body, std::size_t count, const char* of) {
+    if constexpr (requires { body.fold.reduced; }) {
+        const std::size_t sizes[] = {body.fold.outer, body.fold.reduced, body.fold.inner};
+        return in_brackets(sizes, 3);
+    } else if constexpr (requires { body.p.transpose_a; }) {
+        return words(body.p);
+    } else if constexpr (requires { body.walk.extent; }) {
+        return in_brackets(body.walk.extent, static_cast<std::size_t>(body.walk.rank));
+    } else if constexpr (requires { body.walk.moves; }) {
+        return in_brackets(body.walk.moves.extent, static_cast<std::size_t>(body.walk.moves.rank)) +
+               ", summed over " +
+               in_brackets(body.walk.repeats.extent, static_cast<std::size_t>(body.walk.repeats.rank));
+    } else {
+        return std::to_string(count) + " " + of;
+    }
+}
+
+}  // namespace tally::gpu

@@ -1,0 +1,34 @@
+"""A lesson says the same on the GPU, line for line. Usage: device_lines_test.py LESSON_PROGRAM
+
+What may differ: the device in the title; and where a check promises a bound and no bits, how far below it the lesson stays.
+"""
+
+import difflib
+import os
+import re
+import subprocess
+import sys
+
+from terminal_driver import clean_environment, run_tests, skip_where_it_does
+
+
+def lines(lesson, device, dtype):
+    # As wide as it gets: a shorter number must not wrap a line elsewhere.
+    result = subprocess.run([lesson, f"--device={device}", f"--dtype={dtype}", "--plain", "--width=1000"],
+                            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=clean_environment())
+    assert result.returncode == 0, f"{device}, {dtype}: exit {result.returncode}\n{result.stdout[-2000:]}{result.stderr}"
+    said, titles = re.subn(rf"=+ {device}  {dtype} ", "", result.stdout)
+    assert titles == 1, f"no title says {device} and {dtype}:\n{result.stdout[:1200]}"
+    return re.sub(r"exact (?:yes|no)   (close \w+)   max\|diff\| \S+", r"\1", said).splitlines()
+
+
+def test_the_same_lines(lesson):
+    for dtype in ("float32", "float64"):
+        cpu, cuda = lines(lesson, "cpu", dtype), lines(lesson, "cuda", dtype)
+        assert cpu == cuda, f"{dtype}\n" + "\n".join(difflib.unified_diff(cpu, cuda, "cpu", "cuda", lineterm=""))
+
+
+if __name__ == "__main__":
+    program = os.path.abspath(sys.argv[1])
+    skip_where_it_does(program, "--device=cuda")
+    run_tests(sys.modules[__name__], program)
