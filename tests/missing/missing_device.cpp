@@ -5,7 +5,8 @@ namespace tally::test {
 
 namespace {
 
-[[maybe_unused]] const bool told = (why_not = [] { return std::string("no such device"); }, true);
+[[maybe_unused]] const bool told = (
+    why_not = [] { return std::string("no such device"); }, true);
 
 }  // namespace
 
