@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "autograd/peer.hpp"
@@ -227,7 +228,8 @@ int main(int argc, char** argv) try {
     }
     if (settings.device == Device::cuda && !peer::absent().empty())
         return std::fprintf(stderr, "skipped: %s\n", peer::absent().c_str()), 77;
-    set_threads(8);  // of the CPU that checks
+    set_threads(
+        static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)));  // of the CPU that checks
     std::printf(R"({"device": "%s", "rounds": %d})"
                 "\n",
                 settings.device == Device::cpu ? "cpu" : bench::device_name().c_str(), settings.rounds);
