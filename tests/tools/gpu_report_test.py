@@ -139,6 +139,7 @@ class GpuReport(unittest.TestCase):
         self.assertFalse([call for call in calls if call.startswith("ctest")])
         self.given("broken")
         self.assertEqual(self.report("--dry").returncode, 1)
+        self.assertIn("| build | compile | failed | 0 | error: no such thing |", page.read_text())
 
     def test_all_stages_make_a_green_report(self):
         self.with_driver()
