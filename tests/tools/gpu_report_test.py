@@ -15,8 +15,8 @@ REPORT = ROOT / "tools/gpu-report"
 DRIVER = """
 #include <stddef.h>
 #include <string.h>
-int cuInit(unsigned flags) { (void)flags; return 0; }
-int cuDeviceGetCount(int* count) { *count = 1; return 0; }
+int cuInit(unsigned flags) { (void)flags; return INIT; }
+int cuDeviceGetCount(int* count) { *count = COUNT; return 0; }
 int cuDeviceGet(int* device, int i) { *device = i; return 0; }
 int cuDeviceGetName(char* name, int size, int device) { (void)device; strncpy(name, "Imaginary Device", (size_t)size); return 0; }
 int cuDeviceTotalMem_v2(size_t* bytes, int device) { (void)device; *bytes = (size_t)8 << 30; return 0; }
@@ -85,9 +85,9 @@ class GpuReport(unittest.TestCase):
             (self.fakes / name).write_text("#!/bin/sh\n" + body)
             (self.fakes / name).chmod(0o755)
 
-    def with_driver(self):
+    def with_driver(self, init=0, count=1):
         (self.fakes / "driver.c").write_text(DRIVER)
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", self.fakes / "libcuda.so.1", self.fakes / "driver.c"], check=True)
+        subprocess.run(["cc", "-shared", "-fPIC", f"-DINIT={init}", f"-DCOUNT={count}", "-o", self.fakes / "libcuda.so.1", self.fakes / "driver.c"], check=True)
 
     def given(self, *files):
         for name in ("no-fmt", "broken", "skips", "race", "no-torch", "wrong", "differs"):
@@ -117,11 +117,14 @@ class GpuReport(unittest.TestCase):
         return lines
 
     def test_without_a_device_it_refuses_and_writes_nothing(self):
-        result = self.report()
-        self.assertEqual(result.returncode, 3)
-        self.assertIn("nothing was written", result.stderr)
-        self.assertFalse(self.out.exists() or (self.top / "build").exists())
-        self.assertEqual(self.asked("calls"), [])
+        for driver in (None, {"init": 100}, {"count": 0}):
+            if driver:
+                self.with_driver(**driver)
+            result = self.report()
+            self.assertEqual(result.returncode, 3)
+            self.assertIn("nothing was written", result.stderr)
+            self.assertFalse(self.out.exists() or (self.top / "build").exists())
+            self.assertEqual(self.asked("calls"), [])
 
     def test_usage(self):
         self.assertEqual(self.report("--stage", "tset").returncode, 2)
