@@ -23,7 +23,7 @@ const std::vector<float> toy_x = {0.375f, -1.25f, 0.5f,    -1.125f,  0.5f,     -
                                   -1.5f,  0.75f,  -0.625f, -0.2466f, -0.5010f, -1.4250f};
 const std::vector<float> toy_w = {0.5f, -1.25f, 0.75f};
 
-void agree(const char* what, double got, double expected, double bound = 1e-5) {
+[[maybe_unused]] void agree(const char* what, double got, double expected, double bound = 1e-5) {
     if (std::abs(got - expected) <= bound * (1 + std::abs(expected))) return;
     std::printf("%s: tally says %.9g, the other %.9g\n", what, got, expected);
     std::exit(1);

@@ -23,9 +23,10 @@ inline double median(std::vector<double> xs) {
     return xs[xs.size() / 2];
 }
 
-// Runs all in turn for `rounds`, after one round that does not count; prints the median of each in ns, and
-// how many times longer the others take than the first, as the median of the ratios round by round.
-inline void race(const std::string& title, const std::vector<Contestant>& contestants, int rounds = 21) {
+// Runs all in turn for `rounds`, after one round that does not count: the time of one unit in ns, for each
+// contestant and round. `finish` waits for what was started, where starting returns early.
+inline std::vector<std::vector<double>> measure(
+    const std::vector<Contestant>& contestants, int rounds, const std::function<void()>& finish = [] {}) {
     using clock = std::chrono::steady_clock;
     std::vector<std::vector<double>> times(contestants.size());
     for (int round = -1; round < rounds; ++round) {
@@ -33,17 +34,28 @@ inline void race(const std::string& title, const std::vector<Contestant>& contes
             const Contestant& c = contestants[i];
             const auto start = clock::now();
             for (std::size_t n = 0; n < c.repeat; ++n) c.run();
+            finish();
             const std::chrono::duration<double, std::nano> took = clock::now() - start;
             if (round >= 0) times[i].push_back(took.count() / static_cast<double>(c.repeat) / c.units);
         }
     }
+    return times;
+}
+
+// How many times longer it takes than the other, as the median of the ratios round by round.
+inline double times_longer(const std::vector<double>& it, const std::vector<double>& other) {
+    std::vector<double> ratios;
+    for (std::size_t r = 0; r < it.size(); ++r) ratios.push_back(it[r] / other[r]);
+    return median(ratios);
+}
+
+// Prints the median of each in ns, and how many times longer it takes than the first.
+inline void race(const std::string& title, const std::vector<Contestant>& contestants, int rounds = 21) {
+    const std::vector<std::vector<double>> times = measure(contestants, rounds);
     std::printf("%s\n", title.c_str());
-    for (std::size_t i = 0; i < contestants.size(); ++i) {
-        std::vector<double> ratios;
-        for (std::size_t r = 0; r < times[i].size(); ++r) ratios.push_back(times[i][r] / times[0][r]);
+    for (std::size_t i = 0; i < contestants.size(); ++i)
         std::printf("  %-10s %10.1f ns   %8.2f x\n", contestants[i].name.c_str(), median(times[i]),
-                    median(ratios));
-    }
+                    times_longer(times[i], times[0]));
 }
 
 }  // namespace tally::bench

@@ -1,4 +1,5 @@
-// The main of every Catch2 test program: exits 0, 1, or 4 when all that ran was skipped.
+// The main of every Catch2 test program: exits 0, 1, or 4 when all that ran was skipped. Where what a program
+// needs is not there it is skipped as well, unless TALLY_REQUIRE_GPU=1 makes that a failure.
 #if !__has_include(<catch2/catch_session.hpp>)
 #define CATCH_CONFIG_RUNNER
 #else
@@ -7,6 +8,7 @@
 #include <catch2/reporters/catch_reporter_registrars.hpp>
 #endif
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <string_view>
 
@@ -20,7 +22,14 @@ using Listener = Catch::EventListenerBase;
 using Listener = Catch::TestEventListenerBase;
 #endif
 
+constexpr int skipped_code = 4;  // what Catch2 3 tells ctest, too
+
 std::size_t finished_tests = 0;
+
+bool is_set(const char* variable) {
+    const char* const value = std::getenv(variable);
+    return value != nullptr && std::string_view(value) == "1";
+}
 
 struct CountTests : Listener {
     using Listener::Listener;
@@ -38,8 +47,9 @@ int main(int argc, char** argv) {
         std::any_of(argv, argv + argc, [](std::string_view word) { return word.starts_with("--list"); });
     if (tally::test::why_not != nullptr && !lists)
         if (const std::string why = tally::test::why_not(); !why.empty()) {
-            std::cerr << "skipped: " << why << '\n';
-            return 77;
+            const bool required = is_set("TALLY_REQUIRE_GPU");
+            std::cerr << (required ? "failed, as TALLY_REQUIRE_GPU=1: " : "skipped: ") << why << '\n';
+            return required ? 1 : skipped_code;
         }
     const int result = Catch::Session().run(argc, argv);
     // Catch2 returns the number of failures (or of listed tests), and 4 of them would read as "Skipped".
@@ -50,5 +60,5 @@ int main(int argc, char** argv) {
         return 1;
     }
     const auto skipped = static_cast<std::size_t>(tally::test::skipped_tests);
-    return skipped > 0 && skipped == finished_tests ? 4 : 0;  // 4: what Catch2 3 tells ctest, too
+    return skipped > 0 && skipped == finished_tests ? skipped_code : 0;
 }

@@ -24,7 +24,10 @@ FAKES = {
         echo "cmake $*" >>"$calls"
         case $1 in
             --version) echo "cmake version 3.25.1" ;;
-            --preset) mkdir -p build/release && touch build/release/Makefile ;;
+            --preset)
+                folder=build/release
+                [ "${3:-}" != -B ] || folder=$4
+                mkdir -p "$folder" && touch "$folder/Makefile" ;;
             --build)
                 if [ -e "$fakes/broken" ]; then seq 100; exit 2; fi
                 if [ -e "$fakes/endless" ]; then echo "[  7%] Building CXX object x.o"; exec sleep 60; fi
@@ -42,6 +45,13 @@ FAKES = {
                 touch "$fakes/installed" ;;
         esac
     """,
+    "nvcc": """
+        case $1 in -o) ;; *) exit 1 ;; esac
+        echo "nvcc" >>"$calls"
+        if [ -e "$fakes/no device" ]; then echo "echo no device is detected; exit 1" >"$2"; else echo "exit 0" >"$2"; fi
+        chmod +x "$2"
+    """,
+    "ctest": 'echo "ctest required=${TALLY_REQUIRE_GPU:-} $*" >>"$calls"; [ ! -e "$fakes/test fails" ]',
     "id": 'cat "$fakes/uid"',
     "make": "exit 0",
 }
@@ -247,6 +257,56 @@ class FirstContact(unittest.TestCase):
         self.calls()
         self.assertEqual(self.learn("list").returncode, 77)
         self.assertIn("cmake --preset release", self.calls())
+
+    def test_tests_are_run_where_they_were_built(self):
+        self.state(installed="")
+        self.assertEqual(self.learn("test", "--", "-R", "toy").returncode, 0)
+        calls = self.calls()
+        self.assertIn("cmake --preset release", calls)
+        tested = [call for call in calls if call.startswith("ctest")]
+        self.assertEqual(len(tested), 1)
+        self.assertTrue(tested[0].startswith(f"ctest required= --test-dir {self.tree}/build/release "), tested)
+        self.assertTrue(tested[0].endswith(" -R toy"), tested)
+        self.assertNotIn("nvcc", calls)
+        self.state(**{"test fails": ""})
+        self.assertEqual(self.learn("test").returncode, 1)
+
+    def test_gpu_builds_in_a_folder_of_its_own_and_requires_the_device(self):
+        self.state(installed="")
+        result = self.learn("test", "--gpu", "--", "-L", "cuda")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        calls = self.calls()
+        self.assertIn(f"cmake --preset release -B {self.tree}/build/gpu -DTALLY_CUDA=ON", calls)
+        tested = [call for call in calls if call.startswith("ctest")]
+        self.assertEqual(len(tested), 1)
+        self.assertTrue(tested[0].startswith(f"ctest required=1 --test-dir {self.tree}/build/gpu "), tested)
+        self.assertTrue(tested[0].endswith(" -L cuda"), tested)
+        self.assertFalse((self.tree / "build/release").exists())
+        self.state(**{"test fails": ""})
+        self.assertEqual(self.learn("test", "--gpu").returncode, 1)
+
+    def test_gpu_without_a_device_fails_before_it_builds(self):
+        self.state(installed="", **{"no device": ""})
+        result = self.learn("test", "--gpu")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("this machine has no CUDA device (no device is detected)", result.stderr)
+        self.assertNotIn("skipped", result.stderr)
+        self.assertFalse([call for call in self.calls() if call.startswith("cmake --") and "version" not in call])
+        self.assertEqual([path.name for path in (self.tree / "build").glob("probe.program*")], [])
+
+    def test_gpu_without_the_toolkit_changes_nothing(self):
+        (self.bin / "nvcc").unlink()
+        result = self.learn("test", "--gpu", CUDA_HOME="/nonexistent")
+        self.assertChangedNothing(result)
+        self.assertIn("CUDACXX", result.stderr)
+        self.assertFalse((self.tree / "build").exists())
+
+    def test_nvcc_may_be_named_or_lie_where_it_is_installed(self):
+        self.state(installed="")
+        (self.top / "cuda/bin").mkdir(parents=True)
+        (self.bin / "nvcc").rename(self.top / "cuda/bin/nvcc")
+        self.assertEqual(self.learn("test", "--gpu", CUDA_HOME=str(self.top / "cuda")).returncode, 0)
+        self.assertEqual(self.learn("test", "--gpu", CUDACXX=str(self.top / "cuda/bin/nvcc")).returncode, 0)
 
     def test_an_unwritable_tree(self):
         (self.tree / "build").write_text("a file where the folder should be")

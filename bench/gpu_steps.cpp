@@ -1,0 +1,241 @@
+// tally on a GPU beside bare calls of cuBLAS and bare copies: one line of JSON a row, after the results were
+// compared with the CPU's. Usage: bench_gpu_steps [--cpu] [--rounds N] [NAME...]: rows whose names begin so.
+// --cpu shows what the program does without a GPU: small sizes, no floors.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "autograd/peer.hpp"
+#include "bench/gpu_floor.hpp"
+#include "bench/gpu_rows.hpp"
+#include "bench/timing.hpp"
+#include "gpu/waits.hpp"
+
+namespace {
+
+using namespace tally;
+using bench::Contestant;
+using bench::Row;
+
+constexpr double round_ns = 10e6;  // the host's clock and one waiting are nothing beside it
+
+struct Settings {
+    Device device = Device::cuda;
+    int rounds = 11;
+    std::vector<std::string> wanted;
+
+    bool wants(const std::string& name) const {
+        return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                             [&](const std::string& w) { return name.starts_with(w); });
+    }
+    void finish() const {
+        if (device == Device::cuda) bench::finish();
+    }
+};
+
+double distance(const Array<float>& a, const Array<float>& b) {  // relative to b
+    double apart = 0, size = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double difference = double{a.span()[i]} - double{b.span()[i]};
+        apart += difference * difference;
+        size += double{b.span()[i]} * double{b.span()[i]};
+    }
+    return std::sqrt(apart / size);
+}
+
+double sum_of_sizes(const Array<float>& a) {
+    double total = 0;
+    for (const float value : a.span()) total += std::abs(double{value});
+    return total;
+}
+
+// One run on each device; NaN agrees with nothing.
+bool agrees_with_cpu(const Row& row, const Row& on_cpu) {
+    row.run();
+    on_cpu.run();
+    const double apart = distance(row.seen(), on_cpu.seen());
+    if (apart <= 1e-5) return true;
+    std::fprintf(stderr, "%s: %g apart from the CPU's result\n", row.name.c_str(), apart);
+    return false;
+}
+
+std::size_t repeats(const std::function<void()>& run, const Settings& settings) {
+    using clock = std::chrono::steady_clock;
+    run();
+    settings.finish();
+    const auto start = clock::now();
+    run();
+    settings.finish();
+    const std::chrono::duration<double, std::nano> took = clock::now() - start;
+    return static_cast<std::size_t>(std::clamp(round_ns / took.count(), 1.0, 2000.0));
+}
+
+// Times the row beside its floor and prints both; false when the host waited within the runs.
+bool race(const Row& row, const char* floor_name, const std::function<void()>& floor,
+          const Settings& settings) {
+    row.run();
+    const double check = sum_of_sizes(row.seen());
+    std::vector<Contestant> contestants{{"tally", row.run, repeats(row.run, settings), row.units}};
+    if (floor) contestants.push_back({floor_name, floor, repeats(floor, settings), row.units});
+
+    const std::uint64_t before = gpu::waits();
+    const auto times = bench::measure(contestants, settings.rounds, [&] { settings.finish(); });
+    const std::uint64_t waits = gpu::waits() - before;
+
+    std::printf(R"({"row": "%s", "per": "%s", "moved": %zu, "waits": %llu, "check": %.9g, "contestants": [)",
+                row.name.c_str(), row.per.c_str(), row.moved, static_cast<unsigned long long>(waits), check);
+    for (std::size_t i = 0; i < contestants.size(); ++i) {
+        std::printf(
+            R"(%s{"name": "%s", "median_ns": %.1f, "minimum_ns": %.1f, "times_tally": %.4f, "rounds_ns": [)",
+            i == 0 ? "" : ", ", contestants[i].name.c_str(), bench::median(times[i]),
+            *std::min_element(times[i].begin(), times[i].end()), bench::times_longer(times[i], times[0]));
+        for (std::size_t r = 0; r < times[i].size(); ++r)
+            std::printf("%s%.1f", r == 0 ? "" : ", ", times[i][r]);
+        std::printf("]}");
+    }
+    std::printf("]}\n");
+    std::fflush(stdout);
+    if (waits != 0)
+        std::fprintf(stderr, "%s: the host waited %llu times inside its groups\n", row.name.c_str(),
+                     static_cast<unsigned long long>(waits));
+    return waits == 0;
+}
+
+// The products of one update and nothing else, the gradients of later micro-batches added by beta.
+std::optional<bench::Calls> products_of(const bench::Network& network, Device device) {
+    if (device == Device::cpu) return std::nullopt;
+    std::vector<std::size_t> buffers;
+    const auto buffer = [&](std::int64_t high, std::int64_t wide) {
+        buffers.push_back(static_cast<std::size_t>(high * wide));
+        return buffers.size() - 1;
+    };
+    struct Layer {
+        std::size_t in, out, w, gradient, y, dy;
+    };
+    const std::int64_t m = network.rows_each;
+    std::vector<Layer> layers;
+    for (std::size_t l = 1; l < network.sizes.size(); ++l) {
+        const std::int64_t in = network.sizes[l - 1], out = network.sizes[l];
+        layers.push_back({static_cast<std::size_t>(in), static_cast<std::size_t>(out), buffer(in, out),
+                          buffer(in, out), buffer(m, out), buffer(m, out)});
+    }
+    std::vector<bench::Call> calls;
+    const auto rows = static_cast<std::size_t>(m);
+    for (std::int64_t micro = 0; micro < network.micro_batches; ++micro) {
+        const std::size_t x = buffer(m, network.sizes[0]);
+        const Write how = micro == 0 ? Write::set : Write::add;
+        const auto input = [&](std::size_t l) { return l == 0 ? x : layers[l - 1].y; };
+        for (std::size_t l = 0; l < layers.size(); ++l)
+            calls.push_back({{rows, layers[l].out, layers[l].in, false, false},
+                             input(l),
+                             layers[l].w,
+                             layers[l].y,
+                             Write::set});
+        for (std::size_t l = layers.size(); l-- > 0;) {
+            calls.push_back({{layers[l].in, layers[l].out, rows, true, false},
+                             input(l),
+                             layers[l].dy,
+                             layers[l].gradient,
+                             how});
+            if (l > 0)
+                calls.push_back({{rows, layers[l].in, layers[l].out, false, true},
+                                 layers[l].dy,
+                                 layers[l].w,
+                                 layers[l - 1].dy,
+                                 Write::set});
+        }
+    }
+    return bench::Calls(buffers, std::move(calls));
+}
+
+bool steps(const Settings& settings) {
+    bool good = true;
+    for (Row (*const make)(Device) : {bench::toy, bench::toy_in_three, bench::chain}) {
+        const Row row = make(settings.device);
+        if (!settings.wants(row.name)) continue;
+        good = agrees_with_cpu(make(settings.device), make(Device::cpu)) && good;
+        good = race(row, "", nullptr, settings) && good;
+    }
+    return good;
+}
+
+bool updates(const Settings& settings) {
+    const bool small = settings.device == Device::cpu;
+    const std::vector<std::int64_t> mlp{784, 512, 512, 10},
+        large = small ? std::vector<std::int64_t>{128, 128, 128, 64}
+                      : std::vector<std::int64_t>{4096, 4096, 4096, 1024};
+    const std::int64_t whole = small ? 64 : 4096;
+    const std::vector<std::pair<std::string, bench::Network>> networks{
+        {"MLP as 1x64", {mlp, 1, 64}},
+        {"MLP as 4x16", {mlp, 4, 16}},
+        {"MLP as 64x1", {mlp, 64, 1}},
+        {"large MLP as 1x" + std::to_string(whole), {large, 1, whole}},
+        {"large MLP as 4x" + std::to_string(whole / 4), {large, 4, whole / 4}}};
+    bool good = true;
+    for (const auto& [name, network] : networks) {
+        if (!settings.wants(name)) continue;
+        // A CPU would take minutes for the large ones: their widths with fewer rows.
+        const bench::Network fewer{network.sizes, network.micro_batches,
+                                   std::min<std::int64_t>(network.rows_each, 64)};
+        good = agrees_with_cpu(bench::update(name, fewer, settings.device),
+                               bench::update(name, fewer, Device::cpu)) &&
+               good;
+        const std::optional<bench::Calls> floor = products_of(network, settings.device);
+        good = race(bench::update(name, network, settings.device), "cuBLAS",
+                    floor ? std::function<void()>([&] { floor->run(); }) : nullptr, settings) &&
+               good;
+    }
+    return good;
+}
+
+bool bandwidth(const Settings& settings) {
+    const std::size_t extent = settings.device == Device::cpu ? 256 : 8192;
+    const auto few = bench::kernels_alone(67, 33, settings.device),
+               few_on_cpu = bench::kernels_alone(67, 33, Device::cpu),
+               rows = bench::kernels_alone(extent, extent, settings.device);
+    bool good = true;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (!settings.wants(rows[i].name)) continue;
+        good = agrees_with_cpu(few[i], few_on_cpu[i]) && good;
+        std::optional<bench::Copy> copy;
+        if (settings.device == Device::cuda) copy.emplace(rows[i].moved);
+        good =
+            race(rows[i], "copy", copy ? std::function<void()>([&] { copy->run(); }) : nullptr, settings) &&
+            good;
+    }
+    return good;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    Settings settings;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word == "--cpu")
+            settings.device = Device::cpu;
+        else if (word == "--rounds" && i + 1 < argc)
+            settings.rounds = std::max(1, std::atoi(argv[++i]));
+        else if (word.starts_with("-"))
+            return std::fprintf(stderr, "usage: bench_gpu_steps [--cpu] [--rounds N] [NAME...]\n"), 2;
+        else
+            settings.wanted.emplace_back(word);
+    }
+    if (settings.device == Device::cuda && !peer::absent().empty())
+        return std::fprintf(stderr, "skipped: %s\n", peer::absent().c_str()), 77;
+    set_threads(
+        static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)));  // of the CPU that checks
+    std::printf(R"({"device": "%s", "rounds": %d})"
+                "\n",
+                settings.device == Device::cpu ? "cpu" : bench::device_name().c_str(), settings.rounds);
+    const bool right_steps = steps(settings), right_updates = updates(settings);
+    return bandwidth(settings) && right_steps && right_updates ? 0 : 1;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_gpu_steps: %s\n", error.what());
+    return 1;
+}
