@@ -47,7 +47,7 @@ Array<S> zero_to_one(const std::vector<std::uint8_t>& pixels) {
 template <class S>
 Pictures<S> load_pictures(const std::string& images_path, const std::string& labels_path) {
     const Idx images = load_idx(images_path), labels = load_idx(labels_path);
-    const auto side = static_cast<std::int64_t>(picture_side);
+    const auto side = static_cast<std::int64_t>(garments::picture_side);
     if (images.shape.rank() != 3 || images.shape[1] != side || images.shape[2] != side)
         throw Error("[load_fashion] '" + images_path + "' holds " + to_string(images.shape) +
                     "; pictures of 28 x 28 are wanted");
@@ -92,13 +92,13 @@ Pictures<S> generated_pictures(std::int64_t count, std::uint64_t seed, std::int6
     if (count < 0 || first < 0)
         throw Error("[generated_pictures] " + std::to_string(count) + " from number " +
                     std::to_string(first) + " on: neither may be negative");
-    constexpr std::size_t size = picture_side * picture_side;
+    constexpr std::size_t size = garments::picture_side * garments::picture_side;
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(count) * size);
     std::vector<std::int32_t> labels(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < labels.size(); ++i) {
         const std::uint64_t index = static_cast<std::uint64_t>(first) + i;
-        labels[i] = garment_class(seed, index);
-        draw_garment(std::span(pixels).subspan(i * size).template first<size>(), seed, index);
+        labels[i] = garments::class_of(seed, index);
+        garments::draw(std::span(pixels).subspan(i * size).template first<size>(), seed, index);
     }
     return {zero_to_one<S>(pixels), Array<std::int32_t>({count}, labels)};
 }

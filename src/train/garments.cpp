@@ -3,136 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <vector>
 
 #include "autograd/random.hpp"
+#include "train/wardrobe.hpp"
 
-namespace tally {
+namespace tally::garments {
 namespace {
 
-// Only + - * / and sqrt from here on, and no libm: the pixels have the same bits everywhere.
+// From here on only what IEEE 754 rounds in one way, nothing of libm: the pixels have the same bits
+// everywhere.
 constexpr std::uint64_t class_stream = std::uint64_t{0x77656172} << 32;  // "wear"
 constexpr std::uint64_t form_stream = class_stream + 1, noise_stream = class_stream + 2;
 constexpr double side = picture_side;
-
-struct Point {
-    double x, y;
-};
-
-enum class Outline {
-    whole,   // as it is given
-    halved,  // the left half, from top to bottom; the right half mirrors it
-    pair     // twice: as it is given, and mirrored
-};
-
-struct Patch {
-    Outline outline;
-    double shade;   // of the cloth's brightness; 0 is a hole
-    double likely;  // how often it is there
-    std::vector<Point> corners;
-};
-using Garment = std::vector<Patch>;
-
-// What differs little between these is on purpose: pullover, coat and shirt are hard to tell apart, too, when
-// real.
-const Patch long_sleeves{Outline::pair, 0.92, 1, {{9, 3.5}, {5, 7}, {2, 25}, {6, 25.5}, {9, 11}}};
-const Patch short_sleeves{Outline::pair, 0.92, 1, {{8, 3.5}, {2, 9.5}, {5.5, 13}, {9, 9.5}}};
-const Patch torso{Outline::halved, 1, 1, {{14, 4.5}, {11, 2.5}, {8, 3.5}, {8.5, 11}, {8, 25.5}, {14, 25.5}}};
-const Patch buttons{Outline::whole, 0.45, 0.6, {{13.6, 6}, {14.4, 6}, {14.4, 25}, {13.6, 25}}};
-const Patch collar{Outline::pair, 0.7, 0.7, {{11, 2}, {14, 5}, {12.5, 7}, {10.3, 4}}};
-
-const std::vector<Garment> t_shirts{
-    {short_sleeves, torso, {Outline::whole, 0.6, 0.4, {{11, 10}, {17, 10}, {17, 16}, {11, 16}}}},
-};
-const std::vector<Garment> trousers{
-    {{Outline::halved, 1, 1, {{14, 2}, {9, 2}, {7.5, 26.5}, {12, 26.5}, {14, 9}}},
-     {Outline::halved, 0.7, 0.7, {{14, 2}, {9, 2}, {8.9, 4}, {14, 4}}}},
-};
-const std::vector<Garment> pullovers{
-    {long_sleeves,
-     torso,
-     {Outline::halved, 0.65, 0.6, {{14, 4.2}, {11, 2.2}, {10.4, 3.4}, {14, 6}}},
-     {Outline::halved, 0.75, 0.6, {{14, 23.5}, {8, 23.5}, {8, 25.7}, {14, 25.7}}}},
-};
-const std::vector<Garment> dresses{
-    {{Outline::halved, 1, 1, {{14, 4.5}, {11.5, 1.5}, {10, 2}, {10.5, 8}, {11, 12}, {7.5, 27}, {14, 27}}},
-     {Outline::halved, 0.7, 0.4, {{14, 11}, {10.9, 11}, {11, 12.5}, {14, 12.5}}}},
-    {{Outline::pair, 0.92, 1, {{10, 2.5}, {7, 8}, {8.5, 9.5}, {10.8, 7}}},
-     {Outline::halved, 1, 1, {{14, 4}, {11.5, 2}, {9.8, 2.5}, {10.3, 9}, {10.8, 13}, {9, 27}, {14, 27}}}},
-};
-const std::vector<Garment> coats{
-    {long_sleeves,
-     {Outline::halved, 1, 1, {{14, 4.5}, {11, 2}, {8, 3}, {8, 11}, {7, 27}, {14, 27}}},
-     {Outline::whole, 0.3, 0.8, {{13.5, 5}, {14.5, 5}, {14.5, 27}, {13.5, 27}}},
-     {Outline::pair, 0.7, 0.7, {{11, 2}, {14, 9}, {11.8, 10}, {10, 4}}}},
-};
-const std::vector<Garment> sandals{
-    {{Outline::whole,
-      1,
-      1,
-      {{1.5, 21.5},
-       {9, 21},
-       {18, 18.5},
-       {26, 16.5},
-       {26.5, 23.5},
-       {23.5, 23.5},
-       {22.5, 20.5},
-       {16, 22.5},
-       {9, 23.8},
-       {2, 23.5}}},
-     {Outline::whole, 0.85, 1, {{4.5, 21.5}, {8, 15}, {10.5, 14.8}, {10, 21}}},
-     {Outline::whole, 0.85, 0.8, {{16.5, 19.2}, {20.5, 9.5}, {23, 9.5}, {19.8, 18.5}}},
-     {Outline::whole, 0.85, 0.7, {{21, 9.5}, {26, 12.5}, {26.2, 17}, {24.3, 17}, {23.8, 14}, {21.8, 12}}}},
-    {{Outline::whole, 1, 1, {{1.5, 21}, {26, 20}, {26.5, 23}, {2, 23.5}}},
-     {Outline::whole, 0.85, 1, {{4, 21}, {9, 14.5}, {11.5, 14.5}, {7.5, 21}}},
-     {Outline::whole, 0.85, 1, {{8.5, 14.5}, {11.5, 14.5}, {15.5, 21}, {12.5, 21}}},
-     {Outline::whole,
-      0.85,
-      0.7,
-      {{19, 20.5}, {20, 14}, {26, 13.5}, {26, 20}, {23.8, 20}, {23.6, 16}, {21.8, 16}, {21.5, 20.5}}}},
-};
-const std::vector<Garment> shirts{
-    {long_sleeves, torso, collar, buttons},
-    {short_sleeves, torso, collar, buttons},
-};
-const std::vector<Garment> sneakers{
-    {{Outline::whole,
-      0.8,
-      1,
-      {{1.8, 20.5},
-       {3, 17.5},
-       {9, 16},
-       {14, 12},
-       {17, 10.5},
-       {20, 12.5},
-       {25, 11},
-       {26.3, 14},
-       {26.3, 20.5}}},
-     {Outline::whole, 1, 1, {{1.5, 20}, {26.5, 20}, {26.5, 22.8}, {2, 22.8}}},
-     {Outline::whole, 0.4, 0.6, {{9, 16.5}, {14.5, 12.3}, {16, 13.5}, {11, 17.8}}},
-     {Outline::whole, 0.5, 0.5, {{16, 19}, {20, 14.5}, {22, 14.5}, {18, 19}}}},
-};
-const std::vector<Garment> bags{
-    {{Outline::whole, 0.8, 1, {{7.5, 12}, {9.5, 4.5}, {18.5, 4.5}, {20.5, 12}}},
-     {Outline::whole, 0, 1, {{9.5, 12}, {11, 6.5}, {17, 6.5}, {18.5, 12}}},
-     {Outline::whole, 1, 1, {{3.5, 11}, {24.5, 11}, {26, 25}, {2, 25}}},
-     {Outline::whole, 0.7, 0.6, {{3.5, 11}, {24.5, 11}, {22.5, 17}, {5.5, 17}}}},
-    {{Outline::whole, 1, 1, {{2, 8}, {26, 8}, {26, 24}, {2, 24}}},
-     {Outline::whole, 0.7, 0.7, {{2, 8}, {26, 8}, {14, 17}}},
-     {Outline::whole, 0.4, 0.6, {{13, 15}, {15, 15}, {15, 18}, {13, 18}}}},
-};
-const std::vector<Garment> ankle_boots{
-    {{Outline::whole,
-      1,
-      1,
-      {{1.5, 22.5}, {2.3, 19.5}, {8, 17}, {13, 13.5}, {13.5, 3.5}, {24.5, 3}, {25, 12}, {26.3, 22.5}}},
-     {Outline::whole, 0.6, 1, {{1.5, 22}, {26.5, 22}, {26.5, 25.5}, {20, 25.5}, {19, 23.6}, {1.5, 24}}},
-     {Outline::whole, 0.6, 0.5, {{17, 5}, {21, 5}, {20.5, 13}, {17.5, 13}}}},
-};
-// In the order of fashion_classes.
-const std::array<const std::vector<Garment>*, 10> wardrobe{
-    &t_shirts, &trousers, &pullovers, &dresses, &coats, &sandals, &shirts, &sneakers, &bags, &ankle_boots};
 
 // The draws of one picture, one after the other; between pictures there is room for 2^16.
 class Dice {
@@ -255,14 +138,14 @@ struct Cloth {
 
 }  // namespace
 
-std::int32_t garment_class(std::uint64_t seed, std::uint64_t index) {
-    return static_cast<std::int32_t>(random::below(seed, class_stream, index, wardrobe.size()));
+std::int32_t class_of(std::uint64_t seed, std::uint64_t index) {
+    return static_cast<std::int32_t>(random::below(seed, class_stream, index, wardrobe().size()));
 }
 
-void draw_garment(std::span<std::uint8_t, picture_side * picture_side> pixels, std::uint64_t seed,
-                  std::uint64_t index) {
+void draw(std::span<std::uint8_t, picture_side * picture_side> pixels, std::uint64_t seed,
+          std::uint64_t index) {
     Dice dice(seed, index);
-    const std::vector<Garment>& choice = *wardrobe[static_cast<std::size_t>(garment_class(seed, index))];
+    const std::vector<Garment>& choice = wardrobe()[static_cast<std::size_t>(class_of(seed, index))];
     const Garment& garment = choice[dice.below(choice.size())];
     const Placement place(dice);
     const Cloth cloth(dice);
@@ -278,4 +161,4 @@ void draw_garment(std::span<std::uint8_t, picture_side * picture_side> pixels, s
     }
 }
 
-}  // namespace tally
+}  // namespace tally::garments
