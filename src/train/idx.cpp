@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint8_t unsigned_bytes = 0x08;
 constexpr std::uint8_t most_axes = 3;
-constexpr std::size_t piece = std::size_t{1} << 20;
+constexpr std::size_t piece = std::size_t{1} << 16;
 
 std::string hex(std::uint8_t byte) {
     std::array<char, 3> text{};

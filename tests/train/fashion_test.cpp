@@ -32,9 +32,9 @@ namespace {
 constexpr const char* names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                                  "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
 
-std::string images_file(std::uint32_t count, std::uint32_t side = 28) {
-    std::string file = idx_header({count, side, side});
-    for (std::uint32_t i = 0; i < count * side * side; ++i) file += static_cast<char>(i % 256);
+std::string images_file(std::uint32_t count, std::uint32_t height = 28, std::uint32_t width = 28) {
+    std::string file = idx_header({count, height, width});
+    for (std::uint32_t i = 0; i < count * height * width; ++i) file += static_cast<char>(i % 256);
     return file;
 }
 std::string labels_file(const std::string& labels) {
@@ -114,13 +114,18 @@ TEST_CASE("Files of FashionMNIST that do not fit together are refused and named"
         write_all(folder);
         write_bytes(folder / names[which], bytes);
     };
-    with(0, images_file(3, 27));
+    with(0, images_file(3, 27, 28));
     CHECK_THROWS_WITH(loading(),
-                      contains(std::string(names[0]) + "' holds (3, 27, 27); pictures of 28 x 28"));
+                      contains(std::string(names[0]) + "' holds (3, 27, 28); pictures of 28 x 28"));
+    with(0, images_file(3, 28, 27));
+    CHECK_THROWS_WITH(loading(),
+                      contains(std::string(names[0]) + "' holds (3, 28, 27); pictures of 28 x 28"));
     with(0, labels_file("\1\2\3"));
     CHECK_THROWS_WITH(loading(), contains(std::string(names[0]) + "' holds (3); pictures of 28 x 28"));
     with(1, labels_file("\1\2"));
     CHECK_THROWS_WITH(loading(), contains(std::string(names[1]) + "' holds (2) labels for 3 pictures"));
+    with(1, labels_file("\1\2\3\4"));
+    CHECK_THROWS_WITH(loading(), contains(std::string(names[1]) + "' holds (4) labels for 3 pictures"));
     with(1, images_file(3));
     CHECK_THROWS_WITH(loading(), contains("holds (3, 28, 28) labels for 3 pictures"));
     with(1, labels_file("\1\12\3"));
