@@ -14,6 +14,9 @@ inline constexpr std::int64_t fashion_pixels = 28 * 28;
 inline constexpr std::array<const char*, 10> fashion_classes = {
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"};
 
+// Where tools/get-fashion-mnist puts the files, seen from the root of this repository.
+inline constexpr const char* fashion_folder = "data/fashion-mnist";
+
 template <class S>
 struct Pictures {
     Array<S> images;             // (count, 784), from 0, black, to 1, white
