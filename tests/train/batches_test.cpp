@@ -67,7 +67,7 @@ TEST_CASE("An order is a function of the seed and the epoch, and of nothing draw
     (void)shuffled(50, 7, 2);
     CHECK(numbers(shuffled(100, 7, 3)) == order);
     std::set<std::vector<std::int64_t>> different{first(100)};
-    for (std::uint64_t seed : {7, 8})
+    for (const std::uint64_t seed : {7u, 8u})
         for (std::int64_t epoch = 0; epoch < 10; ++epoch)
             different.insert(numbers(shuffled(100, seed, epoch)));
     CHECK(different.size() == 21);
