@@ -1,4 +1,7 @@
 // tally for training: everything between a loss and an updated parameter, in one line.
 #pragma once
 
+#include "train/batches.hpp"
+#include "train/fashion.hpp"
+#include "train/idx.hpp"
 #include "train/training_state.hpp"

@@ -1,0 +1,20 @@
+// IDX from memory, plain and packed: an array with as many bytes as its shape says, or an Error.
+#include "train/idx.hpp"
+
+#include <cstdlib>
+#include <span>
+#include <string>
+
+#include "autograd/error.hpp"
+#include "reader.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    try {
+        const tally::Idx idx = tally::parse_idx(std::as_bytes(std::span(data, size)), "fuzz");
+        if (idx.values.size() != idx.shape.size() || idx.shape.rank() < 1 || idx.shape.rank() > 3)
+            std::abort();
+    } catch (const tally::Error& error) {
+        if (std::string(error.what()).rfind("[load_idx] 'fuzz', ", 0) != 0) std::abort();
+    }
+    return 0;
+}

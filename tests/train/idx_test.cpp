@@ -1,0 +1,144 @@
+// IDX files: what was written is read, plain or packed, and every way in which a file can be wrong.
+#include "train/idx.hpp"
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "autograd/error.hpp"
+#include "autograd/folder.hpp"
+#include "bytes.hpp"
+#include "catch.hpp"
+
+using namespace tally;
+using namespace tally::test;
+using namespace std::string_literals;
+
+namespace {
+
+// The words after "[load_idx] 'x', ".
+std::string complaint(const std::string& file) {
+    try {
+        parse_idx(bytes_of(file), "x");
+    } catch (const Error& error) {
+        const std::string words = error.what(), start = "[load_idx] 'x', ";
+        return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
+    }
+    return "no error";
+}
+
+std::string numbers(std::size_t count, std::mt19937& generator) {
+    std::string text(count, '\0');
+    for (char& each : text) each = static_cast<char>(generator());
+    return text;
+}
+
+std::string text_of(const Idx& idx) { return {idx.values.begin(), idx.values.end()}; }
+
+}  // namespace
+
+TEST_CASE("An IDX file comes out as it was put in, plain, packed, or packed in several pieces") {
+    const unsigned seed = std::random_device{}();
+    INFO("seed " << seed);
+    std::mt19937 generator(seed);
+    for (int round = 0; round < 50; ++round) {
+        std::vector<std::uint32_t> extents(1 + generator() % 3);
+        std::vector<std::int64_t> wanted;
+        for (std::uint32_t& extent : extents)
+            wanted.push_back(extent = static_cast<std::uint32_t>(generator() % 40));
+        const Shape shape{std::span<const std::int64_t>(wanted)};
+        const std::string values = numbers(shape.size(), generator);
+        const std::string file = idx_header(extents) + values;
+        const std::size_t cut = generator() % (file.size() + 1);
+        for (const std::string& each :
+             {file, gzipped(file), gzipped(file.substr(0, cut)) + gzipped("") + gzipped(file.substr(cut))}) {
+            const Idx idx = parse_idx(bytes_of(each), "x");
+            CHECK(idx.shape == shape);
+            CHECK(text_of(idx) == values);
+        }
+    }
+}
+
+TEST_CASE("A file larger than any piece it is read in comes out whole") {
+    std::mt19937 generator(3);
+    const std::string values = numbers(std::size_t{3001} * 1000, generator);
+    const std::string file = idx_header({3001, 1000}) + values;
+    CHECK(text_of(parse_idx(bytes_of(file), "x")) == values);
+    CHECK(text_of(parse_idx(bytes_of(gzipped(file)), "x")) == values);
+}
+
+TEST_CASE("An IDX file that is wrong is refused with its name and the byte") {
+    CHECK(complaint("") == "byte 0: truncated: an IDX file begins with four bytes");
+    CHECK(complaint("\0\0\10"s) == "byte 3: truncated: an IDX file begins with four bytes");
+    CHECK(complaint("<html>") == "byte 0: not an IDX file: it begins with 3c 68, not with two zeros");
+    CHECK(complaint("\0\1\10\1"s) == "byte 0: not an IDX file: it begins with 00 01, not with two zeros");
+    CHECK(complaint(idx_header({1}, 0x0d) + "abcd") ==
+          "byte 2: holds elements of type 0d; only unsigned bytes, 08, are read");
+    CHECK(complaint("\0\0\10\0"s) == "byte 3: 0 axes; 1, 2 or 3 are read");
+    CHECK(complaint(idx_header({1, 1, 1, 1}) + "a") == "byte 3: 4 axes; 1, 2 or 3 are read");
+    CHECK(complaint(idx_header({2, 3}).substr(0, 10)) == "byte 10: truncated within the extents of 2 axes");
+    CHECK(complaint(idx_header({2, 3}) + "abcd") ==
+          "byte 16: truncated: (2, 3) needs 6 bytes, present are 4");
+    CHECK(complaint(idx_header({2, 3}) + "abcdefg") == "byte 18: bytes too many after (2, 3)");
+    CHECK(complaint(idx_header({0}) + "a") == "byte 8: bytes too many after (0)");
+}
+
+TEST_CASE("What an IDX file promises is believed only as far as it goes") {
+    CHECK_THAT(complaint(idx_header({0xffffffff})),
+               contains("byte 4: [shape] an axis is too long: (4294967295)"));
+    CHECK_THAT(complaint(idx_header({1u << 30, 1u << 30, 1u << 30})),
+               contains("byte 4: [shape] too many elements"));
+    // 2^58 bytes: were they asked for before they are there, this would end in bad_alloc and not in an Error
+    const std::string much = idx_header({1u << 30, 1u << 28});
+    CHECK_THAT(complaint(much + "ab"), contains("needs 288230376151711744 bytes, present are 2"));
+    CHECK_THAT(complaint(gzipped(much + "ab")), contains("needs 288230376151711744 bytes, present are 2"));
+}
+
+TEST_CASE("A packed IDX file that is wrong is refused with the byte before or after unpacking") {
+    const std::string file = idx_header({2, 3}) + "abcdef", packed = gzipped(file);
+    CHECK(complaint(gzipped("<html>")) ==
+          "unpacked byte 0: not an IDX file: it begins with 3c 68, not with two zeros");
+    CHECK(complaint(gzipped(file.substr(0, 15))) ==
+          "unpacked byte 15: truncated: (2, 3) needs 6 bytes, present are 3");
+    CHECK(complaint(gzipped(file + "g")) == "unpacked byte 18: bytes too many after (2, 3)");
+    CHECK(complaint(packed + gzipped("g")) == "unpacked byte 18: bytes too many after (2, 3)");
+    CHECK(complaint(packed + "xyz") ==
+          "byte " + std::to_string(packed.size()) + ": 3 bytes too many after what gzip packed");
+    for (std::size_t cut = 2; cut < packed.size(); ++cut)
+        CHECK(complaint(packed.substr(0, cut)) ==
+              "byte " + std::to_string(cut) + ": truncated: what gzip packed goes on after this");
+    std::string broken = packed;
+    broken[packed.size() - 6] = static_cast<char>(broken[packed.size() - 6] ^ 1);
+    CHECK_THAT(complaint(broken), contains("broken gzip: incorrect data check"));
+    broken = packed;
+    broken[2] = 9;
+    CHECK_THAT(complaint(broken), contains("broken gzip: unknown compression method"));
+}
+
+TEST_CASE("Any single byte changed in a packed IDX file is noticed, or changes nothing") {
+    const std::string file = idx_header({2, 3}) + "abcdef", packed = gzipped(file);
+    for (std::size_t at = 0; at < packed.size(); ++at) {
+        std::string changed = packed;
+        changed[at] = static_cast<char>(changed[at] ^ 0x55);
+        const std::string words = complaint(changed);
+        INFO("byte " << at << ": " << words);
+        // gzip's header holds a time and the system, which nobody reads
+        CHECK((words != "no error" || (text_of(parse_idx(bytes_of(changed), "x")) == "abcdef" && at < 10)));
+    }
+}
+
+TEST_CASE("IDX files are read from disk, and one that cannot be is named") {
+    const Folder folder;
+    write_bytes(folder / "plain", idx_header({3}) + "abc");
+    write_bytes(folder / "packed", gzipped(idx_header({3}) + "abc"));
+    CHECK(text_of(load_idx(folder / "plain")) == "abc");
+    CHECK(text_of(load_idx(folder / "packed")) == "abc");
+    write_bytes(folder / "bad", "PK\3\4");
+    CHECK_THROWS_WITH(load_idx(folder / "bad"),
+                      contains("[load_idx] '" + folder / "bad" + "', byte 0: not an IDX"));
+    CHECK_THROWS_WITH(load_idx(folder / "none"),
+                      "[load_idx] cannot read '" + folder / "none" + "': No such file or directory");
+    CHECK_THROWS_WITH(load_idx(folder / "."),
+                      "[load_idx] cannot read '" + folder / "." + "': not a regular file");
+}
