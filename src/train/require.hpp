@@ -2,10 +2,10 @@
 // files.
 #pragma once
 
-#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <sstream>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -16,11 +16,9 @@
 
 namespace tally {
 
-inline std::string in_words(double number) {
-    std::ostringstream text;
-    text.precision(17);
-    text << number;
-    return text.str();
+inline std::string in_words(double number) {  // as short as it reads back
+    std::array<char, 32> text{};
+    return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
 inline void require(bool holds, const std::string& who, const std::string& what, double given) {
