@@ -152,11 +152,11 @@ protected:
 template <class S>
 Sgd(std::initializer_list<Var<Array<S>>>, SgdOptions) -> Sgd<S>;
 template <class S>
-Adam(std::initializer_list<Var<Array<S>>>, AdamOptions) -> Adam<S>;
+Adam(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> Adam<S>;
 template <class S>
-AdamW(std::initializer_list<Var<Array<S>>>, AdamOptions) -> AdamW<S>;
+AdamW(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamW<S>;
 template <class S>
-AdamA(std::initializer_list<Var<Array<S>>>, AdamOptions) -> AdamA<S>;
+AdamA(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamA<S>;
 
 extern template class Optimizer<float>;
 extern template class Optimizer<double>;
