@@ -51,11 +51,16 @@ template <class S>
 void MovingAverage<S>::swap() {
     std::vector<Array<S>> kept;
     for (const Var<Array<S>>& parameter : parameters_) kept.push_back(parameter.value().clone());
+    std::vector<Update<S>> copies;  // all are prepared before the first is written
     for (std::size_t i = 0; i < kept.size(); ++i)
         parameters_[i].change_value([&](Array<S>& value) {
-            kernels<S>(value.device())
-                .add_scaled(S(1), averages_[i].data(), {value.writable(), Write::set}, value.size());
+            Update<S> copy;
+            copy.value = value.writable();
+            copy.gradient = averages_[i].data();
+            copy.size = value.size();
+            copies.push_back(copy);
         });
+    kernels<S>(kept[0].device()).average(copies, {});
     averages_ = std::move(kept);
     swapped_ = !swapped_;
 }
