@@ -20,12 +20,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <tuple>
 
 #include "autograd/device.hpp"
 #include "autograd/functors.hpp"
 #include "autograd/into.hpp"
 #include "autograd/max_rank.hpp"
+#include "autograd/updates.hpp"
 
 namespace tally {
 
@@ -134,6 +136,19 @@ struct Kernels {
                             Into<S[]> dx, std::size_t rows, std::size_t width);
     void (*layer_norm_back_gain)(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain,
                                  std::size_t rows, std::size_t width);
+
+    // ---- optimizers: one call for a list of tensors, element by element; the formulas are in updates.hpp
+    // ----
+    template <class Step>
+    using UpdateAll = void (*)(std::span<const Update<S>>, const Step&);
+
+    UpdateAll<SgdStep<S>> sgd;
+    UpdateAll<AdamStep<S>> adam;
+    UpdateAll<AverageStep<S>> average;
+    UpdateAll<LimitStep<S>> limit;
+    // found[0]: the squares of all gradients, computed and summed in double; found[1]: how many elements are
+    // not finite.
+    void (*measure)(std::span<const Update<S>>, double* found);
 };
 
 // The one dispatch point. Kernels exist for float, double and Dual<double>. An unavailable device is an

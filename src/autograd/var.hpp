@@ -278,19 +278,22 @@ public:
     // for a backward pass will notice.
     template <class F>
     void update(F f) const {
-        ValueNode<T>& node = checked("update");
-        check_thread("update", node);
-        if (node.state != State::leaf)
-            throw Error(std::string("[update] only a parameter is updated, not the result of '") + node.op() +
-                        "'");
+        if (leaf("update").has_gradient())
+            change_value([&](T& value) { f(value, std::as_const(node_->gradient)); }, "update");
+    }
+    // The same of any parameter, whether a gradient has reached it or not: f(value).
+    template <class F>
+    void change_value(F f, const char* what = "change_value") const {
+        changing(leaf(what).value);
+        change(what, f, &ValueNode<T>::value);
+    }
+    // f(gradient) in place, where one has arrived; whoever holds a copy of it keeps what it had.
+    template <class F>
+    void change_grad(F f) const {
+        ValueNode<T>& node = leaf("change_grad");
         if (!node.has_gradient()) return;
-        changing(node.value);
-        f(node.value, std::as_const(node.gradient));
-        if (same_form(node.value, node.gradient)) return;
-        const std::string before = form(node.gradient);
-        node.touched = false;
-        node.gradient = unwritten_like(node.value);
-        throw Error("[update] a parameter of " + before + " was given a value of " + form(node.value));
+        settle(node.gradient, MemoryClass::gradient);
+        change("change_grad", f, &ValueNode<T>::gradient);
     }
 
     // ---- backward ----
@@ -359,6 +362,28 @@ public:
     }
 
 private:
+    ValueNode<T>& leaf(const char* what) const {
+        ValueNode<T>& node = checked(what);
+        check_thread(what, node);
+        if (node.state != State::leaf)
+            throw Error(std::string("[") + what + "] only a parameter is updated, not the result of '" +
+                        node.op() + "'");
+        return node;
+    }
+    // Of a parameter, in place; afterwards value and gradient must still have one form.
+    template <class F>
+    void change(const char* what, F f, T ValueNode<T>::*part) const {
+        ValueNode<T>& node = *node_;
+        f(node.*part);
+        if (same_form(node.value, node.gradient)) return;
+        const std::string value = form(node.value), gradient = form(node.gradient);
+        const bool of_value = part == &ValueNode<T>::value;
+        node.touched = false;
+        node.gradient = unwritten_like(node.value);
+        throw Error(std::string("[") + what + "] a parameter of " + (of_value ? gradient : value) +
+                    " was given a " + (of_value ? "value of " + value : "gradient of " + gradient));
+    }
+
     ValueNode<T>* node_ = nullptr;
 };
 

@@ -13,6 +13,7 @@ template <class S> void install_softmax(Kernels<S>&);
 template <class S> void install_matmul(Kernels<S>&);
 template <class S> void install_loss(Kernels<S>&);
 template <class S> void install_norm(Kernels<S>&);
+template <class S> void install_update(Kernels<S>&);
 // clang-format on
 
 }  // namespace tally::cpu

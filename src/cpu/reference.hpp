@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,9 @@ template <class S>
 S number(std::size_t n) {
     return as<S>(static_cast<double>(n));
 }
+
+inline double plain(double x) { return x; }
+inline double plain(Dual<double> x) { return x.value; }
 
 template <class S>
 S sum_start(const S& dst, Write how, std::size_t terms) {
@@ -407,6 +411,25 @@ void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd,
     }
 }
 
+// ---- optimizers ----
+
+template <class Step, class S>
+void update(std::span<const Update<S>> list, const Step& step) {
+    for (const Update<S>& u : list)
+        for (std::size_t i = 0; i < u.size; ++i) update_element(step, u, i);
+}
+
+template <class S>
+void measure(std::span<const Update<S>> list, double* found) {
+    found[0] = found[1] = 0;
+    for (const Update<S>& u : list)
+        for (std::size_t i = 0; i < u.size; ++i) {
+            const double g = plain(u.gradient[i]);
+            found[0] += g * g;
+            found[1] += std::isfinite(g) ? 0 : 1;
+        }
+}
+
 // ---- the table ----
 
 template <class S>
@@ -450,6 +473,11 @@ Kernels<S> table() {
     t.layer_norm = layer_norm<S>;
     t.layer_norm_back = layer_norm_back<S>;
     t.layer_norm_back_gain = layer_norm_back_gain<S>;
+    t.sgd = update<SgdStep<S>, S>;
+    t.adam = update<AdamStep<S>, S>;
+    t.average = update<AverageStep<S>, S>;
+    t.limit = update<LimitStep<S>, S>;
+    t.measure = measure<S>;
     return t;
 }
 

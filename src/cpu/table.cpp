@@ -26,6 +26,7 @@ Kernels<S> assemble() {
     cpu::install_matmul(table);
     cpu::install_loss(table);
     cpu::install_norm(table);
+    cpu::install_update(table);
     return table;
 }
 

@@ -13,6 +13,7 @@
 #include "gpu/norm.hpp"
 #include "gpu/reduce.hpp"
 #include "gpu/softmax.hpp"
+#include "gpu/update.hpp"
 
 namespace tally::gpu {
 
@@ -26,6 +27,7 @@ Kernels<S> table() {
     install_matmul<On>(t);
     install_loss<On>(t);
     install_norm<On>(t);
+    install_update<On>(t);
     return t;
 }
 

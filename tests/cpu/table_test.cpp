@@ -124,6 +124,13 @@ TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
         k.layer_norm(x.data(), y.data(), y.data(), S(1e-5), d.data(), mean.data(), rstd.data(), rows, width);
         k.layer_norm_back(dy.data(), x.data(), y.data(), mean.data(), rstd.data(), to, rows, width);
         k.layer_norm_back_gain(dy.data(), x.data(), mean.data(), rstd.data(), to, rows, width);
+        const std::array<Update<S>, 2> both{Update<S>{d.data(), x.data(), mean.data(), rstd.data(), n, how},
+                                            Update<S>{y.data(), dy.data(), nullptr, nullptr, n, how}};
+        k.sgd(both, {});
+        k.adam(both, {});
+        k.average(both, {});
+        k.limit(both, {});
+        k.measure(both, std::array<double, 2>().data());
     }
     CHECK(allocations() == before);
 }

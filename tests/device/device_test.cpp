@@ -1,12 +1,16 @@
 // What only a device of its own shows: arrays there and back, work that nobody waits for, errors that arrive
 // at the next reading, operands in two memories.
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "autograd/operations.hpp"
 #include "autograd/step.hpp"
+#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "train/clip.hpp"
+#include "train/optimizer.hpp"
 
 namespace tally::test {
 
@@ -80,6 +84,25 @@ TEST_CASE("A group of micro-batches runs without a wait and without fresh memory
     CHECK(after.in_use == before.in_use);
     CHECK(after.allocations - before.allocations == after.reused - before.reused);
     CHECK(after.allocations > before.allocations);
+}
+
+TEST_CASE("An optimizer steps without waiting with the CPU's bits and a clip waits once") {
+    const auto train = [](Device device) {
+        const Tensor w = parameter(random_normal<float>({300}, 1, 1).to(device)),
+                     b = parameter(random_normal<float>({7}, 1, 2).to(device));
+        Adam adam({w, b}, AdamOptions{.learning_rate = 0.5, .weight_decay = 0.1});
+        for (const Tensor& each : adam.parameters())
+            each.backward(random_normal<float>(each.shape(), 1, 3).to(device));
+        CHECK(waits_in([&] {
+                  adam.step();
+                  adam.step();
+              }) == 0);
+        const std::vector<float> stepped = w.value().to_vector();
+        CHECK(waits_in([&] { clip_grad_norm(adam.parameters(), 0.5); }) == (device == Device::cuda ? 1 : 0));
+        CHECK(std::abs(grad_norm(adam.parameters()) - 0.5) < 1e-5);
+        return stepped;
+    };
+    CHECK(train(Device::cuda) == train(Device::cpu));
 }
 
 TEST_CASE("A wrong label is reported when somebody reads") {

@@ -1,0 +1,84 @@
+// The optimizers' steps: every tensor of a list in one pass, a SIMD batch at a time.
+#include <array>
+#include <cmath>
+
+#include "cpu/batch.hpp"
+#include "cpu/families.hpp"
+
+namespace tally::cpu {
+
+namespace {
+
+// The same as update_element, for the elements that `load` and `store` reach.
+template <class Step, class S, class Load, class Store>
+void update_batch(const Step& step, const Update<S>& u, Load load, Store store) {
+    const auto there = [&](const S* p, bool wanted) { return p && wanted ? load(p) : Batch<S>(S(0)); };
+    const bool remembers = u.state == Write::add;
+    Batch<S> value = there(u.value, true), first = there(u.first, remembers),
+             second = there(u.second, remembers);
+    step(u, value, there(u.gradient, true), first, second);
+    if (u.value) store(value, u.value);
+    if (u.first && u.gradient) store(first, u.first);
+    if (u.second && u.gradient) store(second, u.second);
+}
+
+template <class Step, class S>
+void update(std::span<const Update<S>> list, const Step& given) {
+    constexpr std::size_t L = lanes<S>;
+    const Step step = given;  // copies, which no store can change
+    for (const Update<S> u : list) {
+        std::size_t i = 0;
+        for (; i + L <= u.size; i += L)
+            update_batch(
+                step, u, [i](const S* p) { return Batch<S>::load_unaligned(p + i); },
+                [i](Batch<S> v, S* p) { v.store_unaligned(p + i); });
+        if (const std::size_t n = u.size - i; n > 0)
+            update_batch(
+                step, u, [i, n](const S* p) { return load_part(p + i, n); },
+                [i, n](Batch<S> v, S* p) { store_part(v, p + i, n); });
+    }
+}
+
+template <class S>
+double squares(const S* x, std::size_t n) {
+    constexpr std::size_t width = 16;
+    std::array<double, width> lane{};
+    const auto add = [&](std::size_t l, S number) {
+        const auto wide = static_cast<double>(number);
+        lane[l] += wide * wide;
+    };
+    std::size_t i = 0;
+    for (; i + width <= n; i += width)
+        for (std::size_t l = 0; l < width; ++l) add(l, x[i + l]);
+    for (; i < n; ++i) add(i % width, x[i]);
+    for (std::size_t half = width / 2; half > 0; half /= 2)
+        for (std::size_t l = 0; l < half; ++l) lane[l] += lane[l + half];
+    return lane[0];
+}
+
+template <class S>
+void measure(std::span<const Update<S>> list, double* found) {
+    found[0] = found[1] = 0;
+    for (const Update<S>& u : list) {
+        const double sum = squares(u.gradient, u.size);
+        found[0] += sum;
+        if (std::isfinite(sum)) continue;  // then every element is
+        for (std::size_t i = 0; i < u.size; ++i) found[1] += std::isfinite(u.gradient[i]) ? 0 : 1;
+    }
+}
+
+}  // namespace
+
+template <class S>
+void install_update(Kernels<S>& t) {
+    t.sgd = update<SgdStep<S>, S>;
+    t.adam = update<AdamStep<S>, S>;
+    t.average = update<AverageStep<S>, S>;
+    t.limit = update<LimitStep<S>, S>;
+    t.measure = measure<S>;
+}
+
+template void install_update(Kernels<float>&);
+template void install_update(Kernels<double>&);
+
+}  // namespace tally::cpu

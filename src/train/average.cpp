@@ -1,0 +1,104 @@
+// The moving average's updates in one launch, and the exchange with the parameters.
+#include "train/average.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "train/require.hpp"
+
+namespace tally {
+
+template <class S>
+MovingAverage<S>::MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOptions options)
+    : parameters_(std::move(parameters)), options_(options) {
+    require_parameters("average", parameters_);
+    require(options.decay >= 0 && options.decay < 1, "average", "the decay must be from 0 to below 1",
+            options.decay);
+    for (const Var<Array<S>>& parameter : parameters_) averages_.push_back(parameter.value().clone());
+}
+
+template <class S>
+void MovingAverage<S>::update() {
+    refuse_swapped("update");
+    double decay = options_.decay;
+    if (options_.bias_correction)  // what the corrected average of t - 1 updates weighs in that of t
+        decay *= (1 - std::pow(decay, static_cast<double>(updates_))) /
+                 (1 - std::pow(decay, static_cast<double>(updates_ + 1)));
+    std::vector<Update<S>> list;
+    for (std::size_t i = 0; i < averages_.size(); ++i) {
+        Update<S> one;
+        one.value = averages_[i].writable();
+        one.gradient = parameters_[i].value().data();
+        one.size = averages_[i].size();
+        one.state = updates_ == 0 ? Write::set : Write::add;
+        list.push_back(one);
+    }
+    kernels<S>(averages_[0].device())
+        .average(list, AverageStep<S>{static_cast<S>(decay), static_cast<S>(1 - decay)});
+    ++updates_;
+}
+
+template <class S>
+const Array<S>& MovingAverage<S>::value(std::size_t i) const {
+    refuse_swapped("value");
+    if (i >= averages_.size())
+        throw Error("[average] there are " + std::to_string(averages_.size()) +
+                    " averages, none has the number " + std::to_string(i));
+    return averages_[i];
+}
+
+template <class S>
+void MovingAverage<S>::swap() {
+    std::vector<Array<S>> kept;
+    for (const Var<Array<S>>& parameter : parameters_) kept.push_back(parameter.value().clone());
+    std::vector<Update<S>> copies;  // all are prepared before the first is written
+    for (std::size_t i = 0; i < kept.size(); ++i)
+        parameters_[i].change_value([&](Array<S>& value) {
+            Update<S> copy;
+            copy.value = value.writable();
+            copy.gradient = averages_[i].data();
+            copy.size = value.size();
+            copies.push_back(copy);
+        });
+    kernels<S>(kept[0].device()).average(copies, {});
+    averages_ = std::move(kept);
+    swapped_ = !swapped_;
+}
+
+template <class S>
+void MovingAverage<S>::refuse_swapped(const char* doing) const {
+    if (swapped_)
+        throw Error(std::string("[average] ") + doing +
+                    ": the model has the averages for weights; swap() back first");
+}
+
+template <class S>
+void MovingAverage<S>::save(TrainingState& state, const std::string& under) const {
+    refuse_swapped("save");
+    state.put(under + "/parameters", static_cast<std::int64_t>(averages_.size()));
+    state.put(under + "/updates", updates_);
+    state.put(under + "/options/decay", options_.decay);
+    state.put(under + "/options/bias_correction", options_.bias_correction ? 1.0 : 0.0);
+    for (std::size_t i = 0; i < averages_.size(); ++i)
+        state.put(under + "/average/" + std::to_string(i), averages_[i]);
+}
+
+template <class S>
+void MovingAverage<S>::load(const TrainingState& state, const std::string& under) {
+    refuse_swapped("load");
+    require_saved_parameters("average", state, under, averages_.size());
+    require_saved_option("average", state, under, "decay", options_.decay);
+    require_saved_option("average", state, under, "bias_correction", options_.bias_correction ? 1 : 0);
+    const std::int64_t updates = saved_count("average", state, under + "/updates");
+    std::vector<Array<S>> averages;
+    for (std::size_t i = 0; i < averages_.size(); ++i)
+        averages.push_back(
+            saved_array("average", state, under + "/average/" + std::to_string(i), averages_[i]));
+    averages_ = std::move(averages);
+    updates_ = updates;
+}
+
+template class MovingAverage<float>;
+template class MovingAverage<double>;
+
+}  // namespace tally

@@ -1,0 +1,55 @@
+// MovingAverage: an exponential moving average of the parameters, and the model that has it for weights.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/var.hpp"
+#include "train/training_state.hpp"
+
+namespace tally {
+
+struct AverageOptions {
+    double decay = 0.999;
+    // Without it the average starts from the parameters at the first update, which then weigh the most for
+    // long. With it each update k of t weighs (1 - decay) decay^(t - k) / (1 - decay^t).
+    bool bias_correction = false;
+};
+
+// PyTorch's swa_utils.AveragedModel with averages = decay * average + (1 - decay) * parameter.
+template <class S>
+class MovingAverage {
+public:
+    explicit MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOptions options = {});
+    MovingAverage(const MovingAverage&) = delete;
+    MovingAverage& operator=(const MovingAverage&) = delete;
+
+    void update();  // once per update of the parameters
+    std::int64_t updates() const { return updates_; }
+    const Array<S>& value(
+        std::size_t i) const;  // before the first update: the parameter as it was at the start
+
+    // Exchanges averages and parameters: the model computes with the averages until the next call.
+    void swap();
+    bool swapped() const { return swapped_; }
+
+    void save(TrainingState& state, const std::string& under) const;
+    void load(const TrainingState& state, const std::string& under);  // all, or nothing and an Error
+
+private:
+    void refuse_swapped(const char* doing) const;
+
+    std::vector<Var<Array<S>>> parameters_;
+    AverageOptions options_;
+    std::vector<Array<S>> averages_;
+    std::int64_t updates_ = 0;
+    bool swapped_ = false;
+};
+
+extern template class MovingAverage<float>;
+extern template class MovingAverage<double>;
+
+}  // namespace tally

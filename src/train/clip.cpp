@@ -1,0 +1,93 @@
+// Measuring and shortening gradients: one list of them, one launch each.
+#include "train/clip.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "train/require.hpp"
+
+namespace tally {
+
+namespace {
+
+template <class S>
+using Parameters = std::vector<Var<Array<S>>>;
+
+struct Found {
+    double norm;
+    std::int64_t non_finite;
+};
+
+template <class S>
+Found measure(const char* who, const Parameters<S>& parameters) {
+    require_parameters(who, parameters);
+    std::vector<Update<S>> list;
+    for (const Var<Array<S>>& parameter : parameters)
+        if (parameter.has_grad()) {
+            Update<S> read;
+            read.gradient = parameter.grad().data();
+            read.size = parameter.grad().size();
+            list.push_back(read);
+        }
+    if (list.empty()) return {0, 0};
+    const Device device = parameters[0].value().device();
+    Array<double> found = Array<double>::empty({2}, device);
+    kernels<S>(device).measure(list, found.raw());
+    const std::vector<double> read = found.to_vector();
+    return {std::sqrt(read[0]), static_cast<std::int64_t>(read[1])};
+}
+
+template <class S>
+void limit(const Parameters<S>& parameters, S factor, S most) {
+    std::vector<Update<S>> list;
+    for (const Var<Array<S>>& parameter : parameters)
+        parameter.change_grad([&](Array<S>& gradient) {
+            Update<S> changed;
+            changed.value = gradient.writable();
+            changed.size = gradient.size();
+            list.push_back(changed);
+        });
+    if (!list.empty()) kernels<S>(parameters[0].value().device()).limit(list, LimitStep<S>{factor, most});
+}
+
+}  // namespace
+
+template <class S>
+double grad_norm(const Parameters<S>& parameters) {
+    return measure("grad_norm", parameters).norm;
+}
+
+template <class S>
+std::int64_t count_non_finite(const Parameters<S>& parameters) {
+    return measure("count_non_finite", parameters).non_finite;
+}
+
+template <class S>
+double clip_grad_norm(const Parameters<S>& parameters, double max_norm, NonFiniteNorm non_finite) {
+    require(max_norm >= 0, "clip_grad_norm", "max_norm must be from 0 on", max_norm);
+    const Found found = measure("clip_grad_norm", parameters);
+    if (non_finite == NonFiniteNorm::raise && !std::isfinite(found.norm))
+        throw Error("[clip_grad_norm] the norm is " + in_words(found.norm) + ": " +
+                    std::to_string(found.non_finite) + " elements are infinite or NaN");
+    const double factor = max_norm / (found.norm + 1e-6);
+    if (!(factor >= 1)) limit(parameters, static_cast<S>(factor), std::numeric_limits<S>::infinity());
+    return found.norm;
+}
+
+template <class S>
+void clip_grad_value(const Parameters<S>& parameters, double most) {
+    require(most >= 0, "clip_grad_value", "limit must be from 0 on", most);
+    require_parameters("clip_grad_value", parameters);
+    limit(parameters, S(1), static_cast<S>(most));
+}
+
+#define TALLY_MADE_FOR(S)                                                        \
+    template double grad_norm(const Parameters<S>&);                             \
+    template std::int64_t count_non_finite(const Parameters<S>&);                \
+    template double clip_grad_norm(const Parameters<S>&, double, NonFiniteNorm); \
+    template void clip_grad_value(const Parameters<S>&, double);
+TALLY_MADE_FOR(float)
+TALLY_MADE_FOR(double)
+#undef TALLY_MADE_FOR
+
+}  // namespace tally

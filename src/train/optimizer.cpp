@@ -1,0 +1,246 @@
+// The optimizers' host side: what is remembered of each parameter, the numbers of a step, saving and loading.
+#include "train/optimizer.hpp"
+
+#include <cmath>
+#include <map>
+
+#include "train/require.hpp"
+
+namespace tally {
+
+// ---- what they share ----
+
+template <class S>
+Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning_rate, Options options,
+                        const std::vector<std::string>& remembers, const std::vector<std::string>& counts)
+    : name_(std::move(name)), parameters_(std::move(parameters)), options_(std::move(options)) {
+    require_parameters(name_, parameters_);
+    set_learning_rate(learning_rate);
+    Arrays unwritten;
+    for (const Var<Array<S>>& parameter : parameters_) unwritten.push_back(unwritten_like(parameter.value()));
+    for (const std::string& each : remembers) arrays_.emplace_back(each, unwritten);
+    for (const std::string& each : counts) counts_.emplace_back(each, Counts(parameters_.size(), 0));
+}
+
+template <class S>
+void Optimizer<S>::set_learning_rate(double rate) {
+    require(std::isfinite(rate) && rate >= 0, name_, "the learning rate must be a finite number from 0 on",
+            rate);
+    learning_rate_ = rate;
+}
+
+template <class S>
+void Optimizer<S>::zero_grad() const {
+    for (const Var<Array<S>>& parameter : parameters_) parameter.zero_grad();
+}
+
+template <class S>
+Update<S> Optimizer<S>::remembering(std::size_t i, std::size_t arrays) {
+    const auto place = [&](std::size_t which) {
+        Array<S>& array = arrays_[which].second[i];
+        if (ready(array)) return array.writable();
+        array.materialise();
+        return array.raw();
+    };
+    Update<S> update;
+    update.size = parameters_[i].value().size();
+    if (arrays > 0) update.first = place(0);
+    if (arrays > 1) update.second = place(1);
+    for (const auto& [name, counts] : counts_)
+        if (counts[i] > 0) update.state = Write::add;
+    return update;
+}
+
+template <class S>
+template <class Launch>
+void Optimizer<S>::update_reached(std::size_t arrays, Launch launch) {
+    std::map<std::int64_t, std::vector<Update<S>>> lists;
+    std::vector<std::size_t> reached;
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        parameters_[i].update([&](Array<S>& value, const Array<S>& gradient) {
+            Update<S> update = remembering(i, arrays);
+            update.value = value.writable();
+            update.gradient = gradient.data();
+            lists[count(0)[i] + 1].push_back(update);
+            reached.push_back(i);
+        });
+    for (const auto& [number, list] : lists) launch(number, list);
+    for (std::size_t i : reached)
+        ++count(0)[i];  // at the end: had memory run out, nothing would have changed
+}
+
+template <class S>
+void Optimizer<S>::save(TrainingState& state, const std::string& under) const {
+    state.put(under + "/name", name_);
+    state.put(under + "/parameters", static_cast<std::int64_t>(parameters_.size()));
+    state.put(under + "/learning_rate", learning_rate_);
+    for (const auto& [name, value] : options_) state.put(under + "/options/" + name, value);
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+        const std::string which = "/" + std::to_string(i);
+        bool remembered = false;
+        for (const auto& [name, counts] : counts_) {
+            state.put(under + "/" + name + which, counts[i]);
+            remembered = remembered || counts[i] > 0;
+        }
+        for (const auto& [name, arrays] : arrays_)
+            if (remembered) state.put(under + "/" + name + which, arrays[i]);
+    }
+}
+
+template <class S>
+void Optimizer<S>::load(const TrainingState& state, const std::string& under) {
+    const std::string kind = state.get<std::string>(under + "/name");
+    if (kind != name_) throw Error("[" + name_ + "] what is saved under '" + under + "' is of " + kind);
+    require_saved_parameters(name_, state, under, parameters_.size());
+    for (const auto& [name, value] : options_) require_saved_option(name_, state, under, name, value);
+    const double rate = state.get<double>(under + "/learning_rate");
+
+    Named<Counts> counts = counts_;
+    Named<Arrays> arrays = arrays_;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+        const std::string which = "/" + std::to_string(i);
+        bool remembered = false;
+        for (auto& [name, loaded] : counts) {
+            loaded[i] = saved_count(name_, state, under + "/" + name + which);
+            remembered = remembered || loaded[i] > 0;
+        }
+        for (auto& [name, loaded] : arrays)
+            loaded[i] = remembered
+                            ? saved_array(name_, state, under + "/" + name + which, parameters_[i].value())
+                            : unwritten_like(parameters_[i].value());
+    }
+    set_learning_rate(rate);  // refuses what is none, before anything has changed
+    counts_ = std::move(counts);
+    arrays_ = std::move(arrays);
+}
+
+// ---- SGD ----
+
+template <class S>
+Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options)
+    : Optimizer<S>("SGD", std::move(parameters), options.learning_rate,
+                   {{"momentum", options.momentum},
+                    {"dampening", options.dampening},
+                    {"nesterov", options.nesterov ? 1 : 0},
+                    {"weight_decay", options.weight_decay}},
+                   options.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>(),
+                   {"updates"}),
+      options_(options) {
+    const auto from_0 = [](double x) { return std::isfinite(x) && x >= 0; };
+    require(from_0(options.momentum), "SGD", "momentum must be a finite number from 0 on", options.momentum);
+    require(std::isfinite(options.dampening), "SGD", "dampening must be a finite number", options.dampening);
+    require(from_0(options.weight_decay), "SGD", "weight_decay must be a finite number from 0 on",
+            options.weight_decay);
+    if (options.nesterov && (options.momentum == 0 || options.dampening != 0))
+        throw Error("[SGD] nesterov wants a momentum and no dampening; momentum is " +
+                    in_words(options.momentum) + ", dampening " + in_words(options.dampening));
+}
+
+template <class S>
+void Sgd<S>::step() {
+    const SgdStep<S> numbers{static_cast<S>(-this->learning_rate()),
+                             static_cast<S>(options_.momentum),
+                             static_cast<S>(1 - options_.dampening),
+                             static_cast<S>(options_.weight_decay),
+                             options_.nesterov,
+                             options_.weight_decay != 0};
+    this->update_reached(options_.momentum != 0 ? 1 : 0,
+                         [&](std::int64_t, const auto& list) { this->kernel().sgd(list, numbers); });
+}
+
+// ---- Adam and its kin ----
+
+template <class S>
+Adam<S>::Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptions options,
+              const std::vector<std::string>& counts)
+    : Optimizer<S>(name, std::move(parameters), options.learning_rate,
+                   {{"beta1", options.beta1},
+                    {"beta2", options.beta2},
+                    {"eps", options.eps},
+                    {"weight_decay", options.weight_decay}},
+                   {"m", "v"}, counts),
+      options_(options) {
+    const auto below_1 = [](double x) { return x >= 0 && x < 1; };
+    const auto from_0 = [](double x) { return std::isfinite(x) && x >= 0; };
+    require(below_1(options.beta1), name, "beta1 must be from 0 to below 1", options.beta1);
+    require(below_1(options.beta2), name, "beta2 must be from 0 to below 1", options.beta2);
+    require(from_0(options.eps), name, "eps must be a finite number from 0 on", options.eps);
+    require(from_0(options.weight_decay), name, "weight_decay must be a finite number from 0 on",
+            options.weight_decay);
+}
+
+template <class S>
+AdamStep<S> Adam<S>::numbers(std::int64_t update) const {
+    const auto t = static_cast<double>(update);
+    const double rate = this->learning_rate(), decay = options_.weight_decay;
+    AdamStep<S> step{};
+    step.beta1 = static_cast<S>(options_.beta1);
+    step.rest1 = static_cast<S>(1 - options_.beta1);
+    step.beta2 = static_cast<S>(options_.beta2);
+    step.rest2 = static_cast<S>(1 - options_.beta2);
+    step.negative_rate = static_cast<S>(-rate / (1 - std::pow(options_.beta1, t)));
+    step.correction2 = static_cast<S>(std::sqrt(1 - std::pow(options_.beta2, t)));
+    step.eps = static_cast<S>(options_.eps);
+    step.decays = decay != 0 && !shrinks();
+    step.weight_decay = static_cast<S>(decay);
+    step.shrink = static_cast<S>(shrinks() ? 1 - rate * decay : 1);
+    return step;
+}
+
+template <class S>
+void Adam<S>::step() {
+    this->update_reached(
+        moments, [&](std::int64_t number, const auto& list) { this->kernel().adam(list, numbers(number)); });
+}
+
+template <class S>
+void AdamA<S>::fold() {
+    const auto& parameters = this->parameters();
+    auto& folds = this->count(1);
+    std::vector<Update<S>> first, later;  // only the first micro-batch of a window lets the moments decay
+    std::vector<std::size_t> reached;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        if (!parameters[i].has_grad()) continue;
+        Update<S> update = this->remembering(i, this->moments);
+        update.gradient = parameters[i].grad().data();
+        (folds[i] == 0 ? first : later).push_back(update);
+        reached.push_back(i);
+    }
+    AdamStep<S> numbers = this->numbers(1);
+    if (!first.empty()) this->kernel().adam(first, numbers);
+    numbers.beta1 = numbers.beta2 = 1;
+    if (!later.empty()) this->kernel().adam(later, numbers);
+    for (std::size_t i : reached) {
+        ++folds[i];
+        parameters[i].zero_grad();
+    }
+}
+
+template <class S>
+void AdamA<S>::step() {
+    fold();
+    const auto& parameters = this->parameters();
+    auto &updates = this->count(0), &folds = this->count(1);
+    std::map<std::int64_t, std::vector<Update<S>>> lists;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        if (folds[i] == 0) continue;
+        Update<S> update = this->remembering(i, this->moments);
+        parameters[i].change_value([&](Array<S>& value) { update.value = value.writable(); });
+        lists[updates[i] + 1].push_back(update);
+    }
+    for (const auto& [number, list] : lists) this->kernel().adam(list, this->numbers(number));
+    for (std::size_t i = 0; i < parameters.size(); ++i) updates[i] += std::exchange(folds[i], 0) > 0 ? 1 : 0;
+}
+
+template class Optimizer<float>;
+template class Optimizer<double>;
+template class Sgd<float>;
+template class Sgd<double>;
+template class Adam<float>;
+template class Adam<double>;
+template class AdamW<float>;
+template class AdamW<double>;
+template class AdamA<float>;
+template class AdamA<double>;
+
+}  // namespace tally

@@ -1,0 +1,172 @@
+// Optimizers: from gradients to updated parameters, one launch for all of them; SGD, Adam, AdamW, AdamA.
+//
+// PyTorch's formulas in PyTorch's order of operations (autograd/updates.hpp). Whatever depends on the options
+// alone (1 - beta, Adam's corrections, lr over a correction) is computed in double and rounded once to the
+// type of the parameters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/var.hpp"
+#include "train/training_state.hpp"
+
+namespace tally {
+
+template <class S>
+class Optimizer {
+public:
+    using Parameters = std::vector<Var<Array<S>>>;
+
+    Optimizer(const Optimizer&) = delete;
+    Optimizer& operator=(const Optimizer&) = delete;
+    virtual ~Optimizer() = default;
+
+    // One update of every parameter that a gradient has reached; the others stay as they are, and so does
+    // what is remembered of them.
+    virtual void step() = 0;
+    void zero_grad() const;
+
+    const std::string& name() const { return name_; }
+    const Parameters& parameters() const { return parameters_; }
+    double learning_rate() const { return learning_rate_; }
+    void set_learning_rate(double rate);
+
+    // All that a resumed training needs, under names like "optimizer/momentum/0". What is loaded must come
+    // from an optimizer of the same kind, options and shapes; else nothing changes. It is brought to the
+    // parameters' device.
+    void save(TrainingState& state, const std::string& under) const;
+    void load(const TrainingState& state, const std::string& under);
+
+protected:
+    using Options = std::vector<std::pair<std::string, double>>;
+    using Arrays = std::vector<Array<S>>;      // one a parameter; no memory before it is needed
+    using Counts = std::vector<std::int64_t>;  // likewise
+    template <class Of>
+    using Named = std::vector<std::pair<std::string, Of>>;
+
+    // `remembers` and `counts` name what is kept for each parameter.
+    Optimizer(std::string name, Parameters parameters, double learning_rate, Options options,
+              const std::vector<std::string>& remembers, const std::vector<std::string>& counts);
+
+    const Kernels<S>& kernel() const { return kernels<S>(parameters_[0].value().device()); }
+    Counts& count(std::size_t which) { return counts_[which].second; }
+
+    // An update of parameter i that brings `arrays` of what is remembered of it, to be written.
+    Update<S> remembering(std::size_t i, std::size_t arrays);
+
+    // launch(number, list): the parameters that a gradient has reached; each counts its own updates, and
+    // those with the same number, from 1, go together.
+    template <class Launch>
+    void update_reached(std::size_t arrays, Launch launch);
+
+private:
+    std::string name_;
+    Parameters parameters_;
+    double learning_rate_ = 0;
+    Options options_;
+    Named<Arrays> arrays_;
+    Named<Counts> counts_;
+};
+
+struct SgdOptions {
+    double learning_rate = 1e-3;
+    double momentum = 0;
+    double dampening = 0;
+    bool nesterov = false;
+    double weight_decay = 0;  // added to the gradient
+};
+
+template <class S>
+class Sgd : public Optimizer<S> {
+public:
+    Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options);
+    void step() override;
+
+private:
+    SgdOptions options_;
+};
+
+struct AdamOptions {
+    double learning_rate = 1e-3;
+    double beta1 = 0.9, beta2 = 0.999;
+    double eps = 1e-8;
+    double weight_decay = 0;
+};
+
+// Weight decay is added to the gradient.
+template <class S>
+class Adam : public Optimizer<S> {
+public:
+    Adam(std::vector<Var<Array<S>>> parameters, AdamOptions options = {})
+        : Adam("Adam", std::move(parameters), options, {"updates"}) {}
+    void step() override;
+
+protected:
+    static constexpr std::size_t moments = 2;
+
+    Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptions options,
+         const std::vector<std::string>& counts);
+    virtual bool shrinks() const { return false; }   // instead of adding weight decay to the gradient
+    AdamStep<S> numbers(std::int64_t update) const;  // of a parameter's update with that number, from 1
+
+private:
+    AdamOptions options_;
+};
+
+// Weight decay shrinks the value, apart from the gradient.
+template <class S>
+class AdamW : public Adam<S> {
+public:
+    AdamW(std::vector<Var<Array<S>>> parameters, AdamOptions options = {.weight_decay = 1e-2})
+        : Adam<S>("AdamW", std::move(parameters), options, {"updates"}) {}
+
+protected:
+    bool shrinks() const override { return true; }
+};
+
+// Adam that takes in each micro-batch at once, so that its gradient need not be kept: v gathers the sum of
+// the squares of the micro-batches' gradients instead of the square of their sum. (Zhang and others, "Adam
+// Accumulation to Reduce Memory Footprints of both Activations and Gradients", 2023.) With one micro-batch an
+// update it is AdamW.
+template <class S>
+class AdamA : public Adam<S> {
+public:
+    AdamA(std::vector<Var<Array<S>>> parameters, AdamOptions options = {})
+        : Adam<S>("AdamA", std::move(parameters), options, {"updates", "folds"}) {}
+
+    // After each micro-batch's backward, whose loss carries its weight in the window: takes the gradients
+    // into the moments and marks them untouched.
+    void fold();
+    void step() override;  // folds what has not been folded yet, and updates
+
+protected:
+    bool shrinks() const override { return true; }
+};
+
+template <class S>
+Sgd(std::initializer_list<Var<Array<S>>>, SgdOptions) -> Sgd<S>;
+template <class S>
+Adam(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> Adam<S>;
+template <class S>
+AdamW(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamW<S>;
+template <class S>
+AdamA(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamA<S>;
+
+extern template class Optimizer<float>;
+extern template class Optimizer<double>;
+extern template class Sgd<float>;
+extern template class Sgd<double>;
+extern template class Adam<float>;
+extern template class Adam<double>;
+extern template class AdamW<float>;
+extern template class AdamW<double>;
+extern template class AdamA<float>;
+extern template class AdamA<double>;
+
+}  // namespace tally

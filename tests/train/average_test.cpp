@@ -1,0 +1,114 @@
+// The moving average: what each update weighs, the exchange with the model, saving, and what is refused.
+#include "train/average.hpp"
+
+#include <cmath>
+
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+
+namespace tally::test {
+namespace {
+
+template <class S>
+void set(const Var<Array<S>>& w, const Array<S>& value) {
+    w.change_value([&](Array<S>& now) { std::copy_n(value.data(), value.size(), now.writable()); });
+}
+
+}  // namespace
+
+TEST_CASE("With bias correction update k of t weighs decay to the t - k") {
+    for (double decay : {0.0, 0.5, 0.9, 0.999}) {
+        const Tensor64 w = parameter<double>({0});
+        MovingAverage<double> average({w}, {.decay = decay, .bias_correction = true});
+        std::vector<double> seen;
+        for (std::uint64_t t = 1; t <= 60; ++t) {
+            seen.push_back(random::normal<double>(3, 1, t));
+            set(w, Array<double>{seen.back()});
+            average.update();
+            double sum = 0, weights = 0;
+            for (std::size_t k = 0; k < seen.size(); ++k) {
+                const double weight = std::pow(decay, static_cast<double>(seen.size() - 1 - k));
+                sum += weight * seen[k];
+                weights += weight;
+            }
+            INFO("decay " << decay << ", update " << t);
+            REQUIRE(std::abs(average.value(0).item() - sum / weights) <= 1e-12);
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("The model computes with the averages until it is swapped back", "", float, double) {
+    using S = TestType;
+    const Var<Array<S>> w = parameter(Array<S>{1, 2}), b = parameter(Array<S>{4});
+    MovingAverage<S> average({w, b}, {.decay = 0.5});
+    CHECK(average.value(0).to_vector() == std::vector<S>{1, 2});
+    average.update();
+    set(w, Array<S>{3, 6});
+    average.update();
+    CHECK(average.value(0).to_vector() == std::vector<S>{2, 4});
+    const Array<S> copy = average.value(0);
+    const S* const place = w.value().data();
+    const Var<Array<S>> loss = sum(w * w);
+    average.swap();
+    CHECK(average.swapped());
+    CHECK_THROWS_WITH(loss.backward(), contains("saved version"));
+    CHECK(w.value().to_vector() == std::vector<S>{2, 4});
+    CHECK(w.value().data() == place);
+    CHECK_THROWS_WITH(average.update(), contains("[average] update: the model has the averages"));
+    CHECK_THROWS_WITH(average.value(0), contains("swap() back first"));
+    TrainingState state;
+    CHECK_THROWS_WITH(average.save(state, "a"), contains("swap() back first"));
+    CHECK_THROWS_WITH(average.load(state, "a"), contains("swap() back first"));
+    average.swap();
+    CHECK(w.value().to_vector() == std::vector<S>{3, 6});
+    CHECK(average.value(0).to_vector() == std::vector<S>{2, 4});
+    average.update();
+    CHECK(average.value(0).to_vector() == std::vector<S>{2.5, 5});
+    CHECK(average.value(1).item() == 4);
+    CHECK(copy.to_vector() == std::vector<S>{2, 4});
+    CHECK(average.updates() == 3);
+}
+
+TEST_CASE("A saved average goes on with the same bits, and what does not fit changes nothing") {
+    for (bool corrected : {false, true})
+        for (std::uint64_t cut : {0u, 1u, 4u}) {
+            const AverageOptions options{.decay = 0.9, .bias_correction = corrected};
+            const Tensor64 w = parameter<double>({0, 0});
+            MovingAverage<double> whole({w}, options), resumed({w}, options);
+            const auto move = [&](std::uint64_t t) { set(w, random_normal<double>({2}, 5, t)); };
+            for (std::uint64_t t = 0; t < cut; ++t) move(t), whole.update();
+            TrainingState state;
+            whole.save(state, "a");
+            resumed.load(state, "a");
+            for (std::uint64_t t = cut; t < 9; ++t) move(t), whole.update(), resumed.update();
+            CHECK(resumed.value(0).to_vector() == whole.value(0).to_vector());
+            CHECK(state.get<std::int64_t>("a/updates") == static_cast<std::int64_t>(cut));
+        }
+    const Tensor64 w = parameter<double>({1, 2}), longer = parameter<double>({1, 2, 3});
+    MovingAverage<double> average({w}, {.decay = 0.9}), other({longer}, {.decay = 0.9}),
+        slower({w}, {.decay = 0.99}), two({w, longer}, {.decay = 0.9});
+    average.update();
+    const auto refuses = [&](const MovingAverage<double>& from, const std::string& words) {
+        TrainingState state;
+        from.save(state, "a");
+        CHECK_THROWS_WITH(average.load(state, "a"), contains(words));
+        CHECK(average.updates() == 1);
+        CHECK(average.value(0).to_vector() == std::vector<double>{1, 2});
+    };
+    refuses(other, "[average] 'a/average/0' is (3), its parameter (2)");
+    refuses(slower, "was saved with decay 0.99");
+    refuses(two, "was saved with 2 parameters, here are 1");
+}
+
+TEST_CASE("An average that makes no sense is refused in words") {
+    const Tensor64 w = parameter<double>({1});
+    CHECK_THROWS_WITH(MovingAverage<double>({w}, {.decay = 1}),
+                      "[average] the decay must be from 0 to below 1; 1 is not");
+    CHECK_THROWS_WITH(MovingAverage<double>({w}, {.decay = -0.1}), contains("decay"));
+    CHECK_THROWS_WITH(MovingAverage<double>({w, w}), contains("is there twice"));
+    CHECK_THROWS_WITH(MovingAverage<double>({w}).value(1), contains("none has the number 1"));
+}
+
+}  // namespace tally::test

@@ -1,0 +1,148 @@
+// Clipping: lesson 13's numbers, gradients that are no numbers, copies that stay, and how often anybody
+// waits.
+#include "train/clip.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+
+namespace tally::test {
+namespace {
+
+template <class S>
+std::vector<Var<Array<S>>> with_gradients(const std::vector<std::vector<S>>& gradients) {
+    std::vector<Var<Array<S>>> made;
+    for (const std::vector<S>& g : gradients) {
+        const Shape shape{static_cast<std::int64_t>(g.size())};
+        made.push_back(parameter(Array<S>::zeros(shape)));
+        made.back().backward(Array<S>(shape, g));
+    }
+    return made;
+}
+
+bool printed(const Tensor64& w, const std::vector<double>& as) {
+    const std::vector<double> got = w.grad().to_vector();
+    for (std::size_t i = 0; i < as.size(); ++i)
+        if (!(std::abs(got[i] - as[i]) < 0.00005)) return false;
+    return got.size() == as.size();
+}
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+TEST_CASE("Clipped once, after each backward, and one by one: three different vectors") {
+    const Tensor64 once = parameter<double>({0, 0}), running = parameter<double>({0, 0});
+    std::vector<double> mean{0, 0};
+    for (const std::vector<double>& g : {std::vector<double>{2, 0}, std::vector<double>{0, 2}}) {
+        for (const Tensor64& w : {once, running}) w.backward(Array<double>({2}, {g[0] / 2, g[1] / 2}));
+        clip_grad_norm<double>({running}, 1);
+        const Tensor64 alone = parameter<double>({0, 0});
+        alone.backward(Array<double>({2}, g));
+        CHECK(clip_grad_norm<double>({alone}, 1) == 2);
+        for (std::size_t i : {0u, 1u}) mean[i] += alone.grad().span()[i] / 2;
+    }
+    CHECK(std::abs(clip_grad_norm<double>({once}, 1) - std::sqrt(2.0)) < 1e-15);
+    CHECK(printed(once, {0.7071, 0.7071}));
+    CHECK((std::abs(mean[0] - 0.5) < 1e-6 && std::abs(mean[1] - 0.5) < 1e-6));
+    const Tensor64 buffer = parameter<double>({0, 0});
+    for (const std::vector<double>& g : {std::vector<double>{2, 0}, std::vector<double>{0, 2}}) {
+        buffer.backward(Array<double>({2}, g));
+        clip_grad_norm<double>({buffer}, 1);
+    }
+    CHECK(printed(buffer, {0.4472, 0.8944}));
+}
+
+TEMPLATE_TEST_CASE("The norm is of all gradients together and short ones stay as they are", "", float,
+                   double) {
+    using S = TestType;
+    const auto w = with_gradients<S>({{3, 0}, {}, {0, 4, 12}});
+    const S* const place = w[2].grad().data();
+    CHECK(grad_norm(w) == 13);
+    CHECK(clip_grad_norm(w, 14) == 13);
+    CHECK(clip_grad_norm(w, inf) == 13);
+    CHECK(w[2].grad().to_vector() == std::vector<S>{0, 4, 12});
+    CHECK(clip_grad_norm(w, 6.5) == 13);
+    CHECK(std::abs(grad_norm(w) - 6.5) < 1e-5);
+    CHECK(w[2].grad().data() == place);
+    clip_grad_norm(w, 0);
+    CHECK(grad_norm(w) == 0);
+}
+
+TEMPLATE_TEST_CASE("Values are cut on both sides", "", float, double) {
+    using S = TestType;
+    const auto w = with_gradients<S>({{-3, -0.5, 0.25, 7}});
+    clip_grad_value(w, 0.5);
+    CHECK(w[0].grad().to_vector() == std::vector<S>{S(-0.5), S(-0.5), S(0.25), S(0.5)});
+}
+
+TEST_CASE("Who holds a copy of a gradient keeps what it had") {
+    const auto w = with_gradients<double>({{3, 4}, {1}});
+    const Array<double> copy = w[0].grad();
+    clip_grad_norm(w, 1);
+    CHECK(copy.to_vector() == std::vector<double>{3, 4});
+    CHECK(w[0].grad().to_vector() != copy.to_vector());
+    const auto gradients = [] { return memory::report().in_use_by[static_cast<int>(MemoryClass::gradient)]; };
+    CHECK(gradients() == 3 * 64);  // the buffers of both parameters, and the copy
+    clip_grad_value(w, 0.1);
+    CHECK(copy.to_vector() == std::vector<double>{3, 4});
+}
+
+TEST_CASE("Gradients that are no numbers are counted, and raise only where asked to") {
+    const auto w = with_gradients<double>({{1, nan, inf}, {2}, {-inf}});
+    CHECK(count_non_finite(w) == 3);
+    CHECK(has_non_finite_gradient(w));
+    CHECK_THROWS_WITH(clip_grad_norm(w, 1, NonFiniteNorm::raise), contains("3 elements are infinite or NaN"));
+    CHECK(w[1].grad().item() == 2);
+    CHECK(std::isnan(clip_grad_norm(w, 1)));
+    CHECK(std::isnan(w[1].grad().item()));  // as in PyTorch
+    const auto far = with_gradients<double>({{inf}, {2}});
+    CHECK(clip_grad_norm(far, 1) == inf);
+    CHECK(far[1].grad().item() == 0);
+    const auto fine = with_gradients<double>({{1}, {2}});
+    CHECK_FALSE(has_non_finite_gradient(fine));
+    const auto large = with_gradients<float>({{3e30f, 4e30f}});  // the squares would not fit
+    CHECK(std::abs(grad_norm(large) / 5e30 - 1) < 1e-6);
+    CHECK_FALSE(has_non_finite_gradient(large));
+    const auto overflowing = with_gradients<double>({{1e200}});
+    CHECK(grad_norm(overflowing) == inf);
+    CHECK(count_non_finite(overflowing) == 0);
+}
+
+TEST_CASE("Parameters that no gradient has reached are passed over") {
+    auto w = with_gradients<double>({{3}, {4}});
+    w[1].zero_grad();
+    CHECK(grad_norm(w) == 3);
+    clip_grad_norm(w, 1.5);
+    clip_grad_value(w, 1);
+    CHECK_FALSE(w[1].has_grad());
+    w[0].zero_grad();
+    CHECK(grad_norm(w) == 0);
+    CHECK(clip_grad_norm(w, 1) == 0);
+}
+
+TEST_CASE("What cannot be clipped is refused in words") {
+    const auto w = with_gradients<double>({{3}});
+    CHECK_THROWS_WITH(clip_grad_norm(w, -1), "[clip_grad_norm] max_norm must be from 0 on; -1 is not");
+    CHECK_THROWS_WITH(clip_grad_norm(w, nan), contains("max_norm"));
+    CHECK_THROWS_WITH(clip_grad_value(w, -1), contains("[clip_grad_value] limit"));
+    CHECK_THROWS_WITH(grad_norm<double>({}), contains("[grad_norm] there is no parameter"));
+    CHECK_THROWS_WITH(clip_grad_norm<double>({w[0], w[0]}, 1), contains("is there twice"));
+    CHECK(w[0].grad().item() == 3);
+}
+
+TEST_CASE("A gradient may be changed but not given another form") {
+    const auto w = with_gradients<double>({{3, 4}});
+    CHECK_THROWS_WITH(w[0].change_grad([](Array<double>& g) { g = Array<double>{1}; }),
+                      "[change_grad] a parameter of shape (2) was given a gradient of shape (1)");
+    CHECK_FALSE(w[0].has_grad());
+    CHECK_THROWS_WITH(w[0].change_value([](Array<double>& value) { value = Array<double>{1}; }),
+                      "[change_value] a parameter of shape (2) was given a value of shape (1)");
+    CHECK_THROWS_WITH(constant<double>({1}).change_grad([](Array<double>&) {}),
+                      contains("[change_grad] only a parameter is updated"));
+}
+
+}  // namespace tally::test

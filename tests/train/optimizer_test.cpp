@@ -1,0 +1,433 @@
+// What optimizers promise beside their formulas: who is stepped, what is saved, what is refused; and what
+// happens to those who step too often.
+#include "train/optimizer.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <random>
+
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+
+namespace tally::test {
+namespace {
+
+template <class S>
+using Parameters = std::vector<Var<Array<S>>>;
+
+template <class S>
+std::vector<std::function<std::unique_ptr<Optimizer<S>>(Parameters<S>)>> kinds() {
+    return {
+        [](auto w) { return std::make_unique<Sgd<S>>(w, SgdOptions{.learning_rate = 0.1}); },
+        [](auto w) {
+            return std::make_unique<Sgd<S>>(
+                w, SgdOptions{.learning_rate = 0.1, .momentum = 0.9, .dampening = 0.5, .weight_decay = 0.1});
+        },
+        [](auto w) {
+            return std::make_unique<Sgd<S>>(
+                w, SgdOptions{.learning_rate = 0.1, .momentum = 0.9, .nesterov = true});
+        },
+        [](auto w) { return std::make_unique<Adam<S>>(w, AdamOptions{.weight_decay = 0.1}); },
+        [](auto w) { return std::make_unique<AdamW<S>>(w); },
+        [](auto w) { return std::make_unique<AdamA<S>>(w, AdamOptions{.weight_decay = 0.1}); },
+    };
+}
+
+// A random training: which parameters get a gradient at which step, and which.
+template <class S>
+struct Training {
+    explicit Training(unsigned number) : seed(number), dice(number) {
+        for (std::size_t k = 0; k < 2 + number % 4; ++k)
+            shapes.push_back(
+                Shape{static_cast<std::int64_t>(1 + dice() % 5), static_cast<std::int64_t>(dice() % 20)});
+    }
+    Parameters<S> parameters() const {
+        Parameters<S> made;
+        for (std::size_t k = 0; k < shapes.size(); ++k)
+            made.push_back(parameter(random_normal<S>(shapes[k], seed, 1000 + k)));
+        return made;
+    }
+    bool reached(std::size_t k, std::size_t step) const {
+        return random::bits(seed, 2000 + k, step) % 4 != 0;
+    }
+    void give(const Parameters<S>& to, std::size_t step) const {
+        for (std::size_t k = 0; k < to.size(); ++k) {
+            to[k].zero_grad();
+            if (reached(k, step)) to[k].backward(random_normal<S>(shapes[k], seed, 100 * step + k));
+        }
+    }
+    // What makes the middle of a window, too: AdamA takes in a gradient more.
+    void fold(Optimizer<S>& optimizer, std::size_t step) const {
+        if (auto* const folding = dynamic_cast<AdamA<S>*>(&optimizer)) {
+            give(optimizer.parameters(), step + 500);
+            folding->fold();
+        }
+    }
+
+    unsigned seed;
+    std::mt19937 dice;
+    std::vector<Shape> shapes;
+};
+
+template <class S>
+bool same_values(const Parameters<S>& a, const Parameters<S>& b) {
+    for (std::size_t k = 0; k < a.size(); ++k) {
+        const std::vector<S> x = a[k].value().to_vector(), y = b[k].value().to_vector();
+        if (x.size() != y.size() ||
+            (!x.empty() && std::memcmp(x.data(), y.data(), x.size() * sizeof(S)) != 0))
+            return false;
+    }
+    return true;
+}
+
+// The saved state with one entry replaced.
+template <class T>
+TrainingState with(const TrainingState& state, const std::string& name, const T& value) {
+    TrainingState changed;
+    for (const auto& [each, entry] : state.entries())
+        if (each == name)
+            changed.put(each, value);
+        else
+            std::visit([&, &each = each](const auto& kept) { changed.put(each, kept); }, entry);
+    return changed;
+}
+
+TrainingState without(const TrainingState& state, const std::string& name) {
+    TrainingState changed;
+    for (const auto& [each, entry] : state.entries())
+        if (each != name) std::visit([&, &each = each](const auto& kept) { changed.put(each, kept); }, entry);
+    return changed;
+}
+
+template <class S>
+TrainingState saved(const Optimizer<S>& optimizer) {
+    TrainingState state;
+    optimizer.save(state, "o");
+    return state;
+}
+
+double after_one_at_a_time(
+    Optimizer<double>& optimizer, const std::vector<double>& gradients,
+    const std::function<void(std::size_t)>& before = [](std::size_t) {}) {
+    const Tensor64& w = optimizer.parameters()[0];
+    for (std::size_t call = 0; call < gradients.size(); ++call) {
+        before(call);
+        w.zero_grad();
+        w.backward(Array<double>{gradients[call]});
+        optimizer.step();
+    }
+    return w.item();
+}
+
+bool printed(double value, double as) { return std::abs(value - as) < 0.00005; }
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("An optimizer of several parameters steps them as one for each would", "", float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 40; ++seed)
+        for (const auto& make : kinds<S>()) {
+            const Training<S> training(seed);
+            const auto together = training.parameters(), apart = training.parameters();
+            const auto all = make(together);
+            std::vector<std::unique_ptr<Optimizer<S>>> each;
+            for (const auto& w : apart) each.push_back(make({w}));
+            INFO("seed " << seed << ", " << all->name());
+            for (std::size_t step = 0; step < 6; ++step) {
+                training.give(together, step);
+                training.give(apart, step);
+                all->step();
+                for (const auto& optimizer : each) optimizer->step();
+            }
+            REQUIRE(same_values(together, apart));
+            REQUIRE_FALSE(same_values(together, training.parameters()));
+        }
+}
+
+TEMPLATE_TEST_CASE("A parameter without a gradient stays, and so does what is remembered of it", "", float,
+                   double) {
+    using S = TestType;
+    for (const auto& make : kinds<S>()) {
+        const Parameters<S> w{parameter(Array<S>{1, 2}), parameter(Array<S>{3})},
+            alone{parameter(Array<S>{3})};
+        const auto both = make(w), one = make(alone);
+        INFO(both->name());
+        for (int step = 0; step < 8; ++step) {
+            w[0].backward(Array<S>{1, -1});
+            both->step();
+            CHECK(w[1].item() == alone[0].item());
+            both->zero_grad();
+            if (step % 3 != 2) continue;
+            w[1].backward(Array<S>{static_cast<S>(step)});
+            alone[0].backward(Array<S>{static_cast<S>(step)});
+            both->step();
+            one->step();
+            CHECK(w[1].item() == alone[0].item());
+            CHECK(w[1].item() != 3);
+            both->zero_grad();
+            one->zero_grad();
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("Saved and loaded at any instant a training goes on with the same bits", "", float,
+                   double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 30; ++seed)
+        for (const auto& make : kinds<S>()) {
+            const Training<S> training(seed);
+            const auto plain = training.parameters(), before = training.parameters();
+            const auto whole = make(plain), first = make(before);
+            INFO("seed " << seed << ", " << whole->name());
+            std::unique_ptr<Optimizer<S>> second;
+            Parameters<S> after;
+            const std::size_t cut = seed % 5;
+            const auto go = [&](Optimizer<S>& optimizer, std::size_t step) {
+                training.give(optimizer.parameters(), step);
+                optimizer.set_learning_rate(0.1 / static_cast<double>(1 + step / 2));
+                optimizer.step();
+            };
+            for (std::size_t step = 0; step < 6; ++step) {
+                training.fold(*whole, step);
+                training.fold(second ? *second : *first, step);
+                if (step == cut) {  // in the middle of AdamA's window
+                    const TrainingState state = saved(*first);
+                    for (const auto& w : before) after.push_back(parameter(w.value().clone()));
+                    go(*first, step);  // what is saved does not change behind one's back
+                    second = make(after);
+                    second->load(state, "o");
+                    CHECK(second->learning_rate() == whole->learning_rate());
+                    const TrainingState again = saved(*second);
+                    CHECK(again.entries().size() == state.entries().size());
+                }
+                go(*whole, step);
+                go(second ? *second : *first, step);
+            }
+            REQUIRE(same_values(plain, after));
+        }
+}
+
+TEST_CASE("What does not fit is refused on loading, and nothing changes") {
+    const Parameters<double> w{parameter<double>({1, 2}), parameter<double>({3})};
+    Adam<double> adam(w, {.learning_rate = 0.5});
+    const auto step = [&](Optimizer<double>& optimizer) {
+        for (const auto& each : w) each.backward(each.value());
+        optimizer.step();
+    };
+    step(adam);
+    const TrainingState state = saved(adam);
+    step(adam);
+    adam.set_learning_rate(0.25);
+    const TrainingState now = saved(adam);
+    const auto refuses = [&](const TrainingState& wrong, const std::string& words) {
+        CHECK_THROWS_WITH(adam.load(wrong, "o"), contains(words));
+        const TrainingState then = saved(adam);
+        CHECK(then.get<double>("o/learning_rate") == 0.25);
+        CHECK(then.get<std::int64_t>("o/updates/0") == 2);
+        for (const char* name : {"o/m/0", "o/m/1", "o/v/0", "o/v/1"})
+            CHECK(then.get<Array<double>>(name).to_vector() == now.get<Array<double>>(name).to_vector());
+    };
+    refuses(TrainingState(), "there is no 'o/name'");
+    refuses(without(state, "o/v/1"), "there is no 'o/v/1'");
+    refuses(without(state, "o/updates/1"), "there is no 'o/updates/1'");
+    refuses(with(state, "o/v/1", Array<double>{1, 2}), "[Adam] 'o/v/1' is (2), its parameter (1)");
+    refuses(with(state, "o/m/1", Array<float>{1}), "'o/m/1' is of another kind");
+    refuses(with(state, "o/updates/1", std::int64_t{-1}), "'o/updates/1' is no count: -1");
+    refuses(with(state, "o/learning_rate", -1.0), "learning rate");
+    refuses(with(state, "o/parameters", std::int64_t{3}), "was saved with 3 parameters, here are 2");
+    refuses(with(state, "o/options/beta1", 0.5), "was saved with beta1 0.5, here it is 0.9");
+    refuses(with(state, "o/name", std::string("SGD")), "[Adam] what is saved under 'o' is of SGD");
+    adam.load(state, "o");
+    CHECK(adam.learning_rate() == 0.5);
+    CHECK(saved(adam).get<std::int64_t>("o/updates/0") == 1);
+}
+
+TEST_CASE("Options and parameters that make no sense are refused in words") {
+    const Tensor64 w = parameter<double>({1, 2}), c = constant<double>({1});
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const auto sgd = [&](SgdOptions options) { Sgd<double>({w}, options); };
+    const auto adam = [&](AdamOptions options) { Adam<double>({w}, options); };
+    CHECK_THROWS_WITH(sgd({.learning_rate = -0.5}),
+                      "[SGD] the learning rate must be a finite number from 0 on; -0.5 is not");
+    CHECK_THROWS_WITH(sgd({.learning_rate = nan}), contains("learning rate"));
+    CHECK_THROWS_WITH(sgd({.momentum = -0.1}), contains("momentum must be"));
+    CHECK_THROWS_WITH(sgd({.momentum = 0.9, .dampening = nan}), contains("dampening"));
+    CHECK_THROWS_WITH(sgd({.weight_decay = -1}), contains("weight_decay"));
+    CHECK_THROWS_WITH(sgd({.nesterov = true}), contains("nesterov wants a momentum and no dampening"));
+    CHECK_THROWS_WITH(sgd({.momentum = 0.9, .dampening = 0.1, .nesterov = true}), contains("nesterov"));
+    CHECK_THROWS_WITH(adam({.learning_rate = -1}), contains("[Adam] the learning rate"));
+    CHECK_THROWS_WITH(adam({.beta1 = 1}), "[Adam] beta1 must be from 0 to below 1; 1 is not");
+    CHECK_THROWS_WITH(adam({.beta1 = -0.1}), contains("beta1"));
+    CHECK_THROWS_WITH(adam({.beta2 = nan}), contains("beta2"));
+    CHECK_THROWS_WITH(adam({.eps = -1e-8}), contains("eps"));
+    CHECK_THROWS_WITH(adam({.weight_decay = -1}), contains("weight_decay"));
+    CHECK_THROWS_WITH(AdamA<double>({w}, {.beta2 = 2}), contains("[AdamA] beta2"));
+    CHECK_THROWS_WITH(Sgd<double>({}, {}), "[SGD] there is no parameter to update");
+    CHECK_THROWS_WITH(Sgd<double>({w, c}, {}),
+                      contains("[SGD] parameter 1 of shape (1) is the result of 'constant'"));
+    CHECK_THROWS_WITH(AdamW<double>({w, w * 2.0}), contains("is the result of 'mul_number'"));
+    CHECK_THROWS_WITH(Sgd<double>({w, c, w}, {}), contains("parameter 1"));
+    CHECK_THROWS_WITH(Sgd<double>({w, w}, {}), contains("parameter 1 of shape (2) is there twice"));
+    CHECK_THROWS_WITH(Sgd<double>({w, Tensor64()}, {}), contains("parameter 1 is an empty variable"));
+    Sgd sgd_of_one({w}, SgdOptions{.learning_rate = 0.1});  // the type of number is found
+    CHECK_THROWS_WITH(sgd_of_one.set_learning_rate(nan), contains("learning rate"));
+    CHECK(sgd_of_one.learning_rate() == 0.1);
+}
+
+TEST_CASE("A step between forward and backward is noticed, and a copy keeps what it had") {
+    const Tensor64 w = parameter<double>({1, 2});
+    for (const auto& make : kinds<double>()) {
+        const auto optimizer = make({w});
+        INFO(optimizer->name());
+        const Tensor64 loss = sum(w * w);
+        const Array<double> copy = w.value();
+        const std::vector<double> had = copy.to_vector();
+        w.backward(Array<double>{1, 1});
+        optimizer->step();
+        CHECK_THROWS_WITH(loss.backward(), contains("saved version"));
+        CHECK(copy.to_vector() == had);
+        CHECK(w.value().to_vector() != had);
+        w.zero_grad();
+    }
+}
+
+TEST_CASE("A steady step takes no memory") {
+    for (const auto& make : kinds<double>()) {
+        const Tensor64 w = parameter(Array<double>::full({100}, 1)), b = parameter<double>({1});
+        const auto optimizer = make({w, b});
+        INFO(optimizer->name());
+        const auto step = [&] {
+            for (const Tensor64& each : optimizer->parameters()) each.backward(each.value());
+            optimizer->step();
+            optimizer->zero_grad();
+        };
+        step();
+        const auto allocations = memory::report().allocations;
+        const double* const place = w.value().data();
+        step();
+        step();
+        CHECK(memory::report().allocations == allocations);
+        CHECK(w.value().data() == place);
+    }
+}
+
+TEST_CASE("When memory runs out in a step nothing has changed") {
+    struct Budget {
+        explicit Budget(std::size_t bytes) {
+            memory::drop_cache();
+            memory::set_budget(bytes);
+        }
+        ~Budget() {
+            memory::drop_cache();
+            memory::set_budget(0);
+        }
+    };
+    const auto train = [](bool scarce) {
+        const Budget budget(64 << 10);
+        const auto eights = [] { return parameter(Array<double>::full({1024}, 8)); };  // 8 KiB each
+        const Tensor64 w = eights(), v = eights();
+        Adam adam({w, v}, AdamOptions{});
+        for (const Tensor64& each : {w, v}) each.backward(each.value().clone());
+        if (scarce) {
+            const auto ballast = Array<double>::empty({1024});
+            CHECK_THROWS_AS(adam.step(), OutOfMemory);
+            CHECK(w.value().to_vector() == std::vector<double>(1024, 8));
+            CHECK_FALSE(saved(adam).has("o/m/0"));
+        }
+        adam.step();
+        return w.value().to_vector();
+    };
+    CHECK(train(true) == train(false));
+}
+
+// ---- lessons 13 and 14 ----
+
+TEST_CASE("Zero gradients between the updates are steps of their own") {
+    const std::vector<double> fed{0, 0, 0, 1, 0, 0, 0, 1}, right{1, 1};
+    const auto momentum = [] {
+        return Sgd({parameter<double>({0})}, SgdOptions{.learning_rate = 0.1, .momentum = 0.9});
+    };
+    const auto adam = [] { return Adam({parameter<double>({0})}, AdamOptions{.learning_rate = 0.1}); };
+    auto m1 = momentum(), m2 = momentum();
+    CHECK(printed(after_one_at_a_time(m1, right), -0.2900));
+    CHECK(printed(after_one_at_a_time(m2, fed), -0.5095));
+    auto a1 = adam(), a2 = adam(), a3 = adam();
+    CHECK(printed(after_one_at_a_time(a1, right), -0.2000));
+    CHECK(printed(after_one_at_a_time(a2, fed), -0.2446));  // t advances with each call
+    const auto count_updates_only = [&](std::size_t call) {
+        a3.load(with(saved(a3), "o/updates/0", static_cast<std::int64_t>(call / 4)), "o");
+    };
+    CHECK(printed(after_one_at_a_time(a3, fed, count_updates_only), -0.3689));
+}
+
+TEST_CASE("AdamA sums squares where Adam squares sums") {
+    const Tensor64 w = parameter<double>({1}), x = parameter<double>({1});
+    Adam adam({w}, AdamOptions{.beta2 = 0});
+    AdamA folding({x}, AdamOptions{.beta2 = 0});
+    for (double g : {0.5, -0.5}) {
+        w.backward(Array<double>{g});
+        x.backward(Array<double>{g});
+        folding.fold();
+        CHECK_FALSE(x.has_grad());
+    }
+    CHECK(x.item() == 1);
+    adam.step();
+    folding.step();
+    CHECK(saved(adam).get<Array<double>>("o/v/0").item() == 0);
+    CHECK(saved(folding).get<Array<double>>("o/v/0").item() == 0.5);
+    CHECK(saved(folding).get<Array<double>>("o/m/0").item() == 0);
+    CHECK(x.item() == 1);  // the first moment has cancelled
+}
+
+TEST_CASE("AdamA follows its recurrence, and with one micro-batch it is AdamW") {
+    for (unsigned seed = 0; seed < 50; ++seed) {
+        INFO("seed " << seed);
+        const AdamOptions options{
+            .learning_rate = 0.1, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-3, .weight_decay = 0.2};
+        const Tensor64 a = parameter<double>({0.5}), b = parameter<double>({0.5}),
+                       c = parameter<double>({0.5});
+        AdamA folded({a}, options), left({b}, options);
+        AdamW plain({c}, options);
+        double w = 0.5, m = 0, v = 0;
+        for (std::uint64_t t = 1; t <= 20; ++t) {
+            const std::uint64_t micro_batches = 1 + random::bits(seed, 1, t) % 4;
+            w *= 1 - 0.1 * 0.2, m *= 0.8, v *= 0.9;
+            for (std::uint64_t n = 0; n < micro_batches; ++n) {
+                const double g = random::normal<double>(seed, 2, 4 * t + n);
+                m += (1 - 0.8) * g, v += (1 - 0.9) * g * g;
+                a.backward(Array<double>{g});
+                folded.fold();
+            }
+            const double power = static_cast<double>(t);
+            w -= 0.1 * (m / (1 - std::pow(0.8, power))) / (std::sqrt(v / (1 - std::pow(0.9, power))) + 1e-3);
+            folded.step();
+            REQUIRE(std::abs(a.item() - w) <= 1e-12);
+            const Array<double> g{random::normal<double>(seed, 3, t)};
+            for (const Tensor64& each : {b, c}) each.backward(g);
+            left.step();
+            plain.step();
+            REQUIRE(b.item() == c.item());
+            left.zero_grad();
+            plain.zero_grad();
+        }
+    }
+}
+
+TEST_CASE("Forgetting to divide is loud under SGD and silent under Adam until eps counts") {
+    const auto first_step = [](auto&& optimizer, double g) {
+        return -after_one_at_a_time(optimizer, {g}) / optimizer.learning_rate();
+    };
+    const auto adam = [] { return Adam({parameter<double>({0})}, AdamOptions{.eps = 1e-8}); };
+    const auto sgd = [] { return Sgd({parameter<double>({0})}, SgdOptions{}); };
+    CHECK(std::abs(first_step(sgd(), 4 * 0.25) / first_step(sgd(), 0.25) - 4) < 1e-12);
+    CHECK(std::abs(first_step(adam(), 4 * 0.25) - first_step(adam(), 0.25)) < 1e-6);
+    CHECK(std::abs(first_step(adam(), 1e-8) - 0.5) < 1e-6);
+    CHECK(std::abs(first_step(adam(), 4e-8) - 0.8) < 1e-6);
+}
+
+}  // namespace tally::test
