@@ -178,6 +178,17 @@ std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std::int64_t size) {
     return split(x, sizes);
 }
 
+// The indices where the host can read them; an Error when one is not a row of `whole`.
+inline Array<std::int32_t> checked_rows(const char* op, const Array<std::int32_t>& index,
+                                        const Shape& whole) {
+    Array<std::int32_t> here = index.to(Device::cpu);
+    for (std::size_t i = 0; i < here.size(); ++i)
+        if (here.span()[i] < 0 || here.span()[i] >= whole[0])
+            throw Error(std::string("[") + op + "] index " + std::to_string(here.span()[i]) + " at place " +
+                        std::to_string(i) + " is outside the rows of " + to_string(whole));
+    return here;
+}
+
 // Picks rows of the first axis, in any order and as often as wanted.
 template <class S>
 Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
@@ -188,11 +199,7 @@ Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const auto height = static_cast<std::size_t>(shape[0]);
     const auto count = index.size();
     const auto width = stride_of(shape, 0);
-    for (std::size_t i = 0; i < count; ++i)
-        if (index.span()[i] < 0 || static_cast<std::size_t>(index.span()[i]) >= height)
-            throw Error("[rows] index " + std::to_string(index.span()[i]) + " at place " + std::to_string(i) +
-                        " is outside the rows of " + to_string(shape));
-    const Array<std::int32_t> there = index.to(x.value().device());
+    const Array<std::int32_t> there = checked_rows("rows", index, shape).to(x.value().device());
     Array<S> y = Array<S>::empty(with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
     on("rows", x.value()).rows(x.value().data(), there.data(), y.raw(), count, width);
     return record<"rows">(
