@@ -71,24 +71,39 @@ void col2im(const S* columns, Into<S[]> x, const Windows& w, std::size_t images,
                         });
 }
 
+// Windows of the usual sides are unrolled, which is what makes this fast; side 0 is any other.
+template <std::size_t Side, class S>
+void largest_of_plane(const S* x, S* y, std::int32_t* place, const Windows& w) {
+    const std::size_t tall = Side == 0 ? w.tall : Side, wide = Side == 0 ? w.wide : Side;
+    for (std::size_t down = 0; down < w.down; ++down)
+        for (std::size_t across = 0; across < w.across; ++across) {
+            const std::size_t first = (down * w.width + across) * w.stride;
+            std::size_t best = first;
+            S most = x[first];
+            for (std::size_t i = 0; i < tall; ++i)
+                for (std::size_t j = 0; j < wide; ++j) {
+                    const std::size_t at = first + i * w.width + j;
+                    const S pixel = x[at];
+                    const bool larger = pixel > most, none = pixel != pixel, chosen = larger || none;
+                    most = chosen ? pixel : most;
+                    best = chosen ? at : best;
+                }
+            *y++ = most;
+            *place++ = static_cast<std::int32_t>(best);
+        }
+}
+
 template <class S>
 void max_pool(const S* x, S* y, std::int32_t* place, const Windows& w, std::size_t planes) {
-    for (std::size_t plane = 0; plane < planes; ++plane, x += w.height * w.width)
-        for (std::size_t down = 0; down < w.down; ++down)
-            for (std::size_t across = 0; across < w.across; ++across) {
-                const std::size_t first = (down * w.width + across) * w.stride;
-                std::size_t best = first;
-                S most = x[first];
-                for (std::size_t i = 0; i < w.tall; ++i)
-                    for (std::size_t j = 0; j < w.wide; ++j) {
-                        const std::size_t at = first + i * w.width + j;
-                        const bool larger = x[at] > most || x[at] != x[at];
-                        best = larger ? at : best;
-                        most = larger ? x[at] : most;
-                    }
-                *y++ = most;
-                *place++ = static_cast<std::int32_t>(best);
-            }
+    const std::size_t side = w.tall == w.wide ? w.tall : 0;
+    const auto largest = side == 2   ? largest_of_plane<2, S>
+                         : side == 3 ? largest_of_plane<3, S>
+                                     : largest_of_plane<0, S>;
+    for (std::size_t plane = 0; plane < planes; ++plane, x += w.height * w.width) {
+        largest(x, y, place, w);
+        y += w.down * w.across;
+        place += w.down * w.across;
+    }
 }
 
 template <class S>
