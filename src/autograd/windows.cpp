@@ -10,8 +10,8 @@ namespace tally {
 
 namespace {
 
-// The columns of a group stay in a cache.
-constexpr std::size_t group_elements = std::size_t{1} << 16;
+// How large the columns of a group may be: a CPU wants them in a cache, a GPU wants few launches.
+std::size_t room_for_columns(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
 
 Windows plan_windows(const char* op, const Shape& x, std::int64_t tall, std::int64_t wide,
                      std::int64_t stride, std::int64_t padding) {
@@ -42,7 +42,7 @@ std::int64_t extent(std::size_t size) { return static_cast<std::int64_t>(size); 
 }  // namespace
 
 ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::int64_t stride,
-                   std::int64_t padding) {
+                   std::int64_t padding, Device device) {
     if (x.rank() != 4 || weight.rank() != 4 || weight[1] != x[1])
         throw Error(
             "[conv2d] wants x (items, channels, height, width) and weight (out, channels, tall, wide); "
@@ -60,7 +60,8 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
     plan.weights = plan.in * w.tall * w.wide;
     plan.stops = w.down * w.across;
     const std::size_t columns = std::max<std::size_t>(plan.weights * plan.stops, 1);
-    plan.group = std::clamp<std::size_t>(group_elements / columns, 1, std::max<std::size_t>(plan.images, 1));
+    plan.group =
+        std::clamp<std::size_t>(room_for_columns(device) / columns, 1, std::max<std::size_t>(plan.images, 1));
     plan.shape = Shape{x[0], weight[0], extent(w.down), extent(w.across)};
     return plan;
 }

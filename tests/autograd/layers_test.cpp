@@ -249,8 +249,7 @@ TEST_CASE("batch norm refuses what has no variance or another number of features
 TEMPLATE_TEST_CASE("a convolution in groups of images is that of each image", "", float, double) {
     using S = TestType;
     Random random(4);
-    // columns of 25 * 81 elements: 32 images are a group, and 7 are left
-    const std::int64_t images = 71;
+    const std::int64_t images = 71;  // columns of 25 * 81 elements: 4 images are a group, and 3 are left
     const auto x = random.array<S>({images, 1, 9, 9}), weight = random.array<S>({2, 1, 5, 5}),
                bias = random.array<S>({2});
     struct Learned {

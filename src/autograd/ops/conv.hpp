@@ -25,7 +25,7 @@ struct ConvPlan {
     std::size_t pixels() const { return in * windows.height * windows.width; }  // of one image
 };
 ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::int64_t stride,
-                   std::int64_t padding);
+                   std::int64_t padding, Device device);
 
 template <class S>
 class Convolution {
@@ -141,14 +141,15 @@ Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> wei
 template <class S>
 Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, Var<Array<S>> bias, std::int64_t stride = 1,
                      std::int64_t padding = 0) {
-    const ConvPlan plan = plan_conv(x.shape(), weight.shape(), &bias.shape(), stride, padding);
+    const ConvPlan plan =
+        plan_conv(x.shape(), weight.shape(), &bias.shape(), stride, padding, x.value().device());
     return detail::convolved(plan, std::move(x), std::move(weight), std::move(bias));
 }
 
 template <class S>
 Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, std::int64_t stride = 1,
                      std::int64_t padding = 0) {
-    const ConvPlan plan = plan_conv(x.shape(), weight.shape(), nullptr, stride, padding);
+    const ConvPlan plan = plan_conv(x.shape(), weight.shape(), nullptr, stride, padding, x.value().device());
     return detail::convolved(plan, std::move(x), std::move(weight));
 }
 
