@@ -64,7 +64,7 @@ struct Targets {
 
 // Which elements dropout keeps: a pure function of (seed, stream, item, element), so that an item's mask is
 // the same in whatever batch it comes. The first of the items here is number `first`.
-struct Mask {
+struct DropoutMask {
     std::uint64_t seed, stream, first;
     std::uint64_t dropped;  // of the 2^32 values that the bits of an element may have
 
@@ -75,7 +75,7 @@ struct Mask {
 
 // A window of (tall, wide) that moves over (height, width) by `stride`, from `padding` before the first pixel
 // on, to `down` times `across` places.
-struct Windows {
+struct SlidingWindow {
     std::size_t height, width, tall, wide, stride, padding, down, across;
 };
 
@@ -167,20 +167,22 @@ struct Kernels {
     void (*batch_norm_back)(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
                             const S* total, const S* along, Into<S[]> dx, const Fold&);
     // y (+)= x * scale where the mask keeps, x * 0 elsewhere; x is (items, width).
-    void (*dropout)(const S* x, const Mask&, S scale, Into<S[]> y, std::size_t items, std::size_t width);
+    void (*dropout)(const S* x, const DropoutMask&, S scale, Into<S[]> y, std::size_t items,
+                    std::size_t width);
 
     // ---- windows over images ----
     // columns (channels, tall, wide, images, down, across): what each place of the window sees of x (images,
     // channels, height, width); 0 beyond its edges.
-    void (*im2col)(const S* x, S* columns, const Windows&, std::size_t images, std::size_t channels);
+    void (*im2col)(const S* x, S* columns, const SlidingWindow&, std::size_t images, std::size_t channels);
     // The mirror image: every pixel (+)= its places in the columns, from the first place of the window to the
     // last; with `set` the sum starts from 0.
-    void (*col2im)(const S* columns, Into<S[]> x, const Windows&, std::size_t images, std::size_t channels);
+    void (*col2im)(const S* columns, Into<S[]> x, const SlidingWindow&, std::size_t images,
+                   std::size_t channels);
     // The largest of each window of x (planes, height, width), and where in its plane it lies: the first of
     // equals, the last NaN if there is one. Windows lie within the plane.
-    void (*max_pool)(const S* x, S* y, std::int32_t* place, const Windows&, std::size_t planes);
+    void (*max_pool)(const S* x, S* y, std::int32_t* place, const SlidingWindow&, std::size_t planes);
     // Every pixel (+)= dy of the windows that chose it, in their order; with `set` the sum starts from 0.
-    void (*max_pool_back)(const S* dy, const std::int32_t* place, Into<S[]> dx, const Windows&,
+    void (*max_pool_back)(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow&,
                           std::size_t planes);
 };
 

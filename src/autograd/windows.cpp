@@ -13,8 +13,8 @@ namespace {
 // How large the columns of a group may be: a CPU wants them in a cache, a GPU wants few launches.
 std::size_t room_for_columns(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
 
-Windows plan_windows(const char* op, const Shape& x, std::int64_t tall, std::int64_t wide,
-                     std::int64_t stride, std::int64_t padding) {
+SlidingWindow plan_windows(const char* op, const Shape& x, std::int64_t tall, std::int64_t wide,
+                           std::int64_t stride, std::int64_t padding) {
     const auto fail = [&](const std::string& what) {
         throw Error(std::string("[") + op + "] " + what + "; x is " + to_string(x));
     };
@@ -53,7 +53,7 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
                     to_string(Shape{weight[0]}) + "; it is " + to_string(*bias));
     ConvPlan plan;
     plan.windows = plan_windows("conv2d", x, weight[2], weight[3], stride, padding);
-    const Windows& w = plan.windows;
+    const SlidingWindow& w = plan.windows;
     plan.images = static_cast<std::size_t>(x[0]);
     plan.in = static_cast<std::size_t>(x[1]);
     plan.out = static_cast<std::size_t>(weight[0]);
@@ -69,7 +69,7 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
 PoolPlan plan_pool(const Shape& x, std::int64_t size, std::int64_t stride) {
     if (x.rank() != 4)
         throw Error("[max_pool2d] wants x (items, channels, height, width); it is " + to_string(x));
-    const Windows w = plan_windows("max_pool2d", x, size, size, stride, 0);
+    const SlidingWindow w = plan_windows("max_pool2d", x, size, size, stride, 0);
     if (w.height * w.width > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
         throw Error("[max_pool2d] places are counted up to 2147483647 in an image; x is " + to_string(x));
     return {w, static_cast<std::size_t>(x[0] * x[1]), Shape{x[0], x[1], extent(w.down), extent(w.across)}};

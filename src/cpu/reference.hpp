@@ -455,9 +455,10 @@ void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, cons
 }
 
 template <class S>
-void dropout(const S* x, const Mask& mask, S scale, Into<S[]> y, std::size_t items, std::size_t width) {
+void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y, std::size_t items,
+             std::size_t width) {
     for (std::size_t i = 0; i < items * width; ++i) {
-        const std::uint64_t index = Mask::index(mask.first + i / width, i % width);
+        const std::uint64_t index = DropoutMask::index(mask.first + i / width, i % width);
         const bool kept = random::bits(mask.seed, mask.stream, index) >= mask.dropped;
         store(y, i, x[i] * (kept ? scale : S(0)));
     }

@@ -11,7 +11,7 @@ namespace tally::reference {
 
 // visit(place in the columns, place in x or none) for every place that a window has.
 template <class Visit>
-void each_place(const Windows& w, std::size_t images, std::size_t channels, Visit visit) {
+void each_place(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;
     for (std::size_t c = 0; c < channels; ++c)
         for (std::size_t i = 0; i < w.tall; ++i)
@@ -29,14 +29,15 @@ void each_place(const Windows& w, std::size_t images, std::size_t channels, Visi
 }
 
 template <class S>
-void im2col(const S* x, S* columns, const Windows& windows, std::size_t images, std::size_t channels) {
+void im2col(const S* x, S* columns, const SlidingWindow& windows, std::size_t images, std::size_t channels) {
     each_place(windows, images, channels, [&](std::size_t at, bool inside, std::size_t pixel) {
         columns[at] = inside ? x[pixel] : S(0);
     });
 }
 
 template <class S>
-void col2im(const S* columns, Into<S[]> x, const Windows& windows, std::size_t images, std::size_t channels) {
+void col2im(const S* columns, Into<S[]> x, const SlidingWindow& windows, std::size_t images,
+            std::size_t channels) {
     if (x.how == Write::set) std::fill_n(x.dst, images * channels * windows.height * windows.width, S(0));
     each_place(windows, images, channels, [&](std::size_t at, bool inside, std::size_t pixel) {
         if (inside) x.dst[pixel] += columns[at];
@@ -44,7 +45,7 @@ void col2im(const S* columns, Into<S[]> x, const Windows& windows, std::size_t i
 }
 
 template <class S>
-void max_pool(const S* x, S* y, std::int32_t* place, const Windows& w, std::size_t planes) {
+void max_pool(const S* x, S* y, std::int32_t* place, const SlidingWindow& w, std::size_t planes) {
     for (std::size_t plane = 0; plane < planes; ++plane, x += w.height * w.width)
         for (std::size_t down = 0; down < w.down; ++down)
             for (std::size_t across = 0; across < w.across; ++across) {
@@ -60,7 +61,7 @@ void max_pool(const S* x, S* y, std::int32_t* place, const Windows& w, std::size
 }
 
 template <class S>
-void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx, const Windows& w,
+void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow& w,
                    std::size_t planes) {
     if (dx.how == Write::set) std::fill_n(dx.dst, planes * w.height * w.width, S(0));
     for (std::size_t i = 0; i < planes * w.down * w.across; ++i)

@@ -11,7 +11,7 @@ namespace {
 // Of a row of the columns: the elements [from, to) that see a pixel, the first of which is `pixel`.
 struct Seen {
     std::size_t from, to, pixel;
-    Seen(const Windows& w, std::size_t j) {  // j: the place within the window
+    Seen(const SlidingWindow& w, std::size_t j) {  // j: the place within the window
         from = j < w.padding ? (w.padding - j + w.stride - 1) / w.stride : 0;
         to = w.width + w.padding > j ? (w.width + w.padding - j + w.stride - 1) / w.stride : 0;
         from = std::min(from, w.across);
@@ -22,7 +22,7 @@ struct Seen {
 
 // visit(at, row, seen) for every row of the columns: where it starts, and the row of x that it sees, or none.
 template <class Visit>
-void each_row_of_columns(const Windows& w, std::size_t images, std::size_t channels, Visit visit) {
+void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;
     for (std::size_t c = 0; c < channels; ++c)
         for (std::size_t i = 0; i < w.tall; ++i)
@@ -38,7 +38,7 @@ void each_row_of_columns(const Windows& w, std::size_t images, std::size_t chann
 }
 
 template <class S>
-void im2col(const S* x, S* columns, const Windows& w, std::size_t images, std::size_t channels) {
+void im2col(const S* x, S* columns, const SlidingWindow& w, std::size_t images, std::size_t channels) {
     const std::size_t size = channels * w.tall * w.wide * images * w.down * w.across;
     each_row_of_columns(
         w, images, channels, [&](std::size_t at, bool inside, std::size_t row, const Seen& seen) {
@@ -56,7 +56,7 @@ void im2col(const S* x, S* columns, const Windows& w, std::size_t images, std::s
 }
 
 template <class S>
-void col2im(const S* columns, Into<S[]> x, const Windows& w, std::size_t images, std::size_t channels) {
+void col2im(const S* columns, Into<S[]> x, const SlidingWindow& w, std::size_t images, std::size_t channels) {
     if (x.how == Write::set) std::fill_n(x.dst, images * channels * w.height * w.width, S(0));
     each_row_of_columns(w, images, channels,
                         [&](std::size_t at, bool inside, std::size_t row, const Seen& seen) {
@@ -73,7 +73,7 @@ void col2im(const S* columns, Into<S[]> x, const Windows& w, std::size_t images,
 
 // Windows of the usual sides are unrolled, which is what makes this fast; side 0 is any other.
 template <std::size_t Side, class S>
-void largest_of_plane(const S* x, S* y, std::int32_t* place, const Windows& w) {
+void largest_of_plane(const S* x, S* y, std::int32_t* place, const SlidingWindow& w) {
     const std::size_t tall = Side == 0 ? w.tall : Side, wide = Side == 0 ? w.wide : Side;
     for (std::size_t down = 0; down < w.down; ++down)
         for (std::size_t across = 0; across < w.across; ++across) {
@@ -94,7 +94,7 @@ void largest_of_plane(const S* x, S* y, std::int32_t* place, const Windows& w) {
 }
 
 template <class S>
-void max_pool(const S* x, S* y, std::int32_t* place, const Windows& w, std::size_t planes) {
+void max_pool(const S* x, S* y, std::int32_t* place, const SlidingWindow& w, std::size_t planes) {
     const std::size_t side = w.tall == w.wide ? w.tall : 0;
     const auto largest = side == 2   ? largest_of_plane<2, S>
                          : side == 3 ? largest_of_plane<3, S>
@@ -107,7 +107,7 @@ void max_pool(const S* x, S* y, std::int32_t* place, const Windows& w, std::size
 }
 
 template <class S>
-void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx, const Windows& w,
+void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow& w,
                    std::size_t planes) {
     const std::size_t pixels = w.height * w.width, windows = w.down * w.across;
     if (dx.how == Write::set) std::fill_n(dx.dst, planes * pixels, S(0));

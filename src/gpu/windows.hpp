@@ -20,7 +20,7 @@ template <class S>
 struct Im2colBody {
     const S* x;
     S* columns;
-    Windows w;
+    SlidingWindow w;
     std::size_t images, channels;
     TALLY_HOST_DEVICE void operator()(std::size_t at) const {
         std::size_t rest = at;
@@ -35,7 +35,7 @@ struct Im2colBody {
 };
 
 // Which of the windows sees a pixel at its own place `place`: one of `count`, or none.
-TALLY_HOST_DEVICE constexpr bool seen_by(std::size_t pixel, std::size_t place, const Windows& w,
+TALLY_HOST_DEVICE constexpr bool seen_by(std::size_t pixel, std::size_t place, const SlidingWindow& w,
                                          std::size_t count, std::size_t& window) {
     const std::size_t from_start = pixel + w.padding - place;  // before 0 it wraps around
     window = from_start / w.stride;
@@ -46,7 +46,7 @@ template <class S>
 struct Col2imBody {
     const S* columns;
     Into<S[]> x;
-    Windows w;
+    SlidingWindow w;
     std::size_t images, channels;
     TALLY_HOST_DEVICE void operator()(std::size_t at) const {
         std::size_t rest = at, down = 0, across = 0;
@@ -70,7 +70,7 @@ struct MaxPoolBody {
     const S* x;
     S* y;
     std::int32_t* place;
-    Windows w;
+    SlidingWindow w;
     TALLY_HOST_DEVICE void operator()(std::size_t at) const {
         std::size_t rest = at;
         const std::size_t across = split_off(rest, w.across), down = split_off(rest, w.down);
@@ -92,7 +92,7 @@ struct MaxPoolBackBody {
     const S* dy;
     const std::int32_t* place;
     Into<S[]> dx;
-    Windows w;
+    SlidingWindow w;
     TALLY_HOST_DEVICE void operator()(std::size_t at) const {
         const std::size_t pixel = at % (w.height * w.width), plane = at / (w.height * w.width);
         const std::size_t row = pixel / w.width, column = pixel % w.width, windows = w.down * w.across;
@@ -112,24 +112,24 @@ struct MaxPoolBackBody {
 };
 
 template <class On, class S>
-void im2col(const S* x, S* columns, const Windows& w, std::size_t images, std::size_t channels) {
+void im2col(const S* x, S* columns, const SlidingWindow& w, std::size_t images, std::size_t channels) {
     On::each("im2col", channels * w.tall * w.wide * images * w.down * w.across,
              Im2colBody<S>{x, columns, w, images, channels});
 }
 
 template <class On, class S>
-void col2im(const S* columns, Into<S[]> x, const Windows& w, std::size_t images, std::size_t channels) {
+void col2im(const S* columns, Into<S[]> x, const SlidingWindow& w, std::size_t images, std::size_t channels) {
     On::each("col2im", images * channels * w.height * w.width,
              Col2imBody<S>{columns, x, w, images, channels});
 }
 
 template <class On, class S>
-void max_pool(const S* x, S* y, std::int32_t* place, const Windows& w, std::size_t planes) {
+void max_pool(const S* x, S* y, std::int32_t* place, const SlidingWindow& w, std::size_t planes) {
     On::each("max_pool", planes * w.down * w.across, MaxPoolBody<S>{x, y, place, w});
 }
 
 template <class On, class S>
-void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx, const Windows& w,
+void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow& w,
                    std::size_t planes) {
     On::each("max_pool, backward", planes * w.height * w.width, MaxPoolBackBody<S>{dy, place, dx, w});
 }

@@ -394,7 +394,7 @@ TEMPLATE_TEST_CASE("dropout has the bits of the plain loop, and an item's mask i
                           width = dice.pick<std::size_t>({0, 1, 2, 3, 4, 5, 17, 64, 255, 256, 257, 1000});
         const std::uint64_t share = dice.pick<std::uint64_t>(
             {0, 1u << 30, 1u << 31, (std::uint64_t{1} << 32) - 1, std::uint64_t{1} << 32});
-        const Mask mask{seed, dice.upto(9), dice.upto(99), share};
+        const DropoutMask mask{seed, dice.upto(9), dice.upto(99), share};
         const Write how = dice.how();
         INFO(dice.text() << ", " << items << " items of " << width << ", dropped " << share << " of 2^32, "
                          << write_names[static_cast<int>(how)]);
@@ -408,7 +408,7 @@ TEMPLATE_TEST_CASE("dropout has the bits of the plain loop, and an item's mask i
 
         const Buffer<S> whole(items * width), part(width);
         fast<S>().dropout(x.data(), mask, S(1.5), into(whole, Write::set), items, width);
-        Mask of_last = mask;
+        DropoutMask of_last = mask;
         of_last.first += items - 1;
         fast<S>().dropout(x.data() + (items - 1) * width, of_last, S(1.5), into(part, Write::set), 1, width);
         for (std::size_t j = 0; j < width; ++j) REQUIRE(same_bits(part[j], whole[(items - 1) * width + j]));

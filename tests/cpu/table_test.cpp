@@ -132,10 +132,10 @@ TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
         }
         k.dropout(x.data(), {1, 2, 3, 1u << 31}, S(2), to, rows, width);
         for (std::size_t stride : {1u, 2u}) {
-            const Windows w{10, 10, 3, 3, stride, 1, 9 / stride + 1, 9 / stride + 1};
+            const SlidingWindow w{10, 10, 3, 3, stride, 1, 9 / stride + 1, 9 / stride + 1};
             k.im2col(x.data(), d.data(), w, 1, 5);
             k.col2im(x.data(), to, w, 1, 5);
-            const Windows inside{10, 10, 3, 3, stride, 0, 7 / stride + 1, 7 / stride + 1};
+            const SlidingWindow inside{10, 10, 3, 3, stride, 0, 7 / stride + 1, 7 / stride + 1};
             k.max_pool(x.data(), d.data(), place.data(), inside, 5);
             k.max_pool_back(dy.data(), place.data(), to, inside, 5);
         }

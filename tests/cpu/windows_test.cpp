@@ -5,15 +5,15 @@ namespace tally::test {
 
 namespace {
 
-std::string text(const Windows& w) {
+std::string text(const SlidingWindow& w) {
     std::ostringstream words;
     words << w.height << " x " << w.width << " under " << w.tall << " x " << w.wide << ", stride " << w.stride
           << ", padding " << w.padding;
     return words.str();
 }
 
-Windows random_windows(Dice& dice, std::size_t most_padding) {
-    Windows w{};
+SlidingWindow random_windows(Dice& dice, std::size_t most_padding) {
+    SlidingWindow w{};
     w.height = 1 + dice.upto(11);
     w.width = dice.pick<std::size_t>({1, 2, 3, 8, 15, 16, 17, 33});
     w.padding = dice.upto(most_padding);
@@ -31,7 +31,7 @@ TEMPLATE_TEST_CASE("im2col and col2im have the bits of the plain loop", "", floa
     using S = TestType;
     for (unsigned seed = 0; seed < 400; ++seed) {
         Dice dice(seed);
-        const Windows w = random_windows(dice, 3);
+        const SlidingWindow w = random_windows(dice, 3);
         const std::size_t images = dice.upto(3), channels = dice.upto(3);
         const Write how = dice.how();
         INFO(dice.text() << ", " << images << " x " << channels << " x " << text(w) << ", "
@@ -56,7 +56,7 @@ TEMPLATE_TEST_CASE("max_pool has the bits of the plain loop, both ways", "", flo
     const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
     for (unsigned seed = 0; seed < 400; ++seed) {
         Dice dice(seed);
-        const Windows w = random_windows(dice, 0);
+        const SlidingWindow w = random_windows(dice, 0);
         const std::size_t planes = dice.upto(4);
         const Write how = dice.how();
         INFO(dice.text() << ", " << planes << " planes of " << text(w) << ", "

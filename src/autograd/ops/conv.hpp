@@ -17,7 +17,7 @@ namespace tally {
 // the images of a group, side by side. weight (out, weights) · columns (weights, images of the group *
 // stops).
 struct ConvPlan {
-    Windows windows;
+    SlidingWindow windows;
     std::size_t images, in, out;        // channels before and after
     std::size_t weights, stops, group;  // of one channel of the result; in one image; images at most
     Shape shape;
@@ -154,7 +154,7 @@ Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, std::int64_t stride 
 }
 
 struct PoolPlan {
-    Windows windows;
+    SlidingWindow windows;
     std::size_t planes;
     Shape shape;
 };

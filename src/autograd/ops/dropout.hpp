@@ -33,7 +33,7 @@ Var<Array<S>> dropout(Var<Array<S>> x, double p, const Items& of) {
                     std::to_string(of.first) + " on they are " + to_string(shape));
     if (p == 0) return x;
 
-    const Mask mask{of.seed, of.layer, of.first, static_cast<std::uint64_t>(std::round(p * 0x1p32))};
+    const DropoutMask mask{of.seed, of.layer, of.first, static_cast<std::uint64_t>(std::round(p * 0x1p32))};
     const S scale = p == 1 ? S(0) : static_cast<S>(1 / (1 - p));
     Array<S> y = empty_like(x.value());
     on("dropout", x.value()).dropout(x.value().data(), mask, scale, {y.raw(), Write::set}, items, width);
