@@ -260,8 +260,8 @@ void cross_entropy(std::size_t rows, std::size_t classes) {
                 pd[r * classes + static_cast<std::size_t>(labels[r])] -= slope;
         },
         [&] {
-            kernel().cross_entropy(x, labels.data(), -100, p, &total, &count, rows, classes);
-            kernel().cross_entropy_back(&slope, p, labels.data(), -100, {d, Write::set}, rows, classes);
+            kernel().cross_entropy(x, labels.data(), Targets{}, p, &total, &count, rows, classes);
+            kernel().cross_entropy_back(&slope, p, labels.data(), Targets{}, {d, Write::set}, rows, classes);
         });
 }
 

@@ -3,6 +3,7 @@ import itertools
 
 from fixture_recorder import F32, F64, INF, NAN, case, data, extents, groups, ints, np, rand, shapes, spell, torch
 
+import fixture_layers
 import torch.nn.functional as F
 
 EDGES = [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 0.5, -2.5]
@@ -385,15 +386,17 @@ def mse():
 
 
 def cross_entropy():
-    def one(label, x, labels, ignore=None, tags=(), **more):
-        skip = -100 if ignore is None else ignore
+    def one(label, x, labels, ignore=None, smoothing=None, tags=(), **more):
+        skip, smooth = -100 if ignore is None else ignore, 0.0 if smoothing is None else smoothing
 
         def f(x, labels):
-            return F.cross_entropy(x, labels, reduction="sum", ignore_index=skip), int((labels != skip).sum())
+            return (F.cross_entropy(x, labels, reduction="sum", ignore_index=skip, label_smoothing=smooth),
+                    int((labels != skip).sum()))
 
         ignored = {"ignored"} if skip in labels else set()
         case("cross_entropy", label, f, {"x": x, "labels": ints(labels)},
-             {} if ignore is None else {"ignore_index": ignore}, ignored | set(tags), **more)
+             {key: v for key, v in (("ignore_index", ignore), ("smoothing", smoothing)) if v is not None},
+             ignored | set(tags), **more)
 
     def shaped(text, labels, **more):
         one(text, rand("entropy", extents(text)), labels, **more)
@@ -420,6 +423,15 @@ def cross_entropy():
     one("label-too-large", rand("entropy", (2, 3)), [0, 3], tags={"raises"})
     one("too-few-labels", rand("entropy", (3, 2)), [0, 1], tags={"raises"})
     one("label-negative", rand("entropy", (2, 3)), [0, -1], tags={"raises"})
+    for smoothing in (0.0, 0.1, 0.9, 1.0):
+        one(f"smoothed-by-{smoothing}", rand("entropy", (4, 3)), [0, -100, 2, 1], smoothing=smoothing)
+    one("smoothed", rand("entropy", (3, 37)), [36, 0, 5], 5, 0.3)
+    one("smoothed", rand("entropy", (3, 37)), [36, 0, 5], 5, 0.3, dtype=F32)
+    one("smoothed-masked-class", [[0.0, -INF, 1.0], [-INF, 2.0, -INF]], [0, 1], smoothing=0.1)
+    one("smoothed-specials", SPECIAL, [0, 1, 2, 0, 0, 1], smoothing=0.2)
+    one("smoothed-large", FAR[::2], [1, 2], smoothing=0.5)
+    one("smoothed-all-ignored", rand("entropy", (2, 4)), [-100, -100], smoothing=0.5)
+    one("smoothed-by-2", rand("entropy", (2, 3)), [0, 1], smoothing=2.0, tags={"raises"})
 
 
 def binary_cross_entropy():
@@ -496,5 +508,5 @@ SPLITS = [(6,), (3, 3), (2, 2, 2), (4, 2), (1, 5), (1, 1, 1, 1, 1, 1)]
 def record_all():
     for family in (unary, clamp, pow_number, with_number, binary, where, reductions, softmaxes, reshape, transpose,
                    permute, slices, broadcast_to, rows, concat, matmul, linear, mse, cross_entropy,
-                   binary_cross_entropy, layer_norm, toy, split_mse, split_cross_entropy):
+                   binary_cross_entropy, layer_norm, *fixture_layers.LAYERS, toy, split_mse, split_cross_entropy):
         family()

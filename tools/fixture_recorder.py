@@ -106,7 +106,7 @@ def case(op, label, compute, inputs, attrs=None, tags=(), dtype=F64, seed=None):
             write("input", key, tensors[key])
     try:
         out = compute(**tensors)
-    except (RuntimeError, IndexError, ValueError) as why:
+    except (RuntimeError, IndexError, ValueError, AssertionError) as why:
         assert "raises" in tags, f"{name}: {why}"
         lines.append("raises")
         return

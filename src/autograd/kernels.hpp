@@ -57,6 +57,30 @@ struct Product {
     bool transpose_a, transpose_b;
 };
 
+// What the labels of a cross-entropy mean: `ignore` counts for nothing, and of every other label a share of
+// `smoothing` is spread over all classes.
+struct Targets {
+    std::int32_t ignore = -100;
+    double smoothing = 0;
+};
+
+// Which elements dropout keeps: a pure function of (seed, stream, item, element), so that an item's mask is
+// the same in whatever batch it comes. The first of the items here is number `first`.
+struct DropoutMask {
+    std::uint64_t seed, stream, first;
+    std::uint64_t dropped;  // of the 2^32 values that the bits of an element may have
+
+    static constexpr std::uint64_t index(std::uint64_t item, std::uint64_t element) {
+        return item << 32 | element;
+    }
+};
+
+// A window of (tall, wide) that moves over (height, width) by `stride`, from `padding` before the first pixel
+// on, to `down` times `across` places.
+struct SlidingWindow {
+    std::size_t height, width, tall, wide, stride, padding, down, across;
+};
+
 template <class S>
 struct Kernels {
     // ---- elementwise; `f` points to the functor, which may hold numbers ----
@@ -91,6 +115,7 @@ struct Kernels {
                   std::size_t width);
     void (*rows)(const S* x, const std::int32_t* index, S* y, std::size_t count,
                  std::size_t width);  // y[i] = x[index[i]]
+    // dx[index[i]] (+)= dy[i]; a row whose index is negative counts for nothing.
     void (*rows_back)(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count,
                       std::size_t height, std::size_t width);
 
@@ -113,8 +138,8 @@ struct Kernels {
     void (*matmul)(const Product&, const S* a, const S* b, Into<S[]> c);
     void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
                    std::size_t k);  // bias may be null
-    // relu of it; and the way back to what relu was taken of: dz = dy where y > 0, else 0, and in the same pass
-    // dbias (+)= its rows, one after the other. dbias.dst may be null.
+    // relu of it; and the way back to what relu was taken of: dz = dy where y > 0, else 0, and in the same
+    // pass dbias (+)= its rows, one after the other. dbias.dst may be null.
     void (*linear_relu)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
                         std::size_t k);
     void (*relu_bias_back)(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows,
@@ -124,10 +149,10 @@ struct Kernels {
     // Rows whose label is `ignore` count for nothing. Writes softmax(logits) (rows, classes), the loss summed
     // over the counted rows, and their number. A label outside 0..classes-1 is an Error naming the label, its
     // row and the classes.
-    void (*cross_entropy)(const S* logits, const std::int32_t* labels, std::int32_t ignore, S* probabilities,
+    void (*cross_entropy)(const S* logits, const std::int32_t* labels, const Targets&, S* probabilities,
                           S* total, S* count, std::size_t rows, std::size_t classes);
     void (*cross_entropy_back)(const S* dtotal, const S* probabilities, const std::int32_t* labels,
-                               std::int32_t ignore, Into<S[]> dlogits, std::size_t rows, std::size_t classes);
+                               const Targets&, Into<S[]> dlogits, std::size_t rows, std::size_t classes);
     // y = (x - mean) * rstd * gain + bias over each row; mean and rstd (one a row) are written for the way
     // back. gain, bias may be null.
     void (*layer_norm)(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd,
@@ -149,6 +174,37 @@ struct Kernels {
     // found[0]: the squares of all gradients, computed and summed in double; found[1]: how many elements are
     // not finite.
     void (*measure)(std::span<const Update<S>>, double* found);
+    // Of x (items, features, space), over items and space: the mean and the variance (divided by their
+    // number).
+    void (*batch_moments)(const S* x, S* mean, S* variance, const Fold&);
+    // y = (x - mean) * rstd * gain + bias, with one of each a feature.
+    void (*batch_norm)(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
+                       const Fold&);
+    // One a feature: the sum of dy, and that of dy * (x - mean) * rstd.
+    void (*batch_norm_back_sums)(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
+                                 const Fold&);
+    // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). Where the batch did
+    // not make its own statistics x, mean, total and along are null: gain * rstd * dy.
+    void (*batch_norm_back)(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
+                            const S* total, const S* along, Into<S[]> dx, const Fold&);
+    // y (+)= x * scale where the mask keeps, x * 0 elsewhere; x is (items, width).
+    void (*dropout)(const S* x, const DropoutMask&, S scale, Into<S[]> y, std::size_t items,
+                    std::size_t width);
+
+    // ---- windows over images ----
+    // columns (channels, tall, wide, images, down, across): what each place of the window sees of x (images,
+    // channels, height, width); 0 beyond its edges.
+    void (*im2col)(const S* x, S* columns, const SlidingWindow&, std::size_t images, std::size_t channels);
+    // The mirror image: every pixel (+)= its places in the columns, from the first place of the window to the
+    // last; with `set` the sum starts from 0.
+    void (*col2im)(const S* columns, Into<S[]> x, const SlidingWindow&, std::size_t images,
+                   std::size_t channels);
+    // The largest of each window of x (planes, height, width), and where in its plane it lies: the first of
+    // equals, the last NaN if there is one. Windows lie within the plane.
+    void (*max_pool)(const S* x, S* y, std::int32_t* place, const SlidingWindow&, std::size_t planes);
+    // Every pixel (+)= dy of the windows that chose it, in their order; with `set` the sum starts from 0.
+    void (*max_pool_back)(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow&,
+                          std::size_t planes);
 };
 
 // The one dispatch point. Kernels exist for float, double and Dual<double>. An unavailable device is an

@@ -14,6 +14,9 @@ template <class S> void install_matmul(Kernels<S>&);
 template <class S> void install_loss(Kernels<S>&);
 template <class S> void install_norm(Kernels<S>&);
 template <class S> void install_update(Kernels<S>&);
+template <class S> void install_batch_norm(Kernels<S>&);
+template <class S> void install_dropout(Kernels<S>&);
+template <class S> void install_windows(Kernels<S>&);
 // clang-format on
 
 }  // namespace tally::cpu

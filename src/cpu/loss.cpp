@@ -16,18 +16,25 @@ namespace {
 }
 
 template <class S>
-void cross_entropy(const S* logits, const std::int32_t* labels, std::int32_t ignore, S* probabilities,
+void cross_entropy(const S* logits, const std::int32_t* labels, const Targets& targets, S* probabilities,
                    S* total, S* count, std::size_t rows, std::size_t classes) {
+    const auto smooth = static_cast<S>(targets.smoothing), sharp = static_cast<S>(1 - targets.smoothing);
+    const auto distance = [](auto v, auto m) { return v - m; };
     S sum = S(0);
     std::size_t counted = 0;
     for (std::size_t r = 0; r < rows; ++r, logits += classes, probabilities += classes) {
         const std::int32_t label = labels[r];
-        if (label != ignore && (label < 0 || static_cast<std::size_t>(label) >= classes))
+        if (label != targets.ignore && (label < 0 || static_cast<std::size_t>(label) >= classes))
             fail_label(label, r, classes);
         if (classes == 0) continue;
         const SoftmaxRow<S> row = softmax_row(logits, probabilities, classes);
-        if (label == ignore) continue;
-        sum += row.log_total - (logits[label] - row.largest);
+        if (label == targets.ignore) continue;
+        S loss = row.log_total - (logits[label] - row.largest);
+        if (targets.smoothing != 0) {
+            const S distances = sum_run(S(0), classes, 0, distance, Run<S>{logits}, One<S>(row.largest));
+            loss = sharp * loss + smooth * (row.log_total - distances / static_cast<S>(classes));
+        }
+        sum += loss;
         ++counted;
     }
     *total = sum;
@@ -36,17 +43,20 @@ void cross_entropy(const S* logits, const std::int32_t* labels, std::int32_t ign
 
 template <class S>
 void cross_entropy_back(const S* dtotal, const S* probabilities, const std::int32_t* labels,
-                        std::int32_t ignore, Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
-    const auto times = [](auto p, auto d) { return p * d; };
+                        const Targets& targets, Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
+    const auto slope = [](auto d, auto p, auto target) { return d * (p - target); };
+    const double share = targets.smoothing / static_cast<double>(classes);
+    const One<S> elsewhere(static_cast<S>(share));
+    const auto wanted = static_cast<S>(1 - targets.smoothing + share);
     for (std::size_t r = 0; r < rows; ++r, probabilities += classes, dlogits.dst += classes) {
-        if (labels[r] == ignore) {
+        if (labels[r] == targets.ignore) {
             each(classes, dlogits, Same(), One<S>(S(0)));
             continue;
         }
         S& at_label = dlogits.dst[labels[r]];
         const S before = dlogits.how == Write::set ? nothing_yet<S>(1) : at_label;
-        each(classes, dlogits, times, Run<S>{probabilities}, One<S>(*dtotal));
-        at_label = before + *dtotal * (probabilities[labels[r]] - S(1));
+        each(classes, dlogits, slope, One<S>(*dtotal), Run<S>{probabilities}, elsewhere);
+        at_label = before + *dtotal * (probabilities[labels[r]] - wanted);
     }
 }
 

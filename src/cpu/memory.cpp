@@ -170,8 +170,9 @@ void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t
                std::size_t width) {
     if (dx.how == Write::set) std::fill_n(dx.dst, height * width, S(0));
     for (std::size_t r = 0; r < count; ++r)
-        each<Write::add>(width, width, dx.dst + static_cast<std::size_t>(index[r]) * width, Same(),
-                         Run<S>{dy + r * width});
+        if (index[r] >= 0)
+            each<Write::add>(width, width, dx.dst + static_cast<std::size_t>(index[r]) * width, Same(),
+                             Run<S>{dy + r * width});
 }
 
 }  // namespace

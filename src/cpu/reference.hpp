@@ -18,6 +18,8 @@
 #include "autograd/dual.hpp"
 #include "autograd/error.hpp"
 #include "autograd/kernels.hpp"
+#include "autograd/random.hpp"
+#include "cpu/reference_windows.hpp"
 
 namespace tally::reference {
 
@@ -160,7 +162,7 @@ void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t
                std::size_t width) {
     if (dx.how == Write::set) fill(S(0), dx.dst, height * width);
     for (std::size_t r = 0; r < count; ++r)
-        for (std::size_t i = 0; i < width; ++i)
+        for (std::size_t i = 0; index[r] >= 0 && i < width; ++i)
             dx.dst[static_cast<std::size_t>(index[r]) * width + i] += dy[r * width + i];
 }
 
@@ -335,18 +337,25 @@ void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t
 }
 
 template <class S>
-void cross_entropy(const S* logits, const std::int32_t* labels, std::int32_t ignore, S* probabilities,
+void cross_entropy(const S* logits, const std::int32_t* labels, const Targets& targets, S* probabilities,
                    S* total, S* count, std::size_t rows, std::size_t classes) {
     S sum = S(0);
     std::size_t counted = 0;
     for (std::size_t r = 0; r < rows; ++r) {
         const S* x = logits + r * classes;
         softmax(x, probabilities + r * classes, {1, classes, 1});
-        if (labels[r] == ignore) continue;
+        if (labels[r] == targets.ignore) continue;
         if (labels[r] < 0 || static_cast<std::size_t>(labels[r]) >= classes)
             fail_label(labels[r], r, classes);
-        const S m = largest(x, 1, classes);
-        sum += log(sum_exp(x, m, 1, classes)) - (x[labels[r]] - m);
+        const S m = largest(x, 1, classes), log_total = log(sum_exp(x, m, 1, classes));
+        S loss = log_total - (x[labels[r]] - m);
+        if (targets.smoothing != 0) {
+            S distances = S(0);
+            for (std::size_t c = 0; c < classes; ++c) distances += x[c] - m;
+            loss = as<S>(1 - targets.smoothing) * loss +
+                   as<S>(targets.smoothing) * (log_total - distances / number<S>(classes));
+        }
+        sum += loss;
         ++counted;
     }
     *total = sum;
@@ -355,13 +364,15 @@ void cross_entropy(const S* logits, const std::int32_t* labels, std::int32_t ign
 
 template <class S>
 void cross_entropy_back(const S* dtotal, const S* probabilities, const std::int32_t* labels,
-                        std::int32_t ignore, Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
+                        const Targets& targets, Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
+    const double share = targets.smoothing / static_cast<double>(classes);
+    const S elsewhere = as<S>(share), at_label = as<S>(1 - targets.smoothing + share);
     for (std::size_t r = 0; r < rows; ++r)
         for (std::size_t c = 0; c < classes; ++c) {
             const bool is_label = static_cast<std::size_t>(labels[r]) == c;
-            const S d = labels[r] == ignore
+            const S d = labels[r] == targets.ignore
                             ? S(0)
-                            : *dtotal * (probabilities[r * classes + c] - (is_label ? S(1) : S(0)));
+                            : *dtotal * (probabilities[r * classes + c] - (is_label ? at_label : elsewhere));
             store(dlogits, r * classes + c, d);
         }
 }
@@ -430,6 +441,66 @@ void measure(std::span<const Update<S>> list, double* found) {
         }
 }
 
+// ---- batch norm and dropout ----
+
+// visit(f, at) for each element of (items, features, space), whose feature is f.
+template <class Visit>
+void each_of_feature(const Fold& fold, Visit visit) {
+    for (std::size_t i = 0; i < fold.outer * fold.reduced * fold.inner; ++i)
+        visit(i / fold.inner % fold.reduced, i);
+}
+
+template <class S>
+void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
+    const S terms = number<S>(fold.outer * fold.inner);
+    fill(S(0), mean, fold.reduced);
+    each_of_feature(fold, [&](std::size_t f, std::size_t i) { mean[f] += x[i]; });
+    for (std::size_t f = 0; f < fold.reduced; ++f) mean[f] = mean[f] / terms;
+    fill(S(0), variance, fold.reduced);
+    each_of_feature(
+        fold, [&](std::size_t f, std::size_t i) { variance[f] += (x[i] - mean[f]) * (x[i] - mean[f]); });
+    for (std::size_t f = 0; f < fold.reduced; ++f) variance[f] = variance[f] / terms;
+}
+
+template <class S>
+void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
+                const Fold& fold) {
+    each_of_feature(
+        fold, [&](std::size_t f, std::size_t i) { y[i] = (x[i] - mean[f]) * rstd[f] * gain[f] + bias[f]; });
+}
+
+template <class S>
+void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
+                          const Fold& fold) {
+    fill(S(0), total, fold.reduced);
+    fill(S(0), along, fold.reduced);
+    each_of_feature(fold, [&](std::size_t f, std::size_t i) {
+        total[f] += dy[i];
+        along[f] += dy[i] * ((x[i] - mean[f]) * rstd[f]);
+    });
+}
+
+template <class S>
+void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain, const S* total,
+                     const S* along, Into<S[]> dx, const Fold& fold) {
+    const S terms = number<S>(fold.outer * fold.inner);
+    each_of_feature(fold, [&](std::size_t f, std::size_t i) {
+        S slope = dy[i];
+        if (total) slope = slope - (total[f] + (x[i] - mean[f]) * rstd[f] * along[f]) / terms;
+        store(dx, i, gain[f] * rstd[f] * slope);
+    });
+}
+
+template <class S>
+void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y, std::size_t items,
+             std::size_t width) {
+    for (std::size_t i = 0; i < items * width; ++i) {
+        const std::uint64_t index = DropoutMask::index(mask.first + i / width, i % width);
+        const bool kept = random::bits(mask.seed, mask.stream, index) >= mask.dropped;
+        store(y, i, x[i] * (kept ? scale : S(0)));
+    }
+}
+
 // ---- the table ----
 
 template <class S>
@@ -478,6 +549,15 @@ Kernels<S> table() {
     t.average = update<AverageStep<S>, S>;
     t.limit = update<LimitStep<S>, S>;
     t.measure = measure<S>;
+    t.batch_moments = batch_moments<S>;
+    t.batch_norm = batch_norm<S>;
+    t.batch_norm_back_sums = batch_norm_back_sums<S>;
+    t.batch_norm_back = batch_norm_back<S>;
+    t.dropout = dropout<S>;
+    t.im2col = im2col<S>;
+    t.col2im = col2im<S>;
+    t.max_pool = max_pool<S>;
+    t.max_pool_back = max_pool_back<S>;
     return t;
 }
 

@@ -27,6 +27,9 @@ Kernels<S> assemble() {
     cpu::install_loss(table);
     cpu::install_norm(table);
     cpu::install_update(table);
+    cpu::install_batch_norm(table);
+    cpu::install_dropout(table);
+    cpu::install_windows(table);
     return table;
 }
 

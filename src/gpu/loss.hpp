@@ -31,7 +31,7 @@ template <class S>
 struct RowLossBody {
     const S* logits;
     const std::int32_t* labels;
-    std::int32_t ignore;
+    Targets targets;
     S *probabilities, *losses;
     std::size_t classes;
     template <class T>
@@ -41,10 +41,18 @@ struct RowLossBody {
         S* y = probabilities + row * classes;
         const ExpSum<S> sum = exp_sum<S>(team, classes, false, [&](std::size_t c) { return x[c]; });
         team.each(classes, [&](std::size_t c) { y[c] = exp(x[c] - sum.shift) / sum.total; });
+        const S log_total = log(sum.total);
+        const S distances = targets.smoothing == 0 ? S(0) : sum_in_team<S>(team, classes, [&](std::size_t c) {
+            return x[c] - sum.shift;
+        });
         team.alone([&] {
             const std::int32_t label = labels[row];
-            const bool counts = label != ignore && is_class(label, classes);
-            losses[row] = counts ? log(sum.total) - (x[label] - sum.shift) : S(0);
+            const bool counts = label != targets.ignore && is_class(label, classes);
+            S loss = counts ? log_total - (x[label] - sum.shift) : S(0);
+            if (counts && targets.smoothing != 0)
+                loss = static_cast<S>(1 - targets.smoothing) * loss +
+                       static_cast<S>(targets.smoothing) * (log_total - distances / static_cast<S>(classes));
+            losses[row] = loss;
         });
     }
 };
@@ -79,24 +87,26 @@ struct CrossEntropyBackBody {
     const S *dtotal, *probabilities;
     const std::int32_t* labels;
     std::int32_t ignore;
+    S at_label, elsewhere;  // what the probabilities should be
     Into<S[]> dlogits;
     std::size_t classes;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
         const std::int32_t label = labels[i / classes];
         const bool is_label = label >= 0 && static_cast<std::size_t>(label) == i % classes;
-        store(dlogits, i, label == ignore ? S(0) : *dtotal * (probabilities[i] - (is_label ? S(1) : S(0))));
+        store(dlogits, i,
+              label == ignore ? S(0) : *dtotal * (probabilities[i] - (is_label ? at_label : elsewhere)));
     }
 };
 
 template <class On, class S>
-void cross_entropy(const S* logits, const std::int32_t* labels, std::int32_t ignore, S* probabilities,
+void cross_entropy(const S* logits, const std::int32_t* labels, const Targets& targets, S* probabilities,
                    S* total, S* count, std::size_t rows, std::size_t classes) {
     const typename On::template Scratch<S> losses(rows);
-    const RowLossBody<S> of_rows{logits, labels, ignore, probabilities, losses.data(), classes};
+    const RowLossBody<S> of_rows{logits, labels, targets, probabilities, losses.data(), classes};
     with_lanes_for(classes,
                    [&]<std::size_t lanes>() { On::template teams<lanes>("cross_entropy", rows, of_rows); });
-    const TotalLossBody<S> of_all{losses.data(), labels, ignore,  total,
-                                  count,         rows,   classes, On::wrong_label()};
+    const TotalLossBody<S> of_all{losses.data(), labels, targets.ignore, total,
+                                  count,         rows,   classes,        On::wrong_label()};
     with_lanes_for(
         rows, [&]<std::size_t lanes>() { On::template teams<lanes>("cross_entropy, total", 1, of_all); });
     On::labels_were_read();
@@ -104,9 +114,12 @@ void cross_entropy(const S* logits, const std::int32_t* labels, std::int32_t ign
 
 template <class On, class S>
 void cross_entropy_back(const S* dtotal, const S* probabilities, const std::int32_t* labels,
-                        std::int32_t ignore, Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
+                        const Targets& targets, Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
+    const double share = targets.smoothing / static_cast<double>(classes);
     On::each("cross_entropy, backward", rows * classes,
-             CrossEntropyBackBody<S>{dtotal, probabilities, labels, ignore, dlogits, classes});
+             CrossEntropyBackBody<S>{dtotal, probabilities, labels, targets.ignore,
+                                     static_cast<S>(1 - targets.smoothing + share), static_cast<S>(share),
+                                     dlogits, classes});
 }
 
 template <class On, class S>

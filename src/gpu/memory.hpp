@@ -67,6 +67,7 @@ struct RowsBackBody {
     template <class T>
     TALLY_HOST_DEVICE void operator()(T& team, std::size_t row) const {
         const std::int32_t own = index[row];
+        if (own < 0) return;
         const std::size_t first = team.fold(
             row, row, Smaller(), [&](std::size_t earlier) { return index[earlier] == own ? earlier : row; });
         if (first != row) return;

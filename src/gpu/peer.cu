@@ -20,7 +20,10 @@ namespace tally::gpu {
     extern template void install_matmul<OnDevice>(Kernels<S>&);       \
     extern template void install_loss<OnDevice>(Kernels<S>&);         \
     extern template void install_norm<OnDevice>(Kernels<S>&);         \
-    extern template void install_update<OnDevice>(Kernels<S>&);
+    extern template void install_update<OnDevice>(Kernels<S>&);       \
+    extern template void install_batch_norm<OnDevice>(Kernels<S>&);   \
+    extern template void install_dropout<OnDevice>(Kernels<S>&);      \
+    extern template void install_windows<OnDevice>(Kernels<S>&);
 // clang-format on
 TALLY_MADE_ELSEWHERE(float)
 TALLY_MADE_ELSEWHERE(double)

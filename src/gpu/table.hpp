@@ -6,6 +6,8 @@
 #pragma once
 
 #include "autograd/kernels.hpp"
+#include "gpu/batch_norm.hpp"
+#include "gpu/dropout.hpp"
 #include "gpu/elementwise.hpp"
 #include "gpu/loss.hpp"
 #include "gpu/matmul.hpp"
@@ -14,6 +16,7 @@
 #include "gpu/reduce.hpp"
 #include "gpu/softmax.hpp"
 #include "gpu/update.hpp"
+#include "gpu/windows.hpp"
 
 namespace tally::gpu {
 
@@ -28,6 +31,9 @@ Kernels<S> table() {
     install_loss<On>(t);
     install_norm<On>(t);
     install_update<On>(t);
+    install_batch_norm<On>(t);
+    install_dropout<On>(t);
+    install_windows<On>(t);
     return t;
 }
 

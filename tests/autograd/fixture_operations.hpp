@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -113,8 +114,32 @@ const Table<Array<S>>& structured() {
         {"binary_cross_entropy", [](In in) { return binary_cross_entropy(in["x"], in["target"]); }},
         {"cross_entropy", [](In in) {
             const auto ignored = static_cast<std::int32_t>(in.fixture.number("ignore_index", -100));
-            return cross_entropy(in["x"], integers(in.fixture, "labels"), ignored);
+            return cross_entropy(in["x"], integers(in.fixture, "labels"), ignored, in.fixture.number("smoothing", 0));
         }},
+        {"info_nce", [](In in) { return info_nce(in["q"], in["k"], in.fixture.number("temperature", 0)); }},
+        {"embedding", [](In in) {
+            const Fixture& f = in.fixture;
+            const std::optional<std::int64_t> padding = f.has("padding") ? std::optional(f.integer("padding")) : std::nullopt;
+            return embedding(in["weight"], integers(f, "index", Device::cpu), padding);
+        }},
+        {"dropout", [](In in) {
+            const auto whole = [&](const char* name) { return static_cast<std::uint64_t>(in.fixture.integer(name)); };
+            return dropout(in["x"], in.fixture.number("p", 0), {whole("seed"), whole("layer"), whole("first")});
+        }},
+        {"batch_norm", [](In in) {
+            const double eps = in.fixture.number("eps", 0);
+            if (!in.variables.count("mean")) return batch_norm(in["x"], in["gain"], in["bias"], eps).y;
+            RunningStatistics<S> running(1);
+            running.mean = in["mean"].value();
+            running.variance = in["var"].value();
+            return batch_norm(in["x"], in["gain"], in["bias"], running, eps);
+        }},
+        {"conv2d", [](In in) {
+            const auto stride = in.fixture.integer("stride"), padding = in.fixture.integer("padding");
+            return in.variables.count("bias") ? conv2d(in["x"], in["weight"], in["bias"], stride, padding)
+                                              : conv2d(in["x"], in["weight"], stride, padding);
+        }},
+        {"max_pool2d", [](In in) { return max_pool2d(in["x"], in.fixture.integer("size"), static_cast<std::int64_t>(in.fixture.number("stride", 0))); }},
     };
     // clang-format on
     return table;

@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "autograd/array.hpp"
+#include "autograd/ops/batch_norm.hpp"
+#include "autograd/ops/conv.hpp"
 #include "autograd/ops/custom.hpp"
+#include "autograd/ops/dropout.hpp"
 #include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/embedding.hpp"
 #include "autograd/ops/linear.hpp"
 #include "autograd/ops/loss.hpp"
 #include "autograd/ops/norm.hpp"
@@ -141,6 +145,34 @@ std::vector<Row> table() {
         {"layer_norm, only gain and bias learn", whole + 2 * one_a_row,
          [] { return layer_norm(data(), made({16}), made({16})); }},
         {"layer_norm, only the bias learns", 0, [] { return layer_norm(data(), data({16}), made({16})); }},
+        {"info_nce", 2 * whole + 256 + 64, [] { return info_nce(made(), made()).sum; }},
+        {"embedding", 64, [labels] { return embedding(made(), labels, 2); }},
+        {"dropout", 0,
+         [] {
+             return dropout(made(), 0.5, {1, 2, 3});
+         }},
+        {"batch_norm", whole + 3 * one_a_row, [] { return batch_norm(made(), made({16}), made({16})).y; }},
+        {"batch_norm, only gain and bias learn", whole + 2 * one_a_row,
+         [] { return batch_norm(data(), made({16}), made({16})).y; }},
+        {"batch_norm, only the bias learns", 0, [] { return batch_norm(data(), data({16}), made({16})).y; }},
+        {"batch_norm in evaluation", 2 * one_a_row,
+         [] { return batch_norm(made(), data({16}), data({16}), RunningStatistics<float>(16)); }},
+        {"conv2d", whole + 64,
+         [] {
+             return conv2d(made({2, 1, 8, 8}), made({3, 1, 2, 2}), made({3}));
+         }},
+        {"conv2d of data", whole,
+         [] {
+             return conv2d(data({2, 1, 8, 8}), made({3, 1, 2, 2}));
+         }},
+        {"conv2d, only the bias learns", 0,
+         [] {
+             return conv2d(data({2, 1, 8, 8}), data({3, 1, 2, 2}), made({3}));
+         }},
+        {"max_pool2d", 2 * 4 * 4 * sizeof(std::int32_t),
+         [] {
+             return max_pool2d(made({2, 1, 8, 8}), 2);
+         }},
         {"custom", 2 * whole,
          [] {
              return custom(
@@ -280,6 +312,7 @@ TEST_CASE("invariant 9: from the second micro-batch on no buffer of a parameter'
         {"matmul, small enough for the ordered kernel", [&] { return mean(matmul(slice(x, 0, 0, 1), w)); }},
         {"vector times parameter", [&] { return mean(matmul(reshape(slice(x, 0, 0, 1), {in}), w)); }},
         {"rows", [&] { return mean(rows(w, index)); }},
+        {"embedding", [&] { return mean(embedding(w, index)); }},
         {"slice", [&] { return mean(slice(w, 0, 3, 5)); }},
         {"slice of columns", [&] { return mean(slice(w, 1, 3, 5)); }},
         {"max over rows", [&] { return mean(slice(max(w, {1}), 0, 0, 4)); }},

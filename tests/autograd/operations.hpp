@@ -1,14 +1,19 @@
 // Every operation with random operands: shapes, broadcasting, axes and flags drawn anew for each seed.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "autograd/array.hpp"
+#include "autograd/ops/batch_norm.hpp"
+#include "autograd/ops/conv.hpp"
 #include "autograd/ops/custom.hpp"
+#include "autograd/ops/dropout.hpp"
 #include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/embedding.hpp"
 #include "autograd/ops/linear.hpp"
 #include "autograd/ops/loss.hpp"
 #include "autograd/ops/norm.hpp"
@@ -235,11 +240,74 @@ std::vector<OperationCase<S>> all_operations() {
              while (static_cast<std::int64_t>(labels.size()) < count)
                  labels.push_back(r.whole(0, 3) == 0 ? -100
                                                      : static_cast<std::int32_t>(r.whole(0, classes - 1)));
-             return Problem<S>{
-                 {r.array<S>({count, classes})}, [labels, count](const Vars& v) {
-                     return cross_entropy(v[0], Array<std::int32_t>({count}, labels, here())).mean();
-                 }};
+             const double smoothing = r.coin() ? r.between(0, 1) : 0;
+             return Problem<S>{{r.array<S>({count, classes})}, [=](const Vars& v) {
+                                   return cross_entropy(v[0], Array<std::int32_t>({count}, labels, here()),
+                                                        -100, smoothing)
+                                       .mean();
+                               }};
          }});
+    all.push_back({"info_nce", [](Random& r) {
+                       const Shape shape{r.whole(1, 5), r.whole(1, 4)};
+                       const double temperature = r.between(0.3, 3);
+                       return Problem<S>{{r.array<S>(shape), r.array<S>(shape)}, [=](const Vars& v) {
+                                             return info_nce(v[0], v[1], temperature).mean();
+                                         }};
+                   }});
+    all.push_back({"embedding", [](Random& r) {
+                       const std::int64_t entries = r.whole(1, 5);
+                       const auto indices = r.integers(r.shape(2), 0, entries - 1).to(Device::cpu);
+                       return Problem<S>{{r.array<S>({entries, r.whole(0, 3)})},
+                                         [=](const Vars& v) { return embedding(v[0], indices); }};
+                   }});
+    all.push_back(
+        {"dropout", [](Random& r) {
+             Shape shape = r.shape(3);
+             while (shape.rank() == 0) shape = r.shape(3);
+             const double p = r.whole(0, 5) == 0 ? 1 : r.between(0, 0.9);
+             const MaskKey items{7, 1, static_cast<std::uint64_t>(r.whole(0, 9))};
+             return Problem<S>{{r.array<S>(shape)}, [=](const Vars& v) { return dropout(v[0], p, items); }};
+         }});
+    const auto normed = [&](const char* name, auto f) {
+        all.push_back({name, [=](Random& r) {
+                           const std::int64_t features = r.whole(1, 20);
+                           Shape shape{r.whole(2, 5), features};
+                           if (r.coin()) shape = Shape{r.whole(1, 3), features, r.whole(2, 3), r.whole(1, 9)};
+                           return Problem<S>{
+                               {r.array<S>(shape), r.array<S>({features}), r.array<S>({features})},
+                               [=](const Vars& v) { return f(v[0], v[1], v[2]); }};
+                       }});
+    };
+    normed("batch_norm", [](V x, V gain, V bias) { return batch_norm(x, gain, bias, 0.1).y; });
+    normed("batch_norm in evaluation", [](V x, V gain, V bias) {
+        RunningStatistics<S> running(x.shape()[1]);
+        running.mean = Array<S>::full({x.shape()[1]}, S(0.5));
+        return batch_norm(x, gain, bias, running);
+    });
+    const auto convolved = [&](const char* name, bool biased) {
+        all.push_back({name, [=](Random& r) {
+                           const std::int64_t in = r.whole(1, 2), out = r.whole(1, 3),
+                                              padding = r.whole(0, 2), stride = r.whole(1, 2);
+                           const std::int64_t height = r.whole(1, 5), width = r.whole(1, 5);
+                           const Shape weight{out, in, r.whole(1, std::min<std::int64_t>(3, height)),
+                                              r.whole(1, std::min<std::int64_t>(3, width))};
+                           std::vector<Array<S>> inputs{r.array<S>({r.whole(0, 3), in, height, width}),
+                                                        r.array<S>(weight)};
+                           if (biased) inputs.push_back(r.array<S>({out}));
+                           return Problem<S>{inputs, [=](const Vars& v) {
+                                                 return biased ? conv2d(v[0], v[1], v[2], stride, padding)
+                                                               : conv2d(v[0], v[1], stride, padding);
+                                             }};
+                       }});
+    };
+    convolved("conv2d", true);
+    convolved("conv2d without bias", false);
+    all.push_back({"max_pool2d", [](Random& r) {
+                       const std::int64_t size = r.whole(1, 3), stride = r.whole(0, 3);
+                       const Shape shape{r.whole(0, 2), r.whole(1, 2), r.whole(size, 6), r.whole(size, 6)};
+                       return Problem<S>{{r.array<S>(shape)},
+                                         [=](const Vars& v) { return max_pool2d(v[0], size, stride); }};
+                   }});
     all.push_back({"custom", [](Random& r) {
                        return Problem<S>{
                            {r.array<S>({3}), r.array<S>({3})}, [](const Vars& v) {

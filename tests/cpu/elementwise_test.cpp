@@ -385,4 +385,48 @@ TEMPLATE_TEST_CASE("where and where_back agree with the plain loop", "", float, 
     }
 }
 
+TEMPLATE_TEST_CASE("dropout has the bits of the plain loop, and an item's mask is its own", "", float,
+                   double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        Dice dice(seed);
+        const std::size_t items = dice.upto(5),
+                          width = dice.pick<std::size_t>({0, 1, 2, 3, 4, 5, 17, 64, 255, 256, 257, 1000});
+        const std::uint64_t share = dice.pick<std::uint64_t>(
+            {0, 1u << 30, 1u << 31, (std::uint64_t{1} << 32) - 1, std::uint64_t{1} << 32});
+        const DropoutMask mask{seed, dice.upto(9), dice.upto(99), share};
+        const Write how = dice.how();
+        INFO(dice.text() << ", " << items << " items of " << width << ", dropped " << share << " of 2^32, "
+                         << write_names[static_cast<int>(how)]);
+        const auto x = dice.numbers<S>(items * width, 0.5, 2);
+        const auto y = dice.destination<S>(items * width, how);
+        const Buffer<S> want = y;
+        fast<S>().dropout(x.data(), mask, S(1.5), into(y, how), items, width);
+        plain<S>().dropout(x.data(), mask, S(1.5), into(want, how), items, width);
+        CHECK(bit_difference(y, want) == "");
+        if (items < 2) continue;
+
+        const Buffer<S> whole(items * width), part(width);
+        fast<S>().dropout(x.data(), mask, S(1.5), into(whole, Write::set), items, width);
+        DropoutMask of_last = mask;
+        of_last.first += items - 1;
+        fast<S>().dropout(x.data() + (items - 1) * width, of_last, S(1.5), into(part, Write::set), 1, width);
+        for (std::size_t j = 0; j < width; ++j) REQUIRE(same_bits(part[j], whole[(items - 1) * width + j]));
+    }
+}
+
+TEMPLATE_TEST_CASE("dropout keeps the share that it should", "", float, double) {
+    using S = TestType;
+    constexpr std::size_t n = 100000;
+    const Buffer<S> x(n), y(n);
+    std::fill(x.begin(), x.end(), S(1));
+    for (const double p : {0.1, 0.5, 0.8}) {
+        fast<S>().dropout(x.data(), {7, 1, 0, static_cast<std::uint64_t>(p * 0x1p32)}, S(1),
+                          into(y, Write::set), 10, n / 10);
+        const double dropped = static_cast<double>(std::count(y.begin(), y.end(), S(0))) / n;
+        INFO(p << ": " << dropped);
+        CHECK(std::abs(dropped - p) < 5 * std::sqrt(p * (1 - p) / n));
+    }
+}
+
 }  // namespace tally::test

@@ -158,6 +158,8 @@ TEMPLATE_TEST_CASE("Moved memory agrees with the plain loop", "", float, double)
         compare(count * width, [&](const Kernels<S>& k, Into<S[]> y) {
             k.rows(table.data(), index.data(), y.dst, count, width);
         });
+        for (auto& of_row : index)
+            if (dice.upto(9) == 0) of_row = -1;  // counts for nothing
         compare(height * width, [&](const Kernels<S>& k, Into<S[]> y) {
             k.rows_back(dy.data(), index.data(), y, count, height, width);
         });

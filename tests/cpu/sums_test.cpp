@@ -165,17 +165,18 @@ TEMPLATE_TEST_CASE("cross_entropy agrees with the plain loop, both ways", "", fl
         const std::size_t rows = dice.upto(9),
                           classes = dice.pick<std::size_t>({1, 2, 3, 10, 16, 17, 64, 100, 1000});
         const Write how = dice.how();
+        const Targets targets{-100, dice.coin() ? 0.1 : 0};
         INFO(dice.text() << ", " << rows << " rows of " << classes << " classes, "
-                         << write_names[static_cast<int>(how)]);
+                         << write_names[static_cast<int>(how)] << ", smoothing " << targets.smoothing);
         const auto logits = dice.numbers<S>(rows * classes, -5, 5);
         const auto labels = dice.integers(rows, classes);
         for (auto& label : labels)
             if (dice.upto(4) == 0) label = -100;
         const Buffer<S> p(rows * classes, dice.upto(3)), want_p(rows * classes), total(1), want_total(1),
             count(1), want_count(1);
-        fast<S>().cross_entropy(logits.data(), labels.data(), -100, p.data(), total.data(), count.data(),
+        fast<S>().cross_entropy(logits.data(), labels.data(), targets, p.data(), total.data(), count.data(),
                                 rows, classes);
-        plain<S>().cross_entropy(logits.data(), labels.data(), -100, want_p.data(), want_total.data(),
+        plain<S>().cross_entropy(logits.data(), labels.data(), targets, want_p.data(), want_total.data(),
                                  want_count.data(), rows, classes);
         CHECK(difference(p, want_p, 16 + static_cast<double>(classes)) == "");
         CHECK(difference(total, want_total, 64, static_cast<double>(rows)) == "");
@@ -184,9 +185,9 @@ TEMPLATE_TEST_CASE("cross_entropy agrees with the plain loop, both ways", "", fl
         const auto dtotal = dice.numbers<S>(1);
         const auto d = dice.destination<S>(rows * classes, how);
         const Buffer<S> want_d = d;
-        fast<S>().cross_entropy_back(dtotal.data(), want_p.data(), labels.data(), -100, into(d, how), rows,
+        fast<S>().cross_entropy_back(dtotal.data(), want_p.data(), labels.data(), targets, into(d, how), rows,
                                      classes);
-        plain<S>().cross_entropy_back(dtotal.data(), want_p.data(), labels.data(), -100, into(want_d, how),
+        plain<S>().cross_entropy_back(dtotal.data(), want_p.data(), labels.data(), targets, into(want_d, how),
                                       rows, classes);
         CHECK(bit_difference(d, want_d) == "");
     }
@@ -227,6 +228,58 @@ TEMPLATE_TEST_CASE("layer_norm agrees with the plain loop, both ways", "", float
         plain<S>().layer_norm_back_gain(dy.data(), x.data(), want_mean.data(), want_rstd.data(),
                                         into(want_dgain, how), rows, width);
         CHECK(bit_difference(dgain, want_dgain) == "");
+    }
+}
+
+TEMPLATE_TEST_CASE("batch_norm agrees with the plain loop, both ways", "", float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        Dice dice(seed);
+        const Fold fold{dice.upto(9), dice.pick<std::size_t>({1, 2, 3, 8, 16, 17, 65}),
+                        dice.pick<std::size_t>({1, 1, 2, 9, 16, 33, 300})};
+        const Write how = dice.how();
+        INFO(dice.text() << ", " << fold.outer << " x " << fold.reduced << " x " << fold.inner << ", "
+                         << write_names[static_cast<int>(how)]);
+        const std::size_t size = fold.outer * fold.reduced * fold.inner, features = fold.reduced;
+        const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(size), gain = dice.numbers<S>(features),
+                   bias = dice.numbers<S>(features), rstd = dice.numbers<S>(features, 0.5, 2);
+        const double terms = static_cast<double>(fold.outer * fold.inner), units = 64 + terms;
+
+        const Buffer<S> mean(features, dice.upto(3)), want_mean(features), variance(features),
+            want_variance(features);
+        fast<S>().batch_moments(x.data(), mean.data(), variance.data(), fold);
+        plain<S>().batch_moments(x.data(), want_mean.data(), want_variance.data(), fold);
+        CHECK(difference(mean, want_mean, units) == "");
+        CHECK(difference(variance, want_variance, units) == "");
+        std::fill(want_mean.begin(), want_mean.end(), S(0.25));  // whatever they are, from here on
+
+        const Buffer<S> y(size, dice.upto(3)), want(size);
+        fast<S>().batch_norm(x.data(), want_mean.data(), rstd.data(), gain.data(), bias.data(), y.data(),
+                             fold);
+        plain<S>().batch_norm(x.data(), want_mean.data(), rstd.data(), gain.data(), bias.data(), want.data(),
+                              fold);
+        CHECK(bit_difference(y, want) == "");
+
+        const Buffer<S> total(features), want_total(features), along(features, dice.upto(3)),
+            want_along(features);
+        fast<S>().batch_norm_back_sums(dy.data(), x.data(), want_mean.data(), rstd.data(), total.data(),
+                                       along.data(), fold);
+        plain<S>().batch_norm_back_sums(dy.data(), x.data(), want_mean.data(), rstd.data(), want_total.data(),
+                                        want_along.data(), fold);
+        CHECK(difference(total, want_total, units, terms) == "");
+        CHECK(difference(along, want_along, units, 4 * terms) == "");
+
+        for (bool own : {true, false}) {
+            const auto dx = dice.destination<S>(size, how);
+            const Buffer<S> want_dx = dx;
+            const S *v = own ? x.data() : nullptr, *m = own ? want_mean.data() : nullptr,
+                    *sum = own ? want_total.data() : nullptr, *sum_along = own ? want_along.data() : nullptr;
+            fast<S>().batch_norm_back(dy.data(), v, m, rstd.data(), gain.data(), sum, sum_along,
+                                      into(dx, how), fold);
+            plain<S>().batch_norm_back(dy.data(), v, m, rstd.data(), gain.data(), sum, sum_along,
+                                       into(want_dx, how), fold);
+            CHECK(bit_difference(dx, want_dx) == "");
+        }
     }
 }
 

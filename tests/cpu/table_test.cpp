@@ -32,7 +32,7 @@ TEMPLATE_TEST_CASE("A label that is no class is an error that names it", "", flo
         const std::vector<std::int32_t> labels{2, wrong};
         CHECK_THROWS_WITH(
             kernels<S>(Device::cpu)
-                .cross_entropy(logits.data(), labels.data(), -100, probabilities.data(), total.data(),
+                .cross_entropy(logits.data(), labels.data(), Targets{}, probabilities.data(), total.data(),
                                count.data(), 2, 3),
             contains("label " + std::to_string(wrong) + " in row 1 is not one of the 3 classes"));
     }
@@ -58,7 +58,7 @@ TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
     const auto x = dice.numbers<S>(n, 0.1, 0.9), dy = dice.numbers<S>(n, 0.1, 0.9), d = dice.numbers<S>(n),
                y = dice.numbers<S>(n, 0.1, 0.9);
     const auto mean = dice.numbers<S>(n), rstd = dice.numbers<S>(n);
-    const auto index = dice.integers(n, rows);
+    const auto index = dice.integers(n, rows), place = dice.integers(n, rows);
     Walk<2> bias;
     bias.rank = 2;
     bias.extent = {rows, width};
@@ -119,8 +119,9 @@ TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
                       Product{rows, width, 1, a, b}, Product{8, 8, 8, a, b}})
                     k.matmul(p, x.data(), y.data(), to);
         k.linear(x.data(), y.data(), mean.data(), d.data(), rows, width, 70);
-        k.cross_entropy(x.data(), index.data(), -1, d.data(), mean.data(), rstd.data(), rows, width);
-        k.cross_entropy_back(dy.data(), x.data(), index.data(), -1, to, rows, width);
+        k.cross_entropy(x.data(), index.data(), Targets{-1, 0.1}, d.data(), mean.data(), rstd.data(), rows,
+                        width);
+        k.cross_entropy_back(dy.data(), x.data(), index.data(), Targets{-1, 0.1}, to, rows, width);
         k.layer_norm(x.data(), y.data(), y.data(), S(1e-5), d.data(), mean.data(), rstd.data(), rows, width);
         k.layer_norm_back(dy.data(), x.data(), y.data(), mean.data(), rstd.data(), to, rows, width);
         k.layer_norm_back_gain(dy.data(), x.data(), mean.data(), rstd.data(), to, rows, width);
@@ -131,6 +132,22 @@ TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
         k.average(both, {});
         k.limit(both, {});
         k.measure(both, std::array<double, 2>().data());
+        for (Fold fold : {Fold{rows, width, 1}, Fold{2, rows / 2, width}}) {
+            k.batch_moments(x.data(), mean.data(), rstd.data(), fold);
+            k.batch_norm(x.data(), mean.data(), rstd.data(), y.data(), y.data(), d.data(), fold);
+            k.batch_norm_back_sums(dy.data(), x.data(), y.data(), y.data(), mean.data(), rstd.data(), fold);
+            k.batch_norm_back(dy.data(), x.data(), y.data(), y.data(), y.data(), mean.data(), rstd.data(), to,
+                              fold);
+        }
+        k.dropout(x.data(), {1, 2, 3, 1u << 31}, S(2), to, rows, width);
+        for (std::size_t stride : {1u, 2u}) {
+            const SlidingWindow w{10, 10, 3, 3, stride, 1, 9 / stride + 1, 9 / stride + 1};
+            k.im2col(x.data(), d.data(), w, 1, 5);
+            k.col2im(x.data(), to, w, 1, 5);
+            const SlidingWindow inside{10, 10, 3, 3, stride, 0, 7 / stride + 1, 7 / stride + 1};
+            k.max_pool(x.data(), d.data(), place.data(), inside, 5);
+            k.max_pool_back(dy.data(), place.data(), to, inside, 5);
+        }
     }
     CHECK(allocations() == before);
 }

@@ -139,7 +139,7 @@ TEST_CASE("Operands on two devices are an error with both in it") {
     CHECK_THROWS_WITH(where(Array<std::int32_t>({1}, {1}), Tensor(x), Tensor(x)),
                       "[where] operands are on different devices: cuda and cpu");
     CHECK_THROWS_WITH(rows(Tensor(x), Array<std::int32_t>({1}, {1}, Device::cuda)),
-                      "[rows] the index must be on cpu, where it is checked; it is on cuda");
+                      "[rows] the indices must be on cpu, where they are checked; they are on cuda");
     const Tensor w = parameter(x);
     CHECK_THROWS_WITH((w * 2).backward(counted_up(6).reshaped({3, 2})), contains("on cuda"));
 }

@@ -220,6 +220,8 @@ TEMPLATE_TEST_CASE("Rows with the same index are added in their order, in two ca
             const std::size_t cut = count / 3;
             INFO(dice.text() << ", " << count << " rows of " << width);
             const auto index = dice.integers(count, height);
+            for (auto& of_row : index)
+                if (dice.upto(9) == 0) of_row = -1;
             const auto dy = dice.numbers<S>(count * width);
             const Buffer<S> once(height * width), twice(height * width), want(height * width);
             plain<S>().rows_back(dy.data(), index.data(), into(want, Write::set), count, height, width);
@@ -254,17 +256,18 @@ TEMPLATE_TEST_CASE("A walk with a step scatters to every second place and leaves
     }
 }
 
-TEMPLATE_TEST_CASE("An ignored label may be a class", "", float, double) {
+TEMPLATE_TEST_CASE("An ignored label may be a class and others may be smoothed", "", float, double) {
     using S = TestType;
     for (std::size_t rows : edges) {
         Dice dice(static_cast<unsigned>(rows));
-        INFO(dice.text() << ", " << rows << " rows");
+        const Targets targets{1, dice.coin() ? 0.25 : 0};
+        INFO(dice.text() << ", " << rows << " rows, smoothing " << targets.smoothing);
         const auto logits = dice.numbers<S>(rows * 3);
         const auto labels = dice.integers(rows, 3);
         const Buffer<S> p(rows * 3), want_p(rows * 3), total(1), want_total(1), count(1), want_count(1);
-        fast<S>().cross_entropy(logits.data(), labels.data(), 1, p.data(), total.data(), count.data(), rows,
-                                3);
-        plain<S>().cross_entropy(logits.data(), labels.data(), 1, want_p.data(), want_total.data(),
+        fast<S>().cross_entropy(logits.data(), labels.data(), targets, p.data(), total.data(), count.data(),
+                                rows, 3);
+        plain<S>().cross_entropy(logits.data(), labels.data(), targets, want_p.data(), want_total.data(),
                                  want_count.data(), rows, 3);
         CHECK(bit_difference(p, want_p) == "");
         CHECK(difference(total, want_total, 8, static_cast<double>(rows)) == "");
@@ -281,7 +284,7 @@ TEMPLATE_TEST_CASE("The host throws for a label that is no class, and is usable 
     const auto call = [&](std::int32_t first, std::int32_t second) {
         labels[0] = first;
         labels[1] = second;
-        fast<S>().cross_entropy(logits.data(), labels.data(), -100, probabilities.data(), total.data(),
+        fast<S>().cross_entropy(logits.data(), labels.data(), Targets{}, probabilities.data(), total.data(),
                                 count.data(), 2, 3);
     };
     for (std::int32_t wrong : {-1, 3, 1000})

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "autograd/array.hpp"
 #include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/linear.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/var.hpp"
 
@@ -37,31 +40,52 @@ Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability, Var<Array<S>> tar
     return counted(apply(functor::BinaryCrossEntropy{}, std::move(probability), std::move(target)));
 }
 
-// Of logits (rows, classes) against one label a row; rows labelled `ignore` count for nothing.
+// Of logits (rows, classes) against one label a row; rows labelled `ignore` count for nothing. With smoothing
+// a row is compared with 1 - smoothing at its label, and the rest spread over all classes.
 template <class S>
 Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Array<std::int32_t>& labels,
-                             std::int32_t ignore = -100) {
+                             std::int32_t ignore = -100, double smoothing = 0) {
     const Shape& shape = logits.shape();
     if (shape.rank() != 2 || labels.shape().rank() != 1 || labels.shape()[0] != shape[0])
         throw Error("[cross_entropy] wants logits (rows, classes) and labels (rows); they are " +
                     to_string(shape) + " and " + to_string(labels.shape()));
+    if (!(smoothing >= 0 && smoothing <= 1))
+        throw Error("[cross_entropy] the smoothing must be between 0 and 1; it is " +
+                    std::to_string(smoothing));
+    const Targets targets{ignore, smoothing};
     const auto count = static_cast<std::size_t>(shape[0]), classes = static_cast<std::size_t>(shape[1]);
     const Array<S>& x = logits.value();
     const Kernels<S>& kernel = on("cross_entropy", x, labels);
     Array<S> probabilities = empty_like(x), total = Array<S>::empty({}, x.device()),
              counted_rows = Array<S>::empty({}, x.device());
-    kernel.cross_entropy(x.data(), labels.data(), ignore, probabilities.raw(), total.raw(),
+    kernel.cross_entropy(x.data(), labels.data(), targets, probabilities.raw(), total.raw(),
                          counted_rows.raw(), count, classes);
     Var<Array<S>> sum = record<"cross_entropy">(
         std::move(total), keep(probabilities, labels),
-        [ignore, count, classes](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept,
-                                 const Array<std::int32_t>& kept_labels) {
+        [targets, count, classes](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept,
+                                  const Array<std::int32_t>& kept_labels) {
             on("cross_entropy", dy)
-                .cross_entropy_back(dy.data(), kept.data(), kept_labels.data(), ignore,
+                .cross_entropy_back(dy.data(), kept.data(), kept_labels.data(), targets,
                                     destination(to.into(0)), count, classes);
         },
         std::move(logits));
     return {std::move(sum), Var<Array<S>>(std::move(counted_rows))};
+}
+
+// Contrastive: each query (rows, width) should be most like the key of its own row, among the keys of the
+// whole batch. What a row is compared with depends on the batch: micro-batches give another loss.
+template <class S>
+Loss<Array<S>> info_nce(Var<Array<S>> queries, Var<Array<S>> keys, double temperature = 1) {
+    if (queries.shape().rank() != 2 || queries.shape() != keys.shape())
+        throw Error("[info_nce] wants queries and keys of one shape (rows, width); they are " +
+                    to_string(queries.shape()) + " and " + to_string(keys.shape()));
+    if (!(temperature > 0))
+        throw Error("[info_nce] the temperature must be above 0; it is " + std::to_string(temperature));
+    const Device device = queries.value().device();
+    std::vector<std::int32_t> own(static_cast<std::size_t>(queries.shape()[0]));
+    std::iota(own.begin(), own.end(), 0);
+    const Array<std::int32_t> labels({queries.shape()[0]}, own, device);
+    return cross_entropy(matmul(std::move(queries), std::move(keys), false, true) / temperature, labels);
 }
 
 }  // namespace tally

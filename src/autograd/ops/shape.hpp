@@ -178,24 +178,30 @@ std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std::int64_t size) {
     return split(x, sizes);
 }
 
-// Picks rows of the first axis, in any order and as often as wanted. The index is given on the CPU, where it
-// can be checked without waiting for another device.
+// An Error when an index is not a row of `whole`. They are given on the CPU, where looking at them makes
+// nobody wait.
+inline void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole) {
+    if (index.device() != Device::cpu)
+        throw Error(std::string("[") + op +
+                    "] the indices must be on cpu, where they are checked; they are on " +
+                    to_string(index.device()));
+    for (std::size_t i = 0; i < index.size(); ++i)
+        if (index.span()[i] < 0 || index.span()[i] >= whole[0])
+            throw Error(std::string("[") + op + "] index " + std::to_string(index.span()[i]) + " at place " +
+                        std::to_string(i) + " is outside the rows of " + to_string(whole));
+}
+
+// Picks rows of the first axis, in any order and as often as wanted.
 template <class S>
 Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Shape& shape = x.shape();
     if (shape.rank() == 0) throw Error("[rows] a single number has no rows");
     if (index.shape().rank() != 1)
         throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()));
-    if (index.device() != Device::cpu)
-        throw Error(std::string("[rows] the index must be on cpu, where it is checked; it is on ") +
-                    to_string(index.device()));
+    check_rows("rows", index, shape);
     const auto height = static_cast<std::size_t>(shape[0]);
     const auto count = index.size();
     const auto width = stride_of(shape, 0);
-    for (std::size_t i = 0; i < count; ++i)
-        if (index.span()[i] < 0 || static_cast<std::size_t>(index.span()[i]) >= height)
-            throw Error("[rows] index " + std::to_string(index.span()[i]) + " at place " + std::to_string(i) +
-                        " is outside the rows of " + to_string(shape));
     const Array<std::int32_t> there = index.to(x.value().device());
     Array<S> y = Array<S>::empty(with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
     on("rows", x.value()).rows(x.value().data(), there.data(), y.raw(), count, width);

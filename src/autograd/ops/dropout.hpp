@@ -1,0 +1,48 @@
+// Dropout, whose mask belongs to the item and not to the batch.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "autograd/array.hpp"
+#include "autograd/var.hpp"
+
+namespace tally {
+
+// Whose masks are drawn: those of one layer, from item number `first` on. Items are numbered by whoever cuts
+// batches, so that a micro-batch gets the masks that its items have in the full batch.
+struct MaskKey {
+    std::uint64_t seed = 0, layer = 0, first = 0;
+};
+
+// Each element of x (items, ...) is dropped with probability p, and otherwise divided by 1 - p. Nothing is
+// kept: the way back draws the same mask again.
+template <class S>
+Var<Array<S>> dropout(Var<Array<S>> x, double p, const MaskKey& of) {
+    if (!(p >= 0 && p <= 1))
+        throw Error("[dropout] the probability must be between 0 and 1; it is " + std::to_string(p));
+    const Shape& shape = x.shape();
+    if (shape.rank() == 0) throw Error("[dropout] a single number has no items");
+    const auto items = static_cast<std::size_t>(shape[0]);
+    const std::size_t width = stride_of(shape, 0);
+    constexpr std::uint64_t most = std::uint64_t{1} << 32;
+    if (width > most || of.first > most || items > most - of.first)
+        throw Error("[dropout] items and their elements are numbered up to 2^32; from item " +
+                    std::to_string(of.first) + " on they are " + to_string(shape));
+    if (p == 0) return x;
+
+    const DropoutMask mask{of.seed, of.layer, of.first, static_cast<std::uint64_t>(std::round(p * 0x1p32))};
+    const S scale = p == 1 ? S(0) : static_cast<S>(1 / (1 - p));
+    Array<S> y = empty_like(x.value());
+    on("dropout", x.value()).dropout(x.value().data(), mask, scale, {y.raw(), Write::set}, items, width);
+    return record<"dropout">(
+        std::move(y), NothingKept(),
+        [mask, scale, items, width](Pull<Array<S>> to, const Array<S>& dy) {
+            on("dropout", dy).dropout(dy.data(), mask, scale, destination(to.into(0)), items, width);
+        },
+        std::move(x));
+}
+
+}  // namespace tally

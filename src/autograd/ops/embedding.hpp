@@ -1,0 +1,50 @@
+// Embedding: a row of a table for each index.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/var.hpp"
+
+namespace tally {
+
+// weight (entries, ...), indices of any shape: the result is (indices..., ...). No gradient reaches the row
+// `padding`; a negative one counts from the end.
+template <class S>
+Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std::int32_t>& indices,
+                        std::optional<std::int64_t> padding = {}) {
+    const Shape& table = weight.shape();
+    if (table.rank() == 0) throw Error("[embedding] a single number has no rows");
+    check_rows("embedding", indices, table);
+    if (padding && (*padding < -table[0] || *padding >= table[0]))
+        throw Error("[embedding] the padding " + std::to_string(*padding) + " is outside the rows of " +
+                    to_string(table));
+
+    const auto count = indices.size(), height = static_cast<std::size_t>(table[0]);
+    const auto width = stride_of(table, 0);
+    std::vector<std::int64_t> extents(indices.shape().begin(), indices.shape().end());
+    extents.insert(extents.end(), table.begin() + 1, table.end());
+    const Device device = weight.value().device();
+    Array<std::int32_t> there = indices.to(device);
+    Array<S> y = Array<S>::empty(Shape(extents), device);
+    on("embedding", weight.value()).rows(weight.value().data(), there.data(), y.raw(), count, width);
+    if (padding) {
+        std::vector<std::int32_t> counting = indices.to_vector();
+        for (std::int32_t& index : counting)
+            if (index == (*padding + table[0]) % table[0]) index = -1;
+        there = Array<std::int32_t>(indices.shape(), counting, device);
+    }
+    return record<"embedding">(
+        std::move(y), keep(there),
+        [count, height, width](Pull<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
+            on("embedding", dy)
+                .rows_back(dy.data(), kept.data(), destination(to.into(0)), count, height, width);
+        },
+        std::move(weight));
+}
+
+}  // namespace tally

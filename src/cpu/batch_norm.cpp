@@ -1,0 +1,117 @@
+// Batch norm: where features are neighbours their sums are made row after row, otherwise along the space of
+// each.
+#include <algorithm>
+
+#include "cpu/families.hpp"
+#include "cpu/runs.hpp"
+
+namespace tally::cpu {
+
+namespace {
+
+// What is read while an array (items, features, space) is passed: in rows of all features, or in stretches of
+// one.
+template <class S>
+struct Elements {
+    const S* p;
+    Run<S> row(std::size_t first) const { return {p + first}; }
+    Run<S> stretch(std::size_t first, std::size_t) const { return {p + first}; }
+};
+template <class S>
+struct OfFeature {
+    const S* p;
+    Run<S> row(std::size_t) const { return {p}; }
+    One<S> stretch(std::size_t, std::size_t feature) const { return One<S>(p[feature]); }
+};
+
+// y (+)= f(x...)
+template <class S, class F, class... X>
+void each_element(const Fold& fold, Into<S[]> y, F f, X... x) {
+    if (fold.inner == 1)
+        for (std::size_t i = 0; i < fold.outer; ++i)
+            each(fold.reduced, from(y, i * fold.reduced), f, x.row(i * fold.reduced)...);
+    else
+        for (std::size_t i = 0; i < fold.outer * fold.reduced; ++i)
+            each(fold.inner, from(y, i * fold.inner), f, x.stretch(i * fold.inner, i % fold.reduced)...);
+}
+
+// total[feature] = the sum of f(x...)
+template <class S, class F, class... X>
+void sum_features(const Fold& fold, S* total, F f, X... x) {
+    std::fill_n(total, fold.reduced, S(0));
+    if (fold.inner == 1)
+        for (std::size_t i = 0; i < fold.outer; ++i)
+            each<Write::add>(fold.reduced, fold.reduced, total, f, x.row(i * fold.reduced)...);
+    else
+        for (std::size_t i = 0; i < fold.outer * fold.reduced; ++i)
+            total[i % fold.reduced] = sum_run(total[i % fold.reduced], fold.inner, 0, f,
+                                              x.stretch(i * fold.inner, i % fold.reduced)...);
+}
+
+template <class S>
+S terms(const Fold& fold) {
+    return static_cast<S>(fold.outer * fold.inner);
+}
+
+template <class S>
+void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
+    const Elements<S> v{x};
+    const auto divide = [&](S* sums) {
+        for (std::size_t f = 0; f < fold.reduced; ++f) sums[f] /= terms<S>(fold);
+    };
+    sum_features(fold, mean, Same(), v);
+    divide(mean);
+    sum_features(
+        fold, variance, [](auto value, auto m) { return (value - m) * (value - m); }, v, OfFeature<S>{mean});
+    divide(variance);
+}
+
+template <class S>
+void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
+                const Fold& fold) {
+    each_element(
+        fold, Into<S[]>{y, Write::set},
+        [](auto v, auto m, auto s, auto g, auto b) { return (v - m) * s * g + b; }, Elements<S>{x},
+        OfFeature<S>{mean}, OfFeature<S>{rstd}, OfFeature<S>{gain}, OfFeature<S>{bias});
+}
+
+template <class S>
+void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
+                          const Fold& fold) {
+    sum_features(fold, total, Same(), Elements<S>{dy});
+    sum_features(
+        fold, along, [](auto d, auto v, auto m, auto s) { return d * ((v - m) * s); }, Elements<S>{dy},
+        Elements<S>{x}, OfFeature<S>{mean}, OfFeature<S>{rstd});
+}
+
+template <class S>
+void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain, const S* total,
+                     const S* along, Into<S[]> dx, const Fold& fold) {
+    const Elements<S> d{dy};
+    const OfFeature<S> s{rstd}, g{gain};
+    if (!total)
+        return each_element(
+            fold, dx, [](auto slope, auto scale, auto gains) { return gains * scale * slope; }, d, s, g);
+    each_element(
+        fold, dx,
+        [n = Batch<S>(terms<S>(fold))](auto slope, auto scale, auto gains, auto v, auto m, auto sum,
+                                       auto sum_along) {
+            return gains * scale * (slope - (sum + (v - m) * scale * sum_along) / n);
+        },
+        d, s, g, Elements<S>{x}, OfFeature<S>{mean}, OfFeature<S>{total}, OfFeature<S>{along});
+}
+
+}  // namespace
+
+template <class S>
+void install_batch_norm(Kernels<S>& t) {
+    t.batch_moments = batch_moments<S>;
+    t.batch_norm = batch_norm<S>;
+    t.batch_norm_back_sums = batch_norm_back_sums<S>;
+    t.batch_norm_back = batch_norm_back<S>;
+}
+
+template void install_batch_norm(Kernels<float>&);
+template void install_batch_norm(Kernels<double>&);
+
+}  // namespace tally::cpu

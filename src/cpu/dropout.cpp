@@ -1,0 +1,41 @@
+// Dropout: the bits of each item are drawn a chunk at a time, four elements to a block.
+#include <algorithm>
+
+#include "autograd/random.hpp"
+#include "cpu/families.hpp"
+#include "cpu/runs.hpp"
+
+namespace tally::cpu {
+
+namespace {
+
+template <class S>
+void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y, std::size_t items,
+             std::size_t width) {
+    constexpr std::size_t chunk = 256;
+    alignas(line) S factors[chunk];
+    for (std::size_t item = 0; item < items; ++item)
+        for (std::size_t first = 0; first < width; first += chunk) {
+            const std::size_t some = std::min(chunk, width - first), at = item * width + first;
+            for (std::size_t j = 0; j < some; j += 4) {
+                const std::uint64_t block = DropoutMask::index(mask.first + item, first + j) / 4;
+                const random::Words bits = random::detail::words(mask.seed, mask.stream, block);
+                for (std::size_t l = 0; l < 4; ++l) factors[j + l] = bits[l] >= mask.dropped ? scale : S(0);
+            }
+            each(
+                some, from(y, at), [](auto v, auto factor) { return v * factor; }, Run<S>{x + at},
+                Run<S>{factors});
+        }
+}
+
+}  // namespace
+
+template <class S>
+void install_dropout(Kernels<S>& t) {
+    t.dropout = dropout<S>;
+}
+
+template void install_dropout(Kernels<float>&);
+template void install_dropout(Kernels<double>&);
+
+}  // namespace tally::cpu

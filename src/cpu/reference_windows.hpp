@@ -1,0 +1,71 @@
+// The plain loops of what moves a window over images: the rest of reference.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "autograd/kernels.hpp"
+
+namespace tally::reference {
+
+// visit(place in the columns, place in x or none) for every place that a window has.
+template <class Visit>
+void each_place(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
+    std::size_t at = 0;
+    for (std::size_t c = 0; c < channels; ++c)
+        for (std::size_t i = 0; i < w.tall; ++i)
+            for (std::size_t j = 0; j < w.wide; ++j)
+                for (std::size_t image = 0; image < images; ++image)
+                    for (std::size_t down = 0; down < w.down; ++down)
+                        for (std::size_t across = 0; across < w.across; ++across, ++at) {
+                            // before the first pixel it wraps around, and is beyond the last
+                            const std::size_t row = down * w.stride + i - w.padding,
+                                              column = across * w.stride + j - w.padding;
+                            const bool inside = row < w.height && column < w.width;
+                            const std::size_t plane = image * channels + c;
+                            visit(at, inside, (plane * w.height + row) * w.width + column);
+                        }
+}
+
+template <class S>
+void im2col(const S* x, S* columns, const SlidingWindow& windows, std::size_t images, std::size_t channels) {
+    each_place(windows, images, channels, [&](std::size_t at, bool inside, std::size_t pixel) {
+        columns[at] = inside ? x[pixel] : S(0);
+    });
+}
+
+template <class S>
+void col2im(const S* columns, Into<S[]> x, const SlidingWindow& windows, std::size_t images,
+            std::size_t channels) {
+    if (x.how == Write::set) std::fill_n(x.dst, images * channels * windows.height * windows.width, S(0));
+    each_place(windows, images, channels, [&](std::size_t at, bool inside, std::size_t pixel) {
+        if (inside) x.dst[pixel] += columns[at];
+    });
+}
+
+template <class S>
+void max_pool(const S* x, S* y, std::int32_t* place, const SlidingWindow& w, std::size_t planes) {
+    for (std::size_t plane = 0; plane < planes; ++plane, x += w.height * w.width)
+        for (std::size_t down = 0; down < w.down; ++down)
+            for (std::size_t across = 0; across < w.across; ++across) {
+                std::size_t best = down * w.stride * w.width + across * w.stride;
+                for (std::size_t i = 0; i < w.tall; ++i)
+                    for (std::size_t j = 0; j < w.wide; ++j) {
+                        const std::size_t at = (down * w.stride + i) * w.width + across * w.stride + j;
+                        if (x[at] > x[best] || x[at] != x[at]) best = at;
+                    }
+                *y++ = x[best];
+                *place++ = static_cast<std::int32_t>(best);
+            }
+}
+
+template <class S>
+void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow& w,
+                   std::size_t planes) {
+    if (dx.how == Write::set) std::fill_n(dx.dst, planes * w.height * w.width, S(0));
+    for (std::size_t i = 0; i < planes * w.down * w.across; ++i)
+        dx.dst[i / (w.down * w.across) * w.height * w.width + static_cast<std::size_t>(place[i])] += dy[i];
+}
+
+}  // namespace tally::reference

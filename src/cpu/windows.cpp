@@ -1,0 +1,131 @@
+// Windows over images: convolution's columns and back, row after row; and the largest of each window.
+#include <algorithm>
+
+#include "cpu/families.hpp"
+#include "cpu/runs.hpp"
+
+namespace tally::cpu {
+
+namespace {
+
+// Of a row of the columns: the elements [from, to) that see a pixel, the first of which is `pixel`.
+struct Seen {
+    std::size_t from, to, pixel;
+    Seen(const SlidingWindow& w, std::size_t j) {  // j: the place within the window
+        from = j < w.padding ? (w.padding - j + w.stride - 1) / w.stride : 0;
+        to = w.width + w.padding > j ? (w.width + w.padding - j + w.stride - 1) / w.stride : 0;
+        from = std::min(from, w.across);
+        to = std::clamp(to, from, w.across);
+        pixel = from * w.stride + j - w.padding;
+    }
+};
+
+// visit(at, row, seen) for every row of the columns: where it starts, and the row of x that it sees, or none.
+template <class Visit>
+void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
+    std::size_t at = 0;
+    for (std::size_t c = 0; c < channels; ++c)
+        for (std::size_t i = 0; i < w.tall; ++i)
+            for (std::size_t j = 0; j < w.wide; ++j) {
+                const Seen seen(w, j);
+                for (std::size_t image = 0; image < images; ++image)
+                    for (std::size_t down = 0; down < w.down; ++down, at += w.across) {
+                        const std::size_t row = down * w.stride + i - w.padding;  // before 0 it wraps around
+                        visit(at, row < w.height && seen.from < seen.to,
+                              ((image * channels + c) * w.height + row) * w.width, seen);
+                    }
+            }
+}
+
+template <class S>
+void im2col(const S* x, S* columns, const SlidingWindow& w, std::size_t images, std::size_t channels) {
+    const std::size_t size = channels * w.tall * w.wide * images * w.down * w.across;
+    each_row_of_columns(
+        w, images, channels, [&](std::size_t at, bool inside, std::size_t row, const Seen& seen) {
+            S* const to = columns + at;
+            if (!inside) return void(std::fill_n(to, w.across, S(0)));
+            const S* const pixels = x + row + seen.pixel;
+            const std::size_t n = seen.to - seen.from;
+            std::fill_n(to, seen.from, S(0));
+            if (w.stride == 1)
+                each<Write::set>(n, size - at - seen.from, to + seen.from, Same(), Run<S>{pixels});
+            else
+                for (std::size_t a = 0; a < n; ++a) to[seen.from + a] = pixels[a * w.stride];
+            std::fill_n(to + seen.to, w.across - seen.to, S(0));
+        });
+}
+
+template <class S>
+void col2im(const S* columns, Into<S[]> x, const SlidingWindow& w, std::size_t images, std::size_t channels) {
+    if (x.how == Write::set) std::fill_n(x.dst, images * channels * w.height * w.width, S(0));
+    each_row_of_columns(w, images, channels,
+                        [&](std::size_t at, bool inside, std::size_t row, const Seen& seen) {
+                            if (!inside) return;
+                            S* const pixels = x.dst + row + seen.pixel;
+                            const S* const terms = columns + at + seen.from;
+                            const std::size_t n = seen.to - seen.from;
+                            if (w.stride == 1)
+                                each<Write::add>(n, n, pixels, Same(), Run<S>{terms});
+                            else
+                                for (std::size_t a = 0; a < n; ++a) pixels[a * w.stride] += terms[a];
+                        });
+}
+
+// Windows of the usual sides are unrolled, which is what makes this fast; side 0 is any other.
+template <std::size_t Side, class S>
+void largest_of_plane(const S* x, S* y, std::int32_t* place, const SlidingWindow& w) {
+    const std::size_t tall = Side == 0 ? w.tall : Side, wide = Side == 0 ? w.wide : Side;
+    for (std::size_t down = 0; down < w.down; ++down)
+        for (std::size_t across = 0; across < w.across; ++across) {
+            const std::size_t first = (down * w.width + across) * w.stride;
+            std::size_t best = first;
+            S most = x[first];
+            for (std::size_t i = 0; i < tall; ++i)
+                for (std::size_t j = 0; j < wide; ++j) {
+                    const std::size_t at = first + i * w.width + j;
+                    const S pixel = x[at];
+                    const bool larger = pixel > most, none = pixel != pixel, chosen = larger || none;
+                    most = chosen ? pixel : most;
+                    best = chosen ? at : best;
+                }
+            *y++ = most;
+            *place++ = static_cast<std::int32_t>(best);
+        }
+}
+
+template <class S>
+void max_pool(const S* x, S* y, std::int32_t* place, const SlidingWindow& w, std::size_t planes) {
+    const std::size_t side = w.tall == w.wide ? w.tall : 0;
+    const auto largest = side == 2   ? largest_of_plane<2, S>
+                         : side == 3 ? largest_of_plane<3, S>
+                                     : largest_of_plane<0, S>;
+    for (std::size_t plane = 0; plane < planes; ++plane, x += w.height * w.width) {
+        largest(x, y, place, w);
+        y += w.down * w.across;
+        place += w.down * w.across;
+    }
+}
+
+template <class S>
+void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow& w,
+                   std::size_t planes) {
+    const std::size_t pixels = w.height * w.width, windows = w.down * w.across;
+    if (dx.how == Write::set) std::fill_n(dx.dst, planes * pixels, S(0));
+    for (std::size_t plane = 0; plane < planes; ++plane, dx.dst += pixels, dy += windows, place += windows)
+        for (std::size_t i = 0; i < windows; ++i) dx.dst[place[i]] += dy[i];
+}
+
+}  // namespace
+
+template <class S>
+void install_windows(Kernels<S>& t) {
+    t.im2col = im2col<S>;
+    t.col2im = col2im<S>;
+    t.max_pool = max_pool<S>;
+    t.max_pool_back = max_pool_back<S>;
+}
+
+template void install_windows(Kernels<float>&);
+template void install_windows(Kernels<double>&);
+
+}  // namespace tally::cpu

@@ -1,0 +1,11 @@
+// Batch norm on the GPU: the bodies of batch_norm.hpp, launched.
+#include "gpu/batch_norm.hpp"
+
+#include "gpu/on_device.hpp"
+
+namespace tally::gpu {
+
+template void install_batch_norm<OnDevice>(Kernels<float>&);
+template void install_batch_norm<OnDevice>(Kernels<double>&);
+
+}  // namespace tally::gpu

@@ -1,0 +1,11 @@
+// Dropout on the GPU: the bodies of dropout.hpp, launched.
+#include "gpu/dropout.hpp"
+
+#include "gpu/on_device.hpp"
+
+namespace tally::gpu {
+
+template void install_dropout<OnDevice>(Kernels<float>&);
+template void install_dropout<OnDevice>(Kernels<double>&);
+
+}  // namespace tally::gpu

@@ -1,0 +1,322 @@
+// What the operations of layers promise beyond their values: masks and images that do not care how a batch is
+// cut, effects that happen once, the course's numbers, and errors in words.
+#include <string>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "tally.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+using Numbers = std::vector<double>;
+
+Tensor64 numbers(const Shape& shape, const Numbers& values) {
+    return parameter(Array<double>(shape, values));
+}
+
+bool near(double a, double b, double tolerance) { return std::abs(a - b) <= tolerance; }
+
+}  // namespace
+
+// ---- embedding ----
+
+TEST_CASE("a row that is used twice learns twice, and the padding never") {
+    const Tensor64 table = numbers({3, 2}, {1, 2, 3, 4, 5, 6});
+    const Array<std::int32_t> indices({2, 2}, {2, 0, 2, 1});
+    const Tensor64 y = embedding(table, indices, -2);
+    CHECK(y.shape() == Shape{2, 2, 2});
+    CHECK(y.value().to_vector() == Numbers{5, 6, 1, 2, 5, 6, 3, 4});
+    sum(y).backward();
+    CHECK(table.grad().to_vector() == Numbers{1, 1, 0, 0, 2, 2});
+}
+
+TEST_CASE("an index that is no row of the table is named") {
+    const Tensor64 table = numbers({3, 2}, {1, 2, 3, 4, 5, 6});
+    CHECK(message_of([&] {
+              embedding(table, Array<std::int32_t>({1, 2}, {0, 3}));
+          }) == "[embedding] index 3 at place 1 is outside the rows of (3, 2)");
+    CHECK(message_of([&] {
+              embedding(table, Array<std::int32_t>({2}, {-1, 0}));
+          }) == "[embedding] index -1 at place 0 is outside the rows of (3, 2)");
+    CHECK(message_of([&] { embedding(table, Array<std::int32_t>({1}, {0}), 3); }) ==
+          "[embedding] the padding 3 is outside the rows of (3, 2)");
+    CHECK(message_of([&] { embedding(Tensor64(Array<double>({}, {1})), Array<std::int32_t>({1}, {0})); }) ==
+          "[embedding] a single number has no rows");
+}
+
+// ---- dropout ----
+
+TEMPLATE_TEST_CASE("invariant 11: an item's mask is the same however the batch is cut", "", float, double) {
+    using S = TestType;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        Random random(seed);
+        INFO("seed " << seed);
+        const std::int64_t items = random.whole(1, 7), cut = random.whole(0, items);
+        const Shape shape{items, random.whole(1, 5), random.whole(1, 9)};
+        const double p = random.between(0, 1);
+        const std::uint64_t layer = static_cast<std::uint64_t>(random.whole(0, 5)), start = 1000 * seed;
+        const Array<S> x = random.array<S>(shape, 0.5, 2);
+        const Var<Array<S>> whole = parameter(x.clone()), parts = parameter(x.clone());
+        const Var<Array<S>> full = dropout(whole, p, {seed, layer, start});
+        sum(full).backward();
+        std::vector<Var<Array<S>>> pieces;
+        for (const auto& [from, to] : {std::pair{std::int64_t(0), cut}, std::pair{cut, items}})
+            pieces.push_back(dropout(slice(parts, 0, from, to), p,
+                                     {seed, layer, start + static_cast<std::uint64_t>(from)}));
+        const Var<Array<S>> joined = concat(pieces);
+        REQUIRE(same_bits(joined.value(), full.value()));
+        sum(joined).backward();
+        REQUIRE(same_bits(parts.grad(), whole.grad()));
+    }
+}
+
+TEST_CASE("invariant 11: the mask of an element does not depend on how long its item is") {
+    const Tensor64 ones = constant(Array<double>::full({3, 6}, 1));
+    const Tensor64 whole = dropout(ones, 0.5, {1, 2, 3}),
+                   start = dropout(slice(ones, 1, 0, 4), 0.5, {1, 2, 3});
+    CHECK(same_bits(slice(whole, 1, 0, 4).value(), start.value()));
+}
+
+TEST_CASE("seed, layer and item each draw another mask, and a float's is a double's") {
+    const Array<double> ones = Array<double>::full({1, 200}, 1);
+    const auto mask = [&](const MaskKey& of) { return dropout(Tensor64(ones), 0.5, of).value().to_vector(); };
+    const Numbers first = mask({1, 2, 3});
+    CHECK(mask({1, 2, 3}) == first);
+    CHECK(mask({2, 2, 3}) != first);
+    CHECK(mask({1, 3, 3}) != first);
+    CHECK(mask({1, 2, 4}) != first);
+    const Tensor single = dropout(Tensor(Array<float>::full({1, 200}, 1)), 0.5, {1, 2, 3});
+    CHECK(Numbers(single.value().span().begin(), single.value().span().end()) == first);
+}
+
+TEST_CASE("a probability that is none, and items beyond counting, are refused") {
+    const Tensor64 x = numbers({2, 2}, {1, 2, 3, 4});
+    for (const double p : {-0.1, 1.1, std::nan("")})
+        CHECK_THAT(message_of([&] { dropout(x, p, {}); }),
+                   contains("[dropout] the probability must be between 0 and 1"));
+    CHECK_THAT(message_of([&] {
+                   dropout(x, 0.5, {0, 0, (std::uint64_t{1} << 32) - 1});
+               }),
+               contains("[dropout] items and their elements are numbered up to 2^32"));
+    CHECK(message_of([&] { dropout(x, 0.5, {0, 0, (std::uint64_t{1} << 32) - 2}); }) == "no error");
+    CHECK(message_of([] { dropout(Tensor64(Array<double>({}, {1})), 0.5, {}); }) ==
+          "[dropout] a single number has no items");
+}
+
+// ---- losses ----
+
+TEST_CASE("lesson 15: a contrastive loss of micro-batches is another loss") {
+    const Numbers x{.5, -1, 2, .25}, y{.4, -.6, 1.5, .1};
+    const auto run = [&](std::int64_t size, double& loss) {
+        const Tensor64 a = numbers({1}, {.7}), b = numbers({1}, {-.3});
+        const auto xs = split(Tensor64(Array<double>({4, 1}, x)), size),
+                   ys = split(Tensor64(Array<double>({4, 1}, y)), size);
+        loss = 0;
+        for (std::size_t i = 0; i < xs.size(); ++i) {
+            const Tensor64 part = info_nce(a * xs[i], b * ys[i]).mean() / xs.size();
+            loss += part.item();
+            part.backward();
+        }
+        return Numbers{a.grad().item(), b.grad().item()};
+    };
+    double loss = 0;
+    const Numbers full = run(4, loss);
+    CHECK(near(loss, 1.571169, 5e-7));
+    CHECK(near(full[0], 0.286374, 5e-7));
+    CHECK(near(full[1], -0.668207, 5e-7));
+    const Numbers cut = run(2, loss);
+    CHECK(near(loss, 0.809376, 5e-7));
+    CHECK(near(cut[0], 0.183524, 5e-7));
+    CHECK(near(cut[1], -0.428223, 5e-7));
+}
+
+TEST_CASE("losses refuse what they cannot mean") {
+    const Tensor64 x = numbers({2, 2}, {1, 2, 3, 4});
+    CHECK_THAT(message_of([&] {
+                   cross_entropy(x, Array<std::int32_t>({2}, {0, 1}), -100, 1.5);
+               }),
+               contains("[cross_entropy] the smoothing must be between 0 and 1; it is 1.5"));
+    CHECK_THAT(
+        message_of([&] {
+            info_nce(x, numbers({2, 1}, {1, 2}));
+        }),
+        contains("[info_nce] wants queries and keys of one shape (rows, width); they are (2, 2) and (2, 1)"));
+    CHECK_THAT(message_of([&] { info_nce(x, x, 0); }),
+               contains("[info_nce] the temperature must be above 0"));
+    CHECK(info_nce(x, x).count.item() == 2);
+}
+
+// ---- batch norm ----
+
+TEST_CASE("lesson 15: micro-batches have other statistics, and pooled they are the batch's") {
+    const Numbers x{0, 2, 4, 6}, t{1, -2, .5, 3};
+    const auto run = [&](std::int64_t size, BatchStatistics<double>& pool) {
+        const Tensor64 gain = numbers({1}, {1}), bias = constant(Array<double>::zeros({1}));
+        const auto xs = split(Tensor64(Array<double>({4, 1}, x)), size),
+                   ts = split(Tensor64(Array<double>({4, 1}, t)), size);
+        for (std::size_t i = 0; i < xs.size(); ++i) {
+            const auto normed = batch_norm(xs[i], gain, bias, 0);
+            pool = pooled(pool, normed.batch);
+            (mean(ts[i] * normed.y) / xs.size()).backward();
+        }
+        return gain.grad().item();
+    };
+    BatchStatistics<double> full, cut;
+    CHECK(near(run(4, full), 0.950329, 5e-7));
+    CHECK(near(run(2, cut), -0.125, 1e-15));
+    for (const auto& of : {full, cut}) {
+        CHECK(of.count == 4);
+        CHECK(of.mean.to_vector() == Numbers{3});
+        CHECK(of.variance.to_vector() == Numbers{5});
+    }
+}
+
+TEST_CASE("statistics pooled from any parts are those of the whole") {
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        Random random(seed);
+        INFO("seed " << seed);
+        const std::int64_t features = random.whole(1, 5), space = random.whole(2, 4);
+        std::vector<Tensor64> parts;
+        BatchStatistics<double> pool;
+        const Tensor64 gain = constant(Array<double>::full({features}, 1)),
+                       bias = constant(Array<double>::zeros({features}));
+        for (std::int64_t left = random.whole(1, 5); left > 0; --left) {
+            parts.push_back(constant(random.array<double>({random.whole(0, 3), features, space, 1})));
+            pool = pooled(pool, batch_norm(parts.back(), gain, bias).batch);
+        }
+        const Tensor64 whole = concat(parts);
+        if (whole.value().size() == 0) continue;
+        const auto want = batch_norm(whole, gain, bias).batch;
+        REQUIRE(pool.count == want.count);
+        for (std::size_t f = 0; f < gain.value().size(); ++f) {
+            REQUIRE(near(pool.mean.span()[f], want.mean.span()[f], 1e-14));
+            REQUIRE(near(pool.variance.span()[f], want.variance.span()[f], 1e-14));
+        }
+    }
+}
+
+TEST_CASE("invariant 11: forward leaves running statistics alone, and commit moves them once") {
+    const Tensor64 x = numbers({4, 1}, {0, 2, 4, 6}), gain = numbers({1}, {1}), bias = numbers({1}, {0});
+    RunningStatistics<double> running(1);
+    const auto first = batch_norm(x, gain, bias), again = batch_norm(x, gain, bias);
+    CHECK(same_bits(first.y.value(), again.y.value()));
+    CHECK(running.mean.to_vector() == Numbers{0});
+    CHECK(running.variance.to_vector() == Numbers{1});
+    running.commit(first.batch);
+    CHECK(near(running.mean.item(), 0.3, 1e-15));
+    CHECK(near(running.variance.item(), 0.9 + 0.1 * 20 / 3, 1e-15));  // 20 / 3: divided by 4 - 1
+
+    running.commit(first.batch, 1);
+    const Tensor64 y = batch_norm(x, gain, bias, running, 0);
+    CHECK(near(y.value().span()[3], 3 / std::sqrt(20.0 / 3), 1e-15));
+    sum(y).backward();
+    for (double slope : x.grad().span()) CHECK(near(slope, 1 / std::sqrt(20.0 / 3), 1e-15));
+}
+
+TEST_CASE("a commit between forward and backward changes nothing") {
+    const Tensor64 x = numbers({2, 1}, {1, 3}), gain = numbers({1}, {2}), bias = numbers({1}, {0});
+    RunningStatistics<double> running(1);
+    const Tensor64 y = batch_norm(x, gain, bias, running, 0);
+    running.commit(batch_norm(x, gain, bias).batch);
+    sum(y).backward();
+    CHECK(x.grad().to_vector() == Numbers{2, 2});
+}
+
+TEST_CASE("batch norm refuses what has no variance or another number of features") {
+    const Tensor64 x = numbers({1, 2}, {1, 2}), two = numbers({2}, {1, 1}), one = numbers({1}, {1});
+    CHECK(message_of([&] { batch_norm(x, two, two); }) ==
+          "[batch_norm] one value a feature has no variance: (1, 2); evaluation takes running statistics");
+    CHECK_THAT(
+        message_of([&] {
+            batch_norm(numbers({2, 2}, {1, 2, 3, 4}), two, one);
+        }),
+        contains("[batch_norm] gain, bias and statistics of (2, 2) must be (2); they are (2) and (1)"));
+    CHECK_THAT(message_of([&] { batch_norm(x, two, two, RunningStatistics<double>(3)); }),
+               contains("must be (2); they are (3) and (3)"));
+    CHECK_THAT(message_of([&] { batch_norm(two, two, two); }),
+               contains("[batch_norm] wants (items, features, ...); x is (2)"));
+    const BatchStatistics<double> empty = batch_norm(numbers({0, 2}, {}), two, two).batch;
+    CHECK(message_of([&] { RunningStatistics<double>(2).commit(empty); }) ==
+          "[batch_norm] 0 values a feature tell no variance; at least 2 are needed");
+}
+
+// ---- windows over images ----
+
+TEMPLATE_TEST_CASE("a convolution in groups of images is that of each image", "", float, double) {
+    using S = TestType;
+    Random random(4);
+    const std::int64_t images = 71;  // columns of 25 * 81 elements: 4 images are a group, and 3 are left
+    const auto x = random.array<S>({images, 1, 9, 9}), weight = random.array<S>({2, 1, 5, 5}),
+               bias = random.array<S>({2});
+    struct Learned {
+        Var<Array<S>> x, w, b;
+    };
+    const auto fresh = [&] {
+        return Learned{parameter(x.clone()), parameter(weight.clone()), parameter(bias.clone())};
+    };
+    const Learned all = fresh(), each = fresh();
+    const Var<Array<S>> y = conv2d(all.x, all.w, all.b, 1, 2);
+    sum(y * y).backward();
+    std::vector<Var<Array<S>>> parts;
+    for (const auto& image : split(each.x, 1)) parts.push_back(conv2d(image, each.w, each.b, 1, 2));
+    const Var<Array<S>> joined = concat(parts);
+    sum(joined * joined).backward();
+    const auto agree = [](const Array<S>& a, const Array<S>& b) {
+        const double tolerance = 1000 * static_cast<double>(std::numeric_limits<S>::epsilon());
+        for (std::size_t i = 0; i < a.size(); ++i)
+            if (std::abs(a.span()[i] - b.span()[i]) > tolerance * (1 + std::abs(b.span()[i]))) return false;
+        return a.shape() == b.shape();
+    };
+    CHECK(agree(y.value(), joined.value()));
+    CHECK(agree(all.x.grad(), each.x.grad()));
+    CHECK(agree(all.w.grad(), each.w.grad()));
+    CHECK(agree(all.b.grad(), each.b.grad()));
+}
+
+TEST_CASE("invariant 9: a convolution adds to its weights where they are") {
+    const Tensor64 x = constant(Array<double>::full({3, 64, 2, 2}, 0.5)),
+                   weight = parameter(Array<double>::full({64, 64, 2, 2}, 0.5)),
+                   bias = parameter(Array<double>::zeros({64}));
+    const std::size_t parameter_bytes = weight.value().size() * sizeof(double);
+    const auto micro = [&] { mean(conv2d(x, weight, bias, 2)).backward(); };
+    micro();
+    const double* home = weight.grad().data();
+    const Numbers once = weight.grad().to_vector();
+    memory::reset_peak();
+    const std::size_t before = memory::in_use();
+    micro();
+    CHECK(memory::peak() - before < parameter_bytes);
+    CHECK(memory::in_use() == before);
+    CHECK(weight.grad().data() == home);
+    CHECK(near(weight.grad().span()[0], 2 * once[0], 1e-15));
+}
+
+TEST_CASE("a convolution refuses what does not fit") {
+    const Tensor64 x = constant(Array<double>::zeros({1, 2, 3, 3})),
+                   w = constant(Array<double>::zeros({1, 2, 2, 2}));
+    CHECK(
+        message_of([&] {
+            conv2d(x, constant(Array<double>::zeros({1, 1, 2, 2})));
+        }) ==
+        "[conv2d] wants x (items, channels, height, width) and weight (out, channels, tall, wide); they are "
+        "(1, 2, 3, 3) and (1, 1, 2, 2)");
+    CHECK(message_of([&] {
+              conv2d(x, constant(Array<double>::zeros({1, 2, 6, 6})), 1, 1);
+          }) ==
+          "[conv2d] a window of 6 x 6 does not fit into images with padding of 5 x 5; x is (1, 2, 3, 3)");
+    CHECK_THAT(message_of([&] { conv2d(x, w, 0); }), contains("the stride must be at least 1, not 0"));
+    CHECK_THAT(message_of([&] { conv2d(x, w, 1, -1); }), contains("the padding must be at least 0, not -1"));
+    CHECK_THAT(message_of([&] {
+                   conv2d(x, w, numbers({2}, {1, 2}));
+               }),
+               contains("[conv2d] the bias of weight (1, 2, 2, 2) must be (1); it is (2)"));
+    CHECK_THAT(message_of([&] {
+                   max_pool2d(numbers({2}, {1, 2}), 2);
+               }),
+               contains("[max_pool2d] wants x (items, channels, height, width); it is (2)"));
+    CHECK_THAT(message_of([&] { max_pool2d(x, 0); }), contains("a window of 0 x 0 sees nothing"));
+}
