@@ -2,21 +2,23 @@
 // same again.
 #include "train/safetensors.hpp"
 
+#include <cstdlib>
 #include <string>
 
 #include "autograd/error.hpp"
+#include "reader.hpp"
 #include "train/file_bytes.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {
         const std::string file(reinterpret_cast<const char*>(data), size);
         const std::string written =
             tally::safetensors_bytes(tally::parse_safetensors(tally::as_bytes(file), "fuzz"));
         const std::string again =
             tally::safetensors_bytes(tally::parse_safetensors(tally::as_bytes(written), "written"));
-        if (again != written) __builtin_trap();
+        if (again != written) std::abort();
     } catch (const tally::Error& error) {
-        if (std::string(error.what()).find("'fuzz'") == std::string::npos) __builtin_trap();
+        if (std::string(error.what()).find("'fuzz'") == std::string::npos) std::abort();
     }
     return 0;
 }
