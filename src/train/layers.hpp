@@ -136,12 +136,12 @@ protected:
             throw Error("[attention] wants (items, places, " + std::to_string(width_) + "); it got " +
                         to_string(shape));
         const std::int64_t items = shape[0], places = shape[1], depth = width_ / heads_;
-        const Shape one{items, heads_, places, depth};
+        const Shape each{items, heads_, places, depth};
         const auto together =
             permute(reshape(linear(std::move(x), in_weight, in_bias), Shape{items, places, 3, heads_, depth}),
                     {2, 0, 3, 1, 4});
         const auto part = [&](std::int64_t which) {
-            return reshape(slice(together, 0, which, which + 1), one);
+            return reshape(slice(together, 0, which, which + 1), each);
         };
         auto scores = matmul(part(0) / std::sqrt(static_cast<double>(depth)), part(1), false, true);
         if (causal_) scores = where(not_later(places), std::move(scores), never());

@@ -130,7 +130,7 @@ TEST_CASE("Items do not see each other in attention so micro-batches accumulate 
                   1e-12 * (1 + std::abs(full[p].span()[i])));
 }
 
-TEST_CASE("Initial values are the numbers of the layer's stream within its bound") {
+TEST_CASE("Initial values are the numbers of a stream of their own within a bound") {
     const Linear<float> layer(16, 3, {7, 2});
     for (std::size_t i = 0; i < 48; ++i)
         CHECK(layer.weight.value().span()[i] == random::uniform<float>(7, 2, i, -0.25f, 0.25f));

@@ -96,7 +96,7 @@ TEST_CASE("Parameters are named as PyTorch names them and come in a fixed order"
     CHECK(moved.size() == 4);
 }
 
-TEST_CASE("A model of one's own is a layer like others") {
+TEST_CASE("An own model is a layer like others") {
     Residual block;
     const Tensor x = constant(Random(1).array<float>({2, 3}));
     const Tensor by_hand = x + block.inner(block.norm(x));
@@ -210,6 +210,23 @@ TEST_CASE("A model that is where it should be stays as it is") {
     CHECK(layer.weight.value().data() == place);
     CHECK(layer.weight.has_grad());
     if (!available(Device::cuda)) CHECK_THROWS_WITH(to(layer, Device::cuda), contains("[to]"));
+}
+
+TEST_CASE("A model moved to the device computes the same and its parameters stay who they are") {
+    if (!available(Device::cuda)) TALLY_SKIP("no device");
+    SelfAttention<double> model(4, 2, any, true);
+    const auto handles = parameters(model);
+    const Array<double> x = Random(1).array<double>({2, 3, 4});
+    const Array<double> here = model(constant(x)).value();
+    to(model, Device::cuda);
+    const Tensor64 there = model(constant(x.to(Device::cuda)));
+    sum(there).backward();
+    const std::vector<double> numbers = there.value().to_vector();
+    for (std::size_t i = 0; i < here.size(); ++i) CHECK(std::abs(numbers[i] - here.span()[i]) < 1e-12);
+    for (const Tensor64& handle : handles) {
+        CHECK(handle.value().device() == Device::cuda);
+        CHECK(handle.grad().device() == Device::cuda);
+    }
 }
 
 }  // namespace tally::test

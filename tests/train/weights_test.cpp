@@ -48,7 +48,7 @@ struct WithBuffer : Module<float> {
 
 }  // namespace
 
-TEST_CASE("PyTorch's weights are loaded and written again byte for byte") {
+TEST_CASE("Weights from PyTorch are loaded and written again byte for byte") {
     const Folder folder;
     Sequential<double> mlp = network<double>(1);
     SelfAttention<double> attention(8, 2, {1, 0});
