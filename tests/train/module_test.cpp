@@ -194,8 +194,14 @@ TEST_CASE("A parameter is given a value in place") {
     assign(layer.weight, Array<float>({2, 2}, {5, 6, 7, 8}));
     CHECK_THROWS_WITH(y.backward(), contains("it was changed in place between forward and backward"));
 
-    CHECK_THROWS_WITH(assign(layer.weight, Array<float>({2}, {1, 2})),
-                      "[assign] a parameter of (2, 2) was given a value of (2)");
+    {
+        const Array<float> shared = handle.value();  // now the new numbers need a buffer of their own
+        const Tensor z = sum(layer(parameter(Array<float>({1, 2}, {1, 1}))));
+        assign(layer.weight, Array<float>({2, 2}, {5, 6, 7, 8}));
+        CHECK_THROWS_WITH(z.backward(), contains("it was changed in place between forward and backward"));
+    }
+    CHECK_THROWS_WITH(assign(layer.weight, Array<float>({4}, {1, 2, 3, 4})),
+                      "[assign] a parameter of (2, 2) was given a value of (4)");
     CHECK_THROWS_WITH(assign(layer.weight * 2, Array<float>({2, 2}, {1, 2, 3, 4})),
                       "[assign] only a parameter can be given a value");
     CHECK_THROWS_WITH(assign(parameter(Array<float>({}, {1})), Array<float>()), contains("has no memory"));
