@@ -60,6 +60,10 @@ private:
     std::string temporary_;
 };
 
+void reached(WriteStage stage) {
+    if (at_write_stage) at_write_stage(stage);
+}
+
 // A link stays a link: the file it points to is replaced.
 std::string behind_links(const std::string& path) {
     std::error_code failed;
@@ -79,24 +83,36 @@ void write_file_atomically(const std::string& path, std::string_view text) {
     if (exists && S_ISDIR(present.st_mode)) fail(path, EISDIR);
     const bool in_place = exists && !S_ISREG(present.st_mode);  // renaming would replace the device itself
 
-    const std::string temporary =
-        in_place ? "" : target + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(serial++);
-    const int descriptor = in_place
-                               ? ::open(target.c_str(), O_WRONLY | O_CLOEXEC)
-                               : ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    std::string temporary;
+    int descriptor = -1;
+    if (in_place) {
+        descriptor = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
+    } else {
+        do {  // a killed process of the same number may have left its temporary
+            temporary = target + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(serial++);
+            descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        } while (descriptor < 0 && errno == EEXIST);
+    }
     if (descriptor < 0) fail(path, errno);
 
     Output output(descriptor, temporary);
     const auto require = [&](int reason) {
         if (reason != 0) fail(path, reason);
     };
-    require(output.write(text));
+    require(output.write(text.substr(0, text.size() / 2)));
+    reached(WriteStage::writing);
+    require(output.write(text.substr(text.size() / 2)));
     if (!in_place) {
+        reached(WriteStage::before_sync);
         if (exists) require(output.set_mode(present.st_mode & 07777));
         require(output.sync());
     }
     require(output.close());
-    if (!in_place) require(output.rename_to(target));
+    if (!in_place) {
+        reached(WriteStage::before_rename);
+        require(output.rename_to(target));
+        reached(WriteStage::after_rename);
+    }
 }
 
 }  // namespace tally

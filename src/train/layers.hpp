@@ -1,0 +1,196 @@
+// Layers, with PyTorch's names, formulas and initial distributions.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <limits>
+
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/norm.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/ops/where.hpp"
+#include "autograd/random.hpp"
+#include "autograd/tensor.hpp"
+#include "train/module.hpp"
+
+namespace tally {
+
+// Uniform in [-bound, bound): the numbers of a stream, from number `first` on.
+template <class S>
+Var<Array<S>> uniform_parameter(const Shape& shape, double bound, Stream stream, std::uint64_t first = 0) {
+    std::vector<S> values(shape.size());
+    const auto b = static_cast<S>(bound);
+    random::fill_uniform<S>(values, stream.seed, stream.number, -b, b, first);
+    return parameter(Array<S>(shape, values));
+}
+
+// x (..., in) · weight (in, out) + bias (out); all initially uniform within 1/sqrt(in).
+template <class S>
+class Linear : public Layer<S> {
+public:
+    Linear(std::int64_t in, std::int64_t out, Stream stream, bool with_bias = true) {
+        const double bound = in > 0 ? 1 / std::sqrt(static_cast<double>(in)) : 0;
+        weight = uniform_parameter<S>({in, out}, bound, stream);
+        if (with_bias) bias = uniform_parameter<S>({out}, bound, stream, weight.value().size());
+    }
+    void list(Members<S>& members) override {
+        members.weight("weight", weight);
+        members.parameter("bias", bias);
+    }
+
+    Var<Array<S>> weight, bias;
+
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
+        return bias ? linear(std::move(x), weight, bias) : linear(std::move(x), weight);
+    }
+};
+
+template <class S>
+class ReLU : public Layer<S> {
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return relu(std::move(x)); }
+};
+
+template <class S>
+class Tanh : public Layer<S> {
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return tanh(std::move(x)); }
+};
+
+template <class S>
+class GELU : public Layer<S> {
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return gelu(std::move(x)); }
+};
+
+// Each item, whatever its axes, becomes a row.
+template <class S>
+class Flatten : public Layer<S> {
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
+        const Shape& shape = x.shape();
+        if (shape.rank() == 0) throw Error("[flatten] a single number is no batch of items");
+        std::int64_t width = 1;
+        for (int axis = 1; axis < shape.rank(); ++axis) width *= shape[axis];
+        return reshape(std::move(x), Shape{shape[0], width});
+    }
+};
+
+template <class S>
+class LayerNorm : public Layer<S> {
+public:
+    explicit LayerNorm(std::int64_t width, double eps = 1e-5)
+        : weight(parameter(Array<S>::full({width}, S(1)))),
+          bias(parameter(Array<S>::zeros({width}))),
+          eps_(eps) {}
+    void list(Members<S>& members) override {
+        members.parameter("weight", weight);
+        members.parameter("bias", bias);
+    }
+
+    Var<Array<S>> weight, bias;
+
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
+        return layer_norm(std::move(x), weight, bias, eps_);
+    }
+
+private:
+    double eps_;
+};
+
+// Multi-head self-attention over x (items, places, width): every place looks at all, or with `causal` at none
+// that comes later.
+template <class S>
+class SelfAttention : public Layer<S> {
+public:
+    SelfAttention(std::int64_t width, std::int64_t heads, Stream stream, bool causal = false)
+        : width_(width), heads_(heads), causal_(causal) {
+        if (heads < 1 || width < 1 || width % heads != 0)
+            throw Error("[attention] a width of " + std::to_string(width) + " is not to be divided among " +
+                        std::to_string(heads) + " heads");
+        const auto in = static_cast<double>(width);
+        in_weight = uniform_parameter<S>({width, 3 * width}, std::sqrt(6 / (4 * in)), stream);
+        in_bias = parameter(Array<S>::zeros({3 * width}));
+        out_weight =
+            uniform_parameter<S>({width, width}, 1 / std::sqrt(in), stream, in_weight.value().size());
+        out_bias = parameter(Array<S>::zeros({width}));
+    }
+    void list(Members<S>& members) override {
+        members.weight("in_proj_weight", in_weight);
+        members.parameter("in_proj_bias", in_bias);
+        members.weight("out_proj.weight", out_weight);
+        members.parameter("out_proj.bias", out_bias);
+    }
+
+    Var<Array<S>> in_weight, in_bias;  // queries, keys and values side by side
+    Var<Array<S>> out_weight, out_bias;
+
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
+        const Shape shape = x.shape();
+        if (shape.rank() != 3 || shape[2] != width_)
+            throw Error("[attention] wants (items, places, " + std::to_string(width_) + "); it got " +
+                        to_string(shape));
+        const std::int64_t items = shape[0], places = shape[1], depth = width_ / heads_;
+        const Shape each{items, heads_, places, depth};
+        const auto together =
+            permute(reshape(linear(std::move(x), in_weight, in_bias), Shape{items, places, 3, heads_, depth}),
+                    {2, 0, 3, 1, 4});
+        const auto part = [&](std::int64_t which) {
+            return reshape(slice(together, 0, which, which + 1), each);
+        };
+        auto scores = matmul(part(0) / std::sqrt(static_cast<double>(depth)), part(1), false, true);
+        if (causal_) scores = where(not_later(places), std::move(scores), never());
+        auto y = matmul(softmax(std::move(scores)), part(2));
+        return linear(reshape(permute(std::move(y), {0, 2, 1, 3}), shape), out_weight, out_bias);
+    }
+
+private:
+    Array<std::int32_t> not_later(std::int64_t places) const {
+        std::vector<std::int32_t> mask;
+        for (std::int64_t from = 0; from < places; ++from)
+            for (std::int64_t to = 0; to < places; ++to) mask.push_back(to <= from);
+        return Array<std::int32_t>({places, places}, mask, in_weight.value().device());
+    }
+    Var<Array<S>> never() const {
+        return constant(Array<S>::full({}, -std::numeric_limits<S>::infinity(), in_weight.value().device()));
+    }
+
+    std::int64_t width_, heads_;
+    bool causal_;
+};
+
+// One layer after the other; their names are 0, 1, 2, ...
+template <class S>
+class Sequential : public Layer<S> {
+public:
+    Sequential() = default;
+    template <std::derived_from<Layer<S>>... Layers>
+    explicit Sequential(Layers... layers) {
+        (add(std::move(layers)), ...);
+    }
+    template <std::derived_from<Layer<S>> Added>
+    void add(Added layer) {
+        layers_.push_back(std::make_unique<Added>(std::move(layer)));
+    }
+    std::size_t size() const { return layers_.size(); }
+
+    void list(Members<S>& members) override {
+        for (std::size_t i = 0; i < layers_.size(); ++i) members.child(std::to_string(i), *layers_[i]);
+    }
+
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
+        for (const auto& layer : layers_) x = (*layer)(std::move(x), pass);
+        return x;
+    }
+
+private:
+    std::vector<std::unique_ptr<Layer<S>>> layers_;
+};
+
+}  // namespace tally

@@ -1,0 +1,192 @@
+// What layers and models have in common: members with names, and the pass that tells a layer what it is part
+// of.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/array.hpp"
+#include "autograd/var.hpp"
+
+namespace tally {
+
+// Something that every micro-batch contributes to and that happens once per update, such as batch norm's
+// running statistics.
+class Effect {
+public:
+    virtual ~Effect() = default;
+    virtual void join(const Effect& later) = 0;  // what the same layer left in a later micro-batch
+    virtual void commit() = 0;
+};
+
+// Collected while a window runs; whoever closes it commits them, or lets them go unseen.
+class Effects {
+public:
+    void leave(const void* owner, std::unique_ptr<Effect> effect) {
+        for (auto& [present, joined] : all_)
+            if (present == owner) return joined->join(*effect);
+        all_.emplace_back(owner, std::move(effect));
+    }
+    // Takes over those of a later micro-batch.
+    void join(Effects later) {
+        for (auto& [owner, effect] : later.all_) leave(owner, std::move(effect));
+    }
+    void commit() {
+        for (auto& [owner, effect] : std::exchange(all_, {})) effect->commit();
+    }
+    bool empty() const { return all_.empty(); }
+
+private:
+    std::vector<std::pair<const void*, std::unique_ptr<Effect>>> all_;  // in the order in which they came
+};
+
+// One way forward through a model. Whatever is random in it is a function of (seed, stream of the layer,
+// item).
+struct Pass {
+    bool training = false;
+    std::uint64_t seed = 0;       // of this window
+    std::int64_t first_item = 0;  // where this micro-batch begins in its window
+    Effects effects{};
+};
+
+// Where a layer's randomness comes from. No two layers of a model share a stream.
+struct Stream {
+    std::uint64_t seed = 0, number = 0;
+};
+
+// ---- members ----
+
+template <class S>
+class Module;
+
+template <class S>
+struct Member {
+    std::string name;
+    Var<Array<S>> parameter;     // empty for a buffer
+    Array<S>* buffer = nullptr;  // numbers that belong to the model and want no gradient
+    bool turned = false;         // a matrix that PyTorch stores transposed
+};
+
+template <class S>
+class Members {
+public:
+    // A parameter that a layer goes without is passed over.
+    void parameter(const std::string& name, const Var<Array<S>>& value) {
+        if (value) add({prefix_ + name, value});
+    }
+    // A matrix (in, out), which PyTorch stores as (out, in).
+    void weight(const std::string& name, const Var<Array<S>>& value) {
+        add({prefix_ + name, value, nullptr, true});
+    }
+    void buffer(const std::string& name, Array<S>& numbers) { add({prefix_ + name, {}, &numbers}); }
+    void child(const std::string& name, Module<S>& module) {
+        const std::string before = std::exchange(prefix_, prefix_ + name + ".");
+        module.list(*this);
+        prefix_ = before;
+    }
+    const std::vector<Member<S>>& all() const { return all_; }
+
+private:
+    void add(Member<S> member) {
+        for (const Member<S>& other : all_)
+            if (other.name == member.name)
+                throw Error("[module] two members are called '" + member.name + "'");
+        all_.push_back(std::move(member));
+    }
+
+    std::string prefix_;
+    std::vector<Member<S>> all_;
+};
+
+// A model or a part of one. It may move, but not while a window is open: effects point at it.
+template <class S>
+class Module {
+public:
+    Module() = default;
+    Module(Module&&) = default;
+    Module& operator=(Module&&) = default;
+    virtual ~Module() = default;
+
+    // Tells its members, always in the same order, by the names that PyTorch uses.
+    virtual void list(Members<S>& members) = 0;
+};
+
+// A module of one input and one output.
+template <class S>
+class Layer : public Module<S> {
+public:
+    Var<Array<S>> operator()(Var<Array<S>> x, Pass& pass) { return forward(std::move(x), pass); }
+    // Without a pass: as it is used when training is over.
+    Var<Array<S>> operator()(Var<Array<S>> x) {
+        Pass pass;
+        return forward(std::move(x), pass);
+    }
+    void list(Members<S>&) override {}
+
+protected:
+    virtual Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) = 0;
+};
+
+template <class S>
+std::vector<Member<S>> members(Module<S>& model) {
+    Members<S> members;
+    model.list(members);
+    return members.all();
+}
+
+// A parameter that several layers share is there once, by its first name.
+template <class S>
+std::vector<std::pair<std::string, Var<Array<S>>>> named_parameters(Module<S>& model) {
+    std::vector<std::pair<std::string, Var<Array<S>>>> named;
+    std::set<const void*> seen;
+    for (const Member<S>& member : members(model))
+        if (member.parameter && seen.insert(member.parameter.node()).second)
+            named.emplace_back(member.name, member.parameter);
+    return named;
+}
+
+template <class S>
+std::vector<Var<Array<S>>> parameters(Module<S>& model) {
+    std::vector<Var<Array<S>>> all;
+    for (auto& [name, parameter] : named_parameters(model)) all.push_back(std::move(parameter));
+    return all;
+}
+
+// ---- changing what parameters hold ----
+
+// In place: other handles see it, and a rule that saved the value before will notice.
+template <class S>
+void assign(const Var<Array<S>>& parameter, const Array<S>& value) {
+    Array<S>& held = parameter.checked("assign").value;
+    if (parameter.node()->state != State::leaf) throw Error("[assign] only a parameter can be given a value");
+    if (held.shape() != value.shape())
+        throw Error("[assign] a parameter of " + to_string(held.shape()) + " was given a value of " +
+                    to_string(value.shape()));
+    Var<Array<S>>::check_thread("assign", *parameter.node());
+    if (!value.storage()) fail_without_memory("assign");
+    changing(held);
+    S* const place = held.writable();
+    device_copy::bytes(place, held.device(), value.data(), value.device(), value.size() * sizeof(S));
+}
+
+// Parameters stay the same for whoever holds them, an optimizer for example; their gradients are let go.
+template <class S>
+void to(Module<S>& model, Device device) {
+    for (const Member<S>& member : members(model)) {
+        if (member.buffer) {
+            *member.buffer = member.buffer->to(device);
+        } else if (member.parameter.value().device() != device) {
+            member.parameter.free_grad();
+            ValueNode<Array<S>>& node = *member.parameter.node();
+            node.value = node.value.to(device);
+            settle(node.value, MemoryClass::parameter);
+            node.gradient = unwritten_like(node.value);
+        }
+    }
+}
+
+}  // namespace tally

@@ -1,0 +1,92 @@
+// Members to tensors and back, turned where PyTorch turns them.
+#include "train/weights.hpp"
+
+#include "train/safetensors.hpp"
+
+namespace tally {
+namespace {
+
+// The format's own word for files in PyTorch's order, and one for ours: a square matrix does not show its
+// order.
+const std::string order_key = "format";
+std::string word_for(WeightOrder order) { return order == WeightOrder::pytorch ? "pt" : "tally"; }
+
+template <class S>
+const Array<S>& numbers_of(const Member<S>& member) {
+    return member.buffer ? *member.buffer : member.parameter.value();
+}
+
+template <class S>
+Array<S> turned(const Array<S>& matrix) {
+    const Array<S> here = matrix.to(Device::cpu);
+    const auto rows = static_cast<std::size_t>(here.shape()[0]),
+               columns = static_cast<std::size_t>(here.shape()[1]);
+    Array<S> other = Array<S>::empty({here.shape()[1], here.shape()[0]});
+    for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t c = 0; c < columns; ++c) other.raw()[c * rows + r] = here.data()[r * columns + c];
+    return other;
+}
+
+Shape turned(const Shape& shape) { return {shape[1], shape[0]}; }
+
+}  // namespace
+
+template <class S>
+void save_weights(const std::string& path, Module<S>& model, WeightOrder order) {
+    std::map<std::string, AnyArray> tensors;
+    for (const Member<S>& member : members(model)) {
+        const bool turn = member.turned && order == WeightOrder::pytorch;
+        tensors.emplace(member.name, turn ? turned(numbers_of(member)) : numbers_of(member));
+    }
+    save_safetensors(path, tensors, {{order_key, word_for(order)}});
+}
+
+template <class S>
+void load_weights(const std::string& path, Module<S>& model, WeightOrder order) {
+    Safetensors file = load_safetensors(path);
+    const auto said = file.metadata.find(order_key);
+    const std::string other =
+        word_for(order == WeightOrder::pytorch ? WeightOrder::tally : WeightOrder::pytorch);
+    if (said != file.metadata.end() && said->second == other)
+        throw Error("[load_weights] '" + path + "' holds weights in the other order ('" + order_key +
+                    "' is '" + other +
+                    "'); load it with WeightOrder::" + (other == "pt" ? "pytorch" : "tally"));
+
+    std::string wrong;
+    std::vector<std::pair<Member<S>, Array<S>>> found;
+    for (const Member<S>& member : members(model)) {
+        const auto entry = file.tensors.extract(member.name);
+        const std::string name = "'" + member.name + "'";
+        if (!entry) {
+            wrong += "; " + name + " is missing";
+            continue;
+        }
+        const bool turn = member.turned && order == WeightOrder::pytorch;
+        const Shape held = numbers_of(member).shape(), wanted = turn ? turned(held) : held;
+        const auto* array = std::get_if<Array<S>>(&entry.mapped());
+        if (!array)
+            wrong += "; " + name + " is not of the model's type " + (sizeof(S) == 4 ? "F32" : "F64");
+        else if (array->shape() != wanted)
+            wrong +=
+                "; " + name + " is " + to_string(array->shape()) + ", the model wants " + to_string(wanted);
+        else
+            found.emplace_back(member, turn ? turned(*array) : *array);
+    }
+    for (const auto& [name, array] : file.tensors) wrong += "; the model has no '" + name + "'";
+    if (!wrong.empty())
+        throw Error("[load_weights] '" + path + "' does not fit the model: " + wrong.substr(2));
+
+    for (const auto& [member, numbers] : found) {
+        if (member.buffer)
+            *member.buffer = numbers.to(member.buffer->device());
+        else
+            assign(member.parameter, numbers);
+    }
+}
+
+template void save_weights(const std::string&, Module<float>&, WeightOrder);
+template void save_weights(const std::string&, Module<double>&, WeightOrder);
+template void load_weights(const std::string&, Module<float>&, WeightOrder);
+template void load_weights(const std::string&, Module<double>&, WeightOrder);
+
+}  // namespace tally

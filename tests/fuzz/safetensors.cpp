@@ -1,0 +1,24 @@
+// Fuzzing the reader of safetensors files: what it accepts must come out of the writer and be read as the
+// same again.
+#include "train/safetensors.hpp"
+
+#include <cstdlib>
+#include <string>
+
+#include "autograd/error.hpp"
+#include "reader.hpp"
+#include "train/file_bytes.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    try {
+        const std::string file(reinterpret_cast<const char*>(data), size);
+        const std::string written =
+            tally::safetensors_bytes(tally::parse_safetensors(tally::as_bytes(file), "fuzz"));
+        const std::string again =
+            tally::safetensors_bytes(tally::parse_safetensors(tally::as_bytes(written), "written"));
+        if (again != written) std::abort();
+    } catch (const tally::Error& error) {
+        if (std::string(error.what()).find("'fuzz'") == std::string::npos) std::abort();
+    }
+    return 0;
+}

@@ -1,0 +1,174 @@
+// Layers: what PyTorch's compute with the same weights, forward and backward; initial values; what attention
+// may see.
+#include "train/layers.hpp"
+
+#include "autograd/gradcheck.hpp"
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "train/safetensors.hpp"
+#include "train/weights.hpp"
+
+namespace tally::test {
+namespace {
+
+const std::string folder = TALLY_SOURCE_DIR "/tests/fixtures/layers/";
+
+class Expected {
+public:
+    explicit Expected(const std::string& name)
+        : file_(load_safetensors(folder + name + "-pass.safetensors")) {}
+    const Array<double>& operator[](const std::string& name) const {
+        return std::get<Array<double>>(file_.tensors.at(name));
+    }
+
+private:
+    Safetensors file_;
+};
+
+// Within 1e-12, relative to the largest number (at most 1 as in docs/fixtures.md); `turned`: the other is
+// (out, in).
+void check_close(const std::string& what, const Array<double>& mine, const Array<double>& other,
+                 bool turned) {
+    CAPTURE(what);
+    const Shape& shape = mine.shape();
+    REQUIRE((turned ? Shape{other.shape()[1], other.shape()[0]} : other.shape()) == shape);
+    double scale = 0, worst = 0;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+        const auto rows = static_cast<std::size_t>(turned ? shape[0] : 1);
+        const std::size_t columns = turned ? mine.size() / rows : mine.size();
+        const double wanted = other.span()[turned ? i % columns * rows + i / columns : i];
+        worst = std::max(worst, std::abs(mine.span()[i] - wanted));
+        scale = std::max(scale, std::abs(wanted));
+    }
+    CHECK(worst <= 1e-12 * std::min(scale, 1.0));
+}
+
+void check_pass(Layer<double>& model, const Expected& expected, const std::string& suffix = "") {
+    Tensor64 x = parameter(expected["x"]);
+    const Tensor64 y = model(x);
+    check_close("y", y.value(), expected["y" + suffix], false);
+    for (const Tensor64& p : parameters(model)) p.zero_grad();
+    y.backward(expected["seed"]);
+    check_close("x", x.grad(), expected["grad" + suffix + ".x"], false);
+    for (const Member<double>& member : members(model))
+        check_close(member.name, member.parameter.grad(), expected["grad" + suffix + "." + member.name],
+                    member.turned);
+}
+
+const Stream any{1, 0};
+
+}  // namespace
+
+TEST_CASE("A small network computes what PyTorch computes with its weights") {
+    Sequential<double> model{Flatten<double>(),
+                             Linear<double>(6, 5, any),
+                             ReLU<double>(),
+                             Linear<double>(5, 4, any),
+                             GELU<double>(),
+                             LayerNorm<double>(4),
+                             Linear<double>(4, 3, any, false),
+                             Tanh<double>()};
+    load_weights(folder + "mlp.safetensors", model, WeightOrder::pytorch);
+    check_pass(model, Expected("mlp"));
+}
+
+TEST_CASE("Attention computes what PyTorch computes with its weights") {
+    const bool causal = GENERATE(false, true);
+    SelfAttention<double> model(8, 2, any, causal);
+    load_weights(folder + "attention.safetensors", model, WeightOrder::pytorch);
+    check_pass(model, Expected("attention"), causal ? "-causal" : "");
+}
+
+TEST_CASE("Gradients through attention agree with finite differences") {
+    const std::uint64_t seed = GENERATE(range(1u, 13u));
+    CAPTURE(seed);
+    Random random(seed);
+    const std::int64_t heads = random.whole(1, 3), width = heads * random.whole(1, 3);
+    SelfAttention<double> model(width, heads, {seed, 0}, random.coin());
+    const Shape shape{random.whole(1, 3), random.whole(1, 4), width};
+    const auto f = [&](const auto& in) { return model(in[0]); };
+    const Gradcheck result = gradcheck(f, {random.array<double>(shape)});
+    INFO(result.report);
+    CHECK(result.ok);
+}
+
+TEST_CASE("Causal attention at one place does not depend on later ones") {
+    const std::uint64_t seed = GENERATE(range(1u, 31u));
+    CAPTURE(seed);
+    Random random(seed);
+    const std::int64_t places = random.whole(2, 9), seen = random.whole(1, places - 1);
+    SelfAttention<float> causal(6, 3, {seed, 0}, true), open(6, 3, {seed, 0}, false);
+    const Array<float> x = random.array<float>({2, places, 6}), other = random.array<float>({2, places, 6});
+    const Tensor mixed =
+        concat<float>({slice(constant(x), 1, 0, seen), slice(constant(other), 1, seen, places)}, 1);
+    const auto first = [&](SelfAttention<float>& model, const Tensor& input) {
+        return slice(model(input), 1, 0, seen).value();
+    };
+    CHECK(same_bits(first(causal, constant(x)), first(causal, mixed)));
+    CHECK_FALSE(same_bits(first(open, constant(x)), first(open, mixed)));
+}
+
+TEST_CASE("Items do not see each other in attention so micro-batches accumulate to the full batch") {
+    const std::uint64_t seed = GENERATE(range(1u, 31u));
+    CAPTURE(seed);
+    Random random(seed);
+    const std::int64_t items = random.whole(2, 6);
+    Sequential<double> model{LayerNorm<double>(4), SelfAttention<double>(4, 2, {seed, 0}, true),
+                             GELU<double>(), Linear<double>(4, 3, {seed, 1})};
+    const Tensor64 x = constant(random.array<double>({items, 3, 4}));
+    const auto gradients_of = [&](std::int64_t size) {
+        for (const Tensor64& p : parameters(model)) p.zero_grad();
+        for (const Tensor64& micro : split(x, size)) sum(tanh(model(micro))).backward();
+        std::vector<Array<double>> all;
+        for (const Tensor64& p : parameters(model)) all.push_back(p.grad().clone());
+        return all;
+    };
+    const auto full = gradients_of(items), micro = gradients_of(random.whole(1, items - 1));
+    for (std::size_t p = 0; p < full.size(); ++p)
+        for (std::size_t i = 0; i < full[p].size(); ++i)
+            CHECK(std::abs(full[p].span()[i] - micro[p].span()[i]) <=
+                  1e-12 * (1 + std::abs(full[p].span()[i])));
+}
+
+TEST_CASE("Initial values are the numbers of a stream of their own within a bound") {
+    const Linear<float> layer(16, 3, {7, 2});
+    for (std::size_t i = 0; i < 48; ++i)
+        CHECK(layer.weight.value().span()[i] == random::uniform<float>(7, 2, i, -0.25f, 0.25f));
+    for (std::size_t i = 0; i < 3; ++i)
+        CHECK(layer.bias.value().span()[i] == random::uniform<float>(7, 2, 48 + i, -0.25f, 0.25f));
+    CHECK_FALSE(same_bits(layer.weight.value(), Linear<float>(16, 3, {7, 3}).weight.value()));
+    CHECK_FALSE(same_bits(layer.weight.value(), Linear<float>(16, 3, {8, 2}).weight.value()));
+    CHECK_FALSE(Linear<float>(16, 3, {7, 2}, false).bias);
+
+    const SelfAttention<double> attention(6, 2, {7, 2});
+    const double bound = std::sqrt(6.0 / (6 + 18)), out_bound = 1 / std::sqrt(6.0);  // Glorot's, and Linear's
+    for (std::size_t i = 0; i < 6 * 18; ++i)
+        CHECK(attention.in_weight.value().span()[i] == random::uniform<double>(7, 2, i, -bound, bound));
+    for (std::size_t i = 0; i < 36; ++i)
+        CHECK(attention.out_weight.value().span()[i] ==
+              random::uniform<double>(7, 2, 6 * 18 + i, -out_bound, out_bound));
+    for (const double zero : attention.in_bias.value().to_vector()) CHECK(zero == 0);
+    for (const double zero : attention.out_bias.value().to_vector()) CHECK(zero == 0);
+}
+
+TEST_CASE("Layers refuse what does not fit them") {
+    CHECK_THROWS_WITH(SelfAttention<float>(8, 3, any),
+                      "[attention] a width of 8 is not to be divided among 3 heads");
+    CHECK_THROWS_AS(SelfAttention<float>(8, 0, any), Error);
+    SelfAttention<float> attention(4, 2, any);
+    CHECK_THROWS_WITH(attention(constant(Array<float>::zeros({2, 4}))),
+                      "[attention] wants (items, places, 4); it got (2, 4)");
+    CHECK_THROWS_WITH(attention(constant(Array<float>::zeros({2, 3, 5}))), contains("it got (2, 3, 5)"));
+    CHECK_THROWS_WITH(Flatten<float>()(constant(Array<float>({}, {1}))), contains("[flatten]"));
+    CHECK_THROWS_WITH(Linear<float>(4, 2, any)(constant(Array<float>::zeros({2, 3}))), contains("[linear]"));
+}
+
+TEST_CASE("A batch without items passes through") {
+    Sequential<float> model{Flatten<float>(), Linear<float>(6, 2, any)};
+    CHECK(model(constant(Array<float>::zeros({0, 2, 3}))).shape() == Shape{0, 2});
+    SelfAttention<float> attention(4, 2, any, true);
+    CHECK(attention(constant(Array<float>::zeros({0, 3, 4}))).shape() == Shape{0, 3, 4});
+    CHECK(attention(constant(Array<float>::zeros({2, 0, 4}))).shape() == Shape{2, 0, 4});
+}
+
+}  // namespace tally::test

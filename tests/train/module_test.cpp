@@ -1,0 +1,238 @@
+// Members by name, a pass on its way through a model, effects that happen once, and parameters that change in
+// place.
+#include "train/module.hpp"
+
+#include "autograd/ops/reduce.hpp"
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "train/layers.hpp"
+
+namespace tally::test {
+namespace {
+
+const Stream any{1, 0};
+
+std::string names(Module<float>& model) {
+    std::string all;
+    for (const auto& [name, parameter] : named_parameters(model)) all += name + " ";
+    return all;
+}
+
+// The smallest layer with a buffer and an effect: it passes everything through and remembers the mean of all
+// that was seen since the last update.
+class Mean : public Layer<double> {
+public:
+    void list(Members<double>& members) override { members.buffer("running_mean", running); }
+    Array<double> running = Array<double>::zeros({});
+    int updates = 0;
+
+protected:
+    Tensor64 forward(Tensor64 x, Pass& pass) override {
+        if (pass.training) pass.effects.leave(this, std::make_unique<Seen>(*this, x.value()));
+        return x;
+    }
+
+private:
+    struct Seen : Effect {
+        Seen(Mean& layer, const Array<double>& x) : mean(&layer), count(static_cast<double>(x.size())) {
+            for (const double v : x.span()) total += v;
+        }
+        void join(const Effect& later) override {
+            total += static_cast<const Seen&>(later).total;
+            count += static_cast<const Seen&>(later).count;
+        }
+        void commit() override {
+            *mean->running.writable() = total / count;
+            ++mean->updates;
+        }
+        Mean* mean;
+        double total = 0, count;
+    };
+};
+
+// The smallest random layer: each item is kept or not, by (seed, stream, item).
+class Sieve : public Layer<double> {
+public:
+    explicit Sieve(std::uint64_t stream) : stream_(stream) {}
+
+protected:
+    Tensor64 forward(Tensor64 x, Pass& pass) override {
+        if (!pass.training) return x;
+        std::vector<double> kept;
+        for (std::int64_t i = 0; i < x.shape()[0]; ++i)
+            kept.push_back(static_cast<double>(
+                random::bits(pass.seed, stream_, static_cast<std::uint64_t>(pass.first_item + i)) & 1));
+        return x * constant(Array<double>(x.shape(), kept));
+    }
+
+private:
+    std::uint64_t stream_;
+};
+
+struct Residual : Layer<float> {  // a model of one's own
+    Sequential<float> inner{Linear<float>(3, 5, {1, 0}), ReLU<float>(), Linear<float>(5, 3, {1, 1}, false)};
+    LayerNorm<float> norm{3};
+
+    void list(Members<float>& members) override {
+        members.child("norm", norm);
+        members.child("inner", inner);
+    }
+    Tensor forward(Tensor x, Pass& pass) override { return x + inner(norm(x, pass), pass); }
+};
+
+}  // namespace
+
+TEST_CASE("Parameters are named as PyTorch names them and come in a fixed order") {
+    Sequential<float> model{
+        Flatten<float>(), Linear<float>(4, 3, any), Tanh<float>(),
+        Sequential<float>{Linear<float>(3, 4, any, false), SelfAttention<float>(4, 2, any)}};
+    CHECK(names(model) ==
+          "1.weight 1.bias 3.0.weight 3.1.in_proj_weight 3.1.in_proj_bias 3.1.out_proj.weight "
+          "3.1.out_proj.bias ");
+    CHECK(parameters(model).size() == 7);
+    Residual own;
+    CHECK(names(own) == "norm.weight norm.bias inner.0.weight inner.0.bias inner.2.weight ");
+    const Sequential<float> moved = std::move(model);
+    CHECK(moved.size() == 4);
+}
+
+TEST_CASE("An own model is a layer like others") {
+    Residual block;
+    const Tensor x = constant(Random(1).array<float>({2, 3}));
+    const Tensor by_hand = x + block.inner(block.norm(x));
+    Sequential<float> stack;
+    stack.add(std::move(block));
+    CHECK(same_bits(stack(x).value(), by_hand.value()));
+}
+
+TEST_CASE("Two members of one name are an error and a shared parameter is there once") {
+    struct Twice : Module<float> {
+        Linear<float> a{2, 2, {1, 0}}, b{2, 2, {1, 1}};
+        std::string second = "b";
+        void list(Members<float>& members) override {
+            members.child("a", a);
+            members.child(second, b);
+        }
+    } model;
+    CHECK(names(model) == "a.weight a.bias b.weight b.bias ");
+    model.b.weight = model.a.weight;
+    CHECK(names(model) == "a.weight a.bias b.bias ");
+    model.second = "a";
+    CHECK_THROWS_WITH(parameters(model), "[module] two members are called 'a.weight'");
+}
+
+TEST_CASE("Effects happen once per update however the window was split") {
+    const std::uint64_t seed = GENERATE(range(1u, 31u));
+    CAPTURE(seed);
+    Random random(seed);
+    const Array<double> x = random.array<double>({random.whole(2, 8)});
+    const auto after = [&](std::int64_t size, bool one_pass) {
+        Mean mean;
+        Effects window;
+        Pass all{.training = true};
+        for (const Tensor64& micro : split(constant(x), size)) {
+            Pass pass{.training = true};
+            mean(micro, one_pass ? all : pass);
+            window.join(std::move(pass.effects));
+        }
+        CHECK(mean.updates == 0);
+        (one_pass ? all.effects : window).commit();
+        CHECK(mean.updates == 1);
+        (one_pass ? all.effects : window).commit();  // nothing is left
+        CHECK(mean.updates == 1);
+        return mean.running.item();
+    };
+    const double full = after(x.shape()[0], false);
+    CHECK(std::abs(full - sum(constant(x)).item() / static_cast<double>(x.size())) < 1e-14);
+    for (const bool one_pass : {false, true})
+        CHECK(std::abs(after(random.whole(1, x.shape()[0]), one_pass) - full) < 1e-14);
+}
+
+TEST_CASE("Effects come from training alone and each layer keeps its own") {
+    Sequential<double> model{Mean(), Mean()};
+    Pass evaluation, training{.training = true};
+    model(constant(Array<double>{1, 2}), evaluation);
+    CHECK(evaluation.effects.empty());
+    model(constant(Array<double>{1, 2}), training);
+    CHECK_FALSE(training.effects.empty());
+    training.effects.commit();
+    for (const Member<double>& member : members(model)) CHECK(member.buffer->item() == 1.5);
+    CHECK(parameters(model).empty());
+}
+
+TEST_CASE("What is random in a pass depends on seed and layer and item and not on the split") {
+    const std::uint64_t seed = GENERATE(range(1u, 31u));
+    CAPTURE(seed);
+    Random random(seed);
+    const std::int64_t items = random.whole(1, 40);
+    const Array<double> x = random.array<double>({items});
+    const auto through = [&](std::int64_t size) {
+        Sequential<double> model{Sieve(3), Sieve(4)};
+        std::vector<Tensor64> parts;
+        Pass pass{.training = true, .seed = seed};
+        for (const Tensor64& micro : split(constant(x), size)) {
+            parts.push_back(model(micro, pass));
+            pass.first_item += micro.shape()[0];
+        }
+        return concat<double>(parts).value();
+    };
+    CHECK(same_bits(through(items), through(random.whole(1, items))));
+    Sieve sieve(3);
+    CHECK(same_bits(sieve(constant(x)).value(), x));  // without a pass nothing is random
+}
+
+TEST_CASE("A parameter is given a value in place") {
+    Linear<float> layer(2, 2, any);
+    const Tensor handle = layer.weight;
+    const Array<float> before = handle.value();
+    const std::vector<float> numbers_before = before.to_vector();
+    assign(layer.weight, Array<float>({2, 2}, {1, 2, 3, 4}));
+    CHECK(handle.value().to_vector() == std::vector<float>{1, 2, 3, 4});
+    CHECK(before.to_vector() == numbers_before);  // whoever else held the numbers keeps them
+
+    const Tensor y = sum(layer(parameter(Array<float>({1, 2}, {1, 1}))));
+    assign(layer.weight, Array<float>({2, 2}, {5, 6, 7, 8}));
+    CHECK_THROWS_WITH(y.backward(), contains("it was changed in place between forward and backward"));
+
+    {
+        const Array<float> shared = handle.value();  // now the new numbers need a buffer of their own
+        const Tensor z = sum(layer(parameter(Array<float>({1, 2}, {1, 1}))));
+        assign(layer.weight, Array<float>({2, 2}, {5, 6, 7, 8}));
+        CHECK_THROWS_WITH(z.backward(), contains("it was changed in place between forward and backward"));
+    }
+    CHECK_THROWS_WITH(assign(layer.weight, Array<float>({4}, {1, 2, 3, 4})),
+                      "[assign] a parameter of (2, 2) was given a value of (4)");
+    CHECK_THROWS_WITH(assign(layer.weight * 2, Array<float>({2, 2}, {1, 2, 3, 4})),
+                      "[assign] only a parameter can be given a value");
+    CHECK_THROWS_WITH(assign(parameter(Array<float>({}, {1})), Array<float>()), contains("has no memory"));
+    CHECK(handle.value().to_vector() == std::vector<float>{5, 6, 7, 8});
+}
+
+TEST_CASE("A model that is where it should be stays as it is") {
+    Linear<float> layer(2, 2, any);
+    sum(layer(constant(Array<float>({1, 2}, {1, 1})))).backward();
+    const float* const place = layer.weight.value().data();
+    to(layer, Device::cpu);
+    CHECK(layer.weight.value().data() == place);
+    CHECK(layer.weight.has_grad());
+    if (!available(Device::cuda)) CHECK_THROWS_WITH(to(layer, Device::cuda), contains("[to]"));
+}
+
+TEST_CASE("A model moved to the device computes the same and its parameters stay who they are") {
+    if (!available(Device::cuda)) TALLY_SKIP("no device");
+    SelfAttention<double> model(4, 2, any, true);
+    const auto handles = parameters(model);
+    const Array<double> x = Random(1).array<double>({2, 3, 4});
+    const Array<double> here = model(constant(x)).value();
+    to(model, Device::cuda);
+    const Tensor64 there = model(constant(x.to(Device::cuda)));
+    sum(there).backward();
+    const std::vector<double> numbers = there.value().to_vector();
+    for (std::size_t i = 0; i < here.size(); ++i) CHECK(std::abs(numbers[i] - here.span()[i]) < 1e-12);
+    for (const Tensor64& handle : handles) {
+        CHECK(handle.value().device() == Device::cuda);
+        CHECK(handle.grad().device() == Device::cuda);
+    }
+}
+
+}  // namespace tally::test

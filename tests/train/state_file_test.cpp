@@ -1,0 +1,300 @@
+// State files: what is saved is loaded, whatever is wrong is refused by name and byte, and a killed process
+// leaves the old file or the new one.
+#include "train/state_file.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "autograd/folder.hpp"
+#include "autograd/support.hpp"
+#include "autograd/write_file.hpp"
+#include "catch.hpp"
+#include "train/crc64.hpp"
+#include "train/file_bytes.hpp"
+#include "train/file_testing.hpp"
+#include "train/killed.hpp"
+
+namespace tally::test {
+namespace {
+
+TrainingState small_state() {
+    TrainingState state;
+    state.put("lr", 0.1);
+    state.put("schedule", std::string("cosine"));
+    state.put("steps", std::int64_t{-7});
+    state.put("w", Array<float>({2, 1}, {1.5f, -0.0f}));
+    state.put("v", Array<double>({}, {2.5}));
+    return state;
+}
+
+template <class S>
+bool same(const Array<S>& a, const Array<S>& b) {
+    return same_bits(a, b);
+}
+bool same(double a, double b) { return as_text(a) == as_text(b); }
+bool same(std::int64_t a, std::int64_t b) { return a == b; }
+bool same(const std::string& a, const std::string& b) { return a == b; }
+
+bool same(const TrainingState& a, const TrainingState& b) {
+    if (a.entries().size() != b.entries().size()) return false;
+    for (const auto& [name, entry] : a.entries()) {
+        const bool equal = std::visit(
+            [&, &key = name]<class T>(const T& value) { return b.has(key) && same(value, b.get<T>(key)); },
+            entry);
+        if (!equal) return false;
+    }
+    return true;
+}
+
+TrainingState random_state(Random& random) {
+    TrainingState state;
+    for (std::int64_t n = random.whole(0, 8); n > 0; --n) {
+        std::string name(static_cast<std::size_t>(random.whole(0, 5)), ' ');
+        for (char& c : name) c = static_cast<char>(random.whole(-128, 127));
+        if (state.has(name)) continue;
+        switch (random.whole(0, 4)) {
+            case 0:
+                state.put(name,
+                          static_cast<std::int64_t>(random.whole(std::numeric_limits<std::int64_t>::min(),
+                                                                 std::numeric_limits<std::int64_t>::max())));
+                break;
+            case 1:
+                state.put(name, random.between(-1e300, 1e300));
+                break;
+            case 2:
+                state.put(name, std::string(static_cast<std::size_t>(random.whole(0, 9)), '\0'));
+                break;
+            case 3:
+                state.put(name, random.array<float>(random.shape(6)));
+                break;
+            default:
+                state.put(name, random.array<double>(random.shape(6)));
+        }
+    }
+    return state;
+}
+
+// ---- files that are wrong on purpose ----
+
+const std::string head = std::string("tally\r\n\0\1\0\0\0\0\0\0\0", 16);
+
+std::string sealed(const std::string& entries) {
+    const std::string file = head + as_text<std::uint64_t>(32 + entries.size()) + entries;
+    return file + as_text(crc64(as_bytes(file)));
+}
+
+std::string entry(const std::string& name, char kind, const std::string& content) {
+    return as_text(static_cast<std::uint32_t>(name.size())) + name + kind + content;
+}
+
+std::string complaint(const std::string& bytes) {
+    const std::string words = message_of([&] { parse_state(as_bytes(bytes), "run.state"); });
+    const std::string start = "[load_state] 'run.state', ";
+    return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
+}
+
+// Changed in one place and sealed again, so that the checksum does not notice.
+std::string array_file(const std::string& axes_and_extents, const std::string& numbers) {
+    return sealed(entry("w", 4, axes_and_extents + numbers));
+}
+
+}  // namespace
+
+TEST_CASE("A saved state is loaded bit for bit") {
+    const std::uint64_t seed = GENERATE(range(1u, 200u));
+    CAPTURE(seed);
+    Random random(seed);
+    const Folder folder;
+    const TrainingState state = random_state(random);
+    save_state(folder / "run.state", state);
+    CHECK(same(load_state(folder / "run.state"), state));
+    CHECK(state_bytes(load_state(folder / "run.state")) == read_bytes(folder / "run.state"));
+}
+
+TEST_CASE("What is no number survives in a state") {
+    TrainingState state;
+    const double nan = std::numeric_limits<double>::quiet_NaN(),
+                 inf = std::numeric_limits<double>::infinity();
+    state.put("nan", nan);
+    state.put("all", Array<double>({4}, {nan, -0.0, inf, -inf}));
+    CHECK(same(parse_state(as_bytes(state_bytes(state)), "run.state"), state));
+}
+
+TEST_CASE("The checksum is CRC-64 as others compute it") {
+    CHECK(crc64(as_bytes("123456789")) == 0x995DC9BBDF1939FA);  // the check value of CRC-64/XZ
+    CHECK(crc64({}) == 0);
+    CHECK(crc64(as_bytes("12345678abcdefghXYZ")) != crc64(as_bytes("abcdefgh12345678XYZ")));
+}
+
+TEST_CASE("A state file with any byte or bit changed is refused") {
+    const std::string whole = state_bytes(small_state());
+    REQUIRE(same(parse_state(as_bytes(whole), "whole"), small_state()));
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+        for (int change = 1; change < 256; ++change) {
+            std::string damaged = whole;
+            damaged[at] = static_cast<char>(damaged[at] ^ change);
+            if (complaint(damaged).rfind("byte ", 0) != 0) FAIL("byte " << at << " xor " << change);
+        }
+    }
+    SUCCEED();
+}
+
+TEST_CASE("A state file cut off or prolonged anywhere is refused") {
+    const std::string whole = state_bytes(small_state());
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+        CAPTURE(length);
+        CHECK_THAT(complaint(whole.substr(0, length)), contains("byte "));
+    }
+    CHECK(complaint(whole + "x") == "byte " + std::to_string(whole.size()) +
+                                        ": 1 bytes too many: the file says that it has " +
+                                        std::to_string(whole.size()));
+}
+
+TEST_CASE("A state file that is wrong is refused with its name and the byte") {
+    CHECK(complaint("") == "byte 0: not a training state: the magic word is missing");
+    CHECK(complaint("PK\3\4 this is a zip file") ==
+          "byte 0: not a training state: the magic word is missing");
+    std::string newer = sealed("");
+    newer[8] = 2;
+    CHECK(complaint(newer) == "byte 8: version 2; this program reads version 1, a newer one may read it");
+    newer[8] = 0;
+    CHECK(complaint(newer) == "byte 8: version 0; this program reads version 1");
+    std::string reserved = sealed("");
+    reserved[12] = 1;
+    CHECK(complaint(reserved) == "byte 12: 0 expected");
+    CHECK(complaint(head.substr(0, 10)) == "byte 8: truncated: the version needs 4 bytes, present are 2");
+    CHECK(complaint(sealed("").substr(0, 31)) ==
+          "byte 31: truncated: the file says that it has 32 bytes, present are 31");
+    CHECK(complaint(head + as_text<std::uint64_t>(24)) == "byte 24: truncated: there is no checksum");
+    std::string damaged = sealed("");
+    damaged[31] ^= 1;
+    CHECK(complaint(damaged) == "byte 24: the checksum is wrong: the file was damaged after it was written");
+
+    const std::string number = entry("b", 2, as_text(0.5));
+    CHECK(complaint(sealed(number + number)) == "byte 38: 'b' a second time");
+    CHECK(complaint(sealed(number + entry("a", 2, as_text(0.5)))) ==
+          "byte 38: 'a' is out of order: it comes after 'b'");
+    CHECK(complaint(sealed(entry("b", 6, ""))) == "byte 29: kind 6 is none of 1 to 5");
+    CHECK(complaint(sealed(entry("b", 0, ""))) == "byte 29: kind 0 is none of 1 to 5");
+    CHECK(complaint(sealed(as_text(0xFFFFFFFFu))) ==
+          "byte 28: truncated: a name needs 4294967295 bytes, present are 0");
+    CHECK_THAT(complaint(sealed(entry("b", 2, "1234"))), contains("truncated: a number needs 8 bytes"));
+    CHECK_THAT(complaint(sealed(entry("b", 1, "1234"))), contains("truncated: an integer needs 8 bytes"));
+    CHECK_THAT(complaint(sealed(entry("b", 3, as_text(~std::uint64_t{0}) + "abc"))),
+               contains("truncated: a text needs 18446744073709551615 bytes, present are 3"));
+}
+
+TEST_CASE("Absurd sizes in a state file are refused before anything is allocated") {
+    const std::size_t before = memory::report().allocations;
+    const auto extent = [](std::int32_t n) { return as_text(n); };
+    CHECK_THAT(complaint(array_file("\2" + extent(1 << 30) + extent(1 << 28), "abcd")),
+               contains("truncated: an array needs 1152921504606846976 bytes, present are 4"));
+    CHECK_THAT(complaint(array_file("\2" + extent(1 << 30) + extent(1 << 30), "")),
+               contains("byte 30: [shape] too many elements"));
+    CHECK_THAT(complaint(array_file("\1" + extent(-1), "")),
+               contains("byte 30: [shape] negative extent: (-1)"));
+    CHECK_THAT(complaint(array_file("\xff", "")), contains("truncated: an extent"));
+    CHECK_THAT(complaint(array_file("\7" + std::string(28, '\1'), "")), contains("more than 6 axes"));
+    CHECK(memory::report().allocations == before);
+}
+
+TEST_CASE("A state file that cannot be read or written is named") {
+    const Folder folder;
+    CHECK_THROWS_WITH(load_state(folder / "none"),
+                      "[load_state] cannot read '" + folder / "none" + "': No such file or directory");
+    CHECK_THROWS_WITH(load_state(folder / "."), contains("not a regular file"));
+    CHECK_THROWS_WITH(save_state(folder / "no/such", small_state()), contains("no/such"));
+    write_bytes(folder / "text", "not a state at all");
+    CHECK_THROWS_WITH(
+        load_state(folder / "text"),
+        "[load_state] '" + folder / "text" + "', byte 0: not a training state: the magic word is missing");
+}
+
+// ---- killed while saving ----
+
+namespace {
+
+// Of generation g: everything in it says so, and it is longer the later it is.
+TrainingState generation(std::int64_t g) {
+    TrainingState state;
+    state.put("generation", g);
+    state.put("w", Array<double>::full({5000 + g % 7}, static_cast<double>(g)));
+    return state;
+}
+
+WriteStage deadly;
+
+}  // namespace
+
+TEST_CASE("Killed at a fault point the old state or the new one is there and it is whole") {
+    const WriteStage stage = GENERATE(WriteStage::writing, WriteStage::before_sync, WriteStage::before_rename,
+                                      WriteStage::after_rename);
+    CAPTURE(static_cast<int>(stage));
+    const Folder folder;
+    const std::string path = folder / "run.state";
+    save_state(path, generation(1));
+    const int status = in_child([&] {
+        deadly = stage;
+        at_write_stage = [](WriteStage reached) {
+            if (reached == deadly) die();
+        };
+        save_state(path, generation(2));
+    });
+    REQUIRE(was_killed(status));
+    CHECK(same(load_state(path), generation(stage == WriteStage::after_rename ? 2 : 1)));
+    CHECK(folder.files() == (stage == WriteStage::after_rename ? 1 : 2));
+}
+
+TEST_CASE("Half of the file is there when a process is killed while writing") {
+    const Folder folder;
+    const int status = in_child([&] {
+        at_write_stage = [](WriteStage reached) {
+            if (reached == WriteStage::writing) die();
+        };
+        write_file_atomically(folder / "text", std::string(1000, 'x'));
+    });
+    REQUIRE(was_killed(status));
+    REQUIRE(folder.files() == 1);
+    CHECK_FALSE(std::filesystem::exists(folder / "text"));
+    CHECK(std::filesystem::file_size(*std::filesystem::directory_iterator(folder / "")) == 500);
+}
+
+TEST_CASE("What a killed process of the same number left behind does not stop the next one") {
+    const Folder folder;
+    const int status = in_child([&] {
+        const std::string temporary = folder / "run.state.tmp-" + std::to_string(::getpid()) + "-";
+        for (int serial = 0; serial < 1000; ++serial) write_bytes(temporary + std::to_string(serial), "half");
+        save_state(folder / "run.state", generation(3));
+    });
+    REQUIRE(status == 0);
+    CHECK(same(load_state(folder / "run.state"), generation(3)));
+}
+
+TEST_CASE("Killed at random instants while saving in a loop the state is always whole") {
+    const std::uint64_t seed = std::random_device()();
+    CAPTURE(seed);
+    Random random(seed);
+    const Folder folder;
+    const std::string path = folder / "run.state";
+    std::int64_t reached = 0;
+    const auto begun = std::chrono::steady_clock::now();
+    save_state(path, generation(reached));
+    const std::chrono::duration<double, std::micro> once = std::chrono::steady_clock::now() - begun;
+    const auto a_while = static_cast<std::int64_t>(10 * once.count()) + 1000;
+    for (int round = 0; round < 50; ++round) {
+        const int status = in_child([&] {
+            die_in(random.whole(1, a_while));
+            for (std::int64_t g = reached + 1;; ++g) save_state(path, generation(g));
+        });
+        REQUIRE(was_killed(status));
+        const TrainingState found = load_state(path);
+        const auto g = found.get<std::int64_t>("generation");
+        CHECK(g >= reached);
+        CHECK(same(found, generation(g)));
+        reached = g;
+    }
+}
+
+}  // namespace tally::test
