@@ -8,12 +8,13 @@ namespace tally {
 AccumulationSteps::AccumulationSteps(std::map<std::int64_t, std::int64_t> from_epoch)
     : from_epoch_(std::move(from_epoch)) {
     if (from_epoch_.empty())
-        throw Error("[accumulate] no steps are given; write 4, or {{0, 8}, {4, 2}} for 8 and from epoch 4 on 2");
+        throw Error(
+            "[accumulate] no steps are given; write 4, or {{0, 8}, {4, 2}} for 8 and from epoch 4 on 2");
     for (const auto& [epoch, steps] : from_epoch_) {
         if (epoch < 0) throw Error("[accumulate] there is no epoch " + std::to_string(epoch));
         if (steps < 1)
-            throw Error("[accumulate] an update needs at least one micro-batch; from epoch " + std::to_string(epoch) +
-                        " on " + std::to_string(steps) + " are asked for");
+            throw Error("[accumulate] an update needs at least one micro-batch; from epoch " +
+                        std::to_string(epoch) + " on " + std::to_string(steps) + " are asked for");
     }
 }
 

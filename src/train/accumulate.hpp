@@ -1,4 +1,5 @@
-// The wrappers that people know: an optimizer that steps at every N-th call only, and N that changes with the epoch.
+// The wrappers that people know: an optimizer that steps at every N-th call only, and N that changes with the
+// epoch.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,12 @@
 
 namespace tally {
 
-// How many micro-batches make an update, by epoch: 4, or {{0, 8}, {4, 2}} for 8 from the start and 2 from epoch 4 on
-// (1 before the first epoch that is named).
+// How many micro-batches make an update, by epoch: 4, or {{0, 8}, {4, 2}} for 8 from the start and 2 from
+// epoch 4 on (1 before the first epoch that is named).
 class AccumulationSteps {
 public:
-    AccumulationSteps(std::int64_t steps) : AccumulationSteps(std::map<std::int64_t, std::int64_t>{{0, steps}}) {}
+    AccumulationSteps(std::int64_t steps)
+        : AccumulationSteps(std::map<std::int64_t, std::int64_t>{{0, steps}}) {}
     AccumulationSteps(std::map<std::int64_t, std::int64_t> from_epoch);
 
     std::int64_t at(std::int64_t epoch) const;
@@ -22,12 +24,14 @@ private:
     std::map<std::int64_t, std::int64_t> from_epoch_;
 };
 
-// Call step() after each backward(), as if there were no accumulation. Whether the gradient of an update is the mean
-// of what came, or the sum, is said here, since wrappers of this name do either; and so is what becomes of a tail.
+// Call step() after each backward(), as if there were no accumulation. Whether the gradient of an update is
+// the mean of what came, or the sum, is said here, since wrappers of this name do either; and so is what
+// becomes of a tail.
 template <class S>
 class Accumulate {
 public:
-    Accumulate(Optimizer<S>& optimizer, AccumulationSteps steps, Reduction reduction, Tail tail = Tail::scale);
+    Accumulate(Optimizer<S>& optimizer, AccumulationSteps steps, Reduction reduction,
+               Tail tail = Tail::scale);
 
     // "Wrapping 'SGD' optimizer with GA of 4 steps"
     std::string announcement() const;

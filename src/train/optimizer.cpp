@@ -30,6 +30,14 @@ void Optimizer<S>::set_learning_rate(double rate) {
 }
 
 template <class S>
+void Optimizer<S>::step() {
+    if (open_ && *open_ > 0)
+        throw Error("[step] a window is open, with " + std::to_string(*open_) +
+                    " micro-batches in it; its finish() normalises, clips and steps");
+    update();
+}
+
+template <class S>
 void Optimizer<S>::zero_grad() const {
     for (const Var<Array<S>>& parameter : parameters_) parameter.zero_grad();
 }
@@ -58,10 +66,10 @@ void Optimizer<S>::update_reached(std::size_t arrays, Launch launch) {
     std::vector<std::size_t> reached;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         parameters_[i].update([&](Array<S>& value, const Array<S>& gradient) {
-            Update<S> update = remembering(i, arrays);
-            update.value = value.writable();
-            update.gradient = gradient.data();
-            lists[count(0)[i] + 1].push_back(update);
+            Update<S> change = remembering(i, arrays);
+            change.value = value.writable();
+            change.gradient = gradient.data();
+            lists[count(0)[i] + 1].push_back(change);
             reached.push_back(i);
         });
     for (const auto& [number, list] : lists) launch(number, list);
@@ -137,7 +145,7 @@ Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options)
 }
 
 template <class S>
-void Sgd<S>::step() {
+void Sgd<S>::update() {
     const SgdStep<S> numbers{static_cast<S>(-this->learning_rate()),
                              static_cast<S>(options_.momentum),
                              static_cast<S>(1 - options_.dampening),
@@ -188,7 +196,7 @@ AdamStep<S> Adam<S>::numbers(std::int64_t update) const {
 }
 
 template <class S>
-void Adam<S>::step() {
+void Adam<S>::update() {
     this->update_reached(
         moments, [&](std::int64_t number, const auto& list) { this->kernel().adam(list, numbers(number)); });
 }
@@ -201,9 +209,9 @@ void AdamA<S>::fold() {
     std::vector<std::size_t> reached;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         if (!parameters[i].has_grad()) continue;
-        Update<S> update = this->remembering(i, this->moments);
-        update.gradient = parameters[i].grad().data();
-        (folds[i] == 0 ? first : later).push_back(update);
+        Update<S> change = this->remembering(i, this->moments);
+        change.gradient = parameters[i].grad().data();
+        (folds[i] == 0 ? first : later).push_back(change);
         reached.push_back(i);
     }
     AdamStep<S> numbers = this->numbers(1);
@@ -217,16 +225,16 @@ void AdamA<S>::fold() {
 }
 
 template <class S>
-void AdamA<S>::step() {
+void AdamA<S>::update() {
     fold();
     const auto& parameters = this->parameters();
     auto &updates = this->count(0), &folds = this->count(1);
     std::map<std::int64_t, std::vector<Update<S>>> lists;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         if (folds[i] == 0) continue;
-        Update<S> update = this->remembering(i, this->moments);
-        parameters[i].change_value([&](Array<S>& value) { update.value = value.writable(); });
-        lists[updates[i] + 1].push_back(update);
+        Update<S> change = this->remembering(i, this->moments);
+        parameters[i].change_value([&](Array<S>& value) { change.value = value.writable(); });
+        lists[updates[i] + 1].push_back(change);
     }
     for (const auto& [number, list] : lists) this->kernel().adam(list, this->numbers(number));
     for (std::size_t i = 0; i < parameters.size(); ++i) updates[i] += std::exchange(folds[i], 0) > 0 ? 1 : 0;

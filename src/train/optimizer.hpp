@@ -29,8 +29,11 @@ public:
 
     // One update of every parameter that a gradient has reached; the others stay as they are, and so does
     // what is remembered of them.
-    virtual void step() = 0;
+    void step();  // an Error while a window is open: its finish() is what steps
     void zero_grad() const;
+    virtual bool folds() const { return false; }  // takes in micro-batches by itself
+    // For a window: where it counts the micro-batches that have come; null when it has gone.
+    void guard(const std::int64_t* micro_batches) { open_ = micro_batches; }
 
     const std::string& name() const { return name_; }
     const Parameters& parameters() const { return parameters_; }
@@ -60,6 +63,8 @@ protected:
     // An update of parameter i that brings `arrays` of what is remembered of it, to be written.
     Update<S> remembering(std::size_t i, std::size_t arrays);
 
+    virtual void update() = 0;
+
     // launch(number, list): the parameters that a gradient has reached; each counts its own updates, and
     // those with the same number, from 1, go together.
     template <class Launch>
@@ -69,6 +74,7 @@ private:
     std::string name_;
     Parameters parameters_;
     double learning_rate_ = 0;
+    const std::int64_t* open_ = nullptr;
     Options options_;
     Named<Arrays> arrays_;
     Named<Counts> counts_;
@@ -86,9 +92,10 @@ template <class S>
 class Sgd : public Optimizer<S> {
 public:
     Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options);
-    void step() override;
 
 private:
+    void update() override;
+
     SgdOptions options_;
 };
 
@@ -105,10 +112,11 @@ class Adam : public Optimizer<S> {
 public:
     Adam(std::vector<Var<Array<S>>> parameters, AdamOptions options = {})
         : Adam("Adam", std::move(parameters), options, {"updates"}) {}
-    void step() override;
 
 protected:
     static constexpr std::size_t moments = 2;
+
+    void update() override;
 
     Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptions options,
          const std::vector<std::string>& counts);
@@ -143,9 +151,10 @@ public:
     // After each micro-batch's backward, whose loss carries its weight in the window: takes the gradients
     // into the moments and marks them untouched.
     void fold();
-    void step() override;  // folds what has not been folded yet, and updates
+    bool folds() const override { return true; }
 
 protected:
+    void update() override;  // folds what has not been folded yet, too
     bool shrinks() const override { return true; }
 };
 

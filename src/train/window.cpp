@@ -48,10 +48,12 @@ Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options)
     if (!(options_.total >= 0) || std::isinf(options_.total))
         throw Error("[window] a total of " + in_words(options_.total) + " cannot be divided by");
     if (options_.reduction == Reduction::sum && options_.total > 0)
-        throw Error("[window] a sum is divided by nothing, but a total of " + in_words(options_.total) + " is given");
+        throw Error("[window] a sum is divided by nothing, but a total of " + in_words(options_.total) +
+                    " is given");
     if (optimizer.folds())
-        throw Error("[window] " + optimizer.name() +
-                    " takes in each micro-batch by itself: call its fold() after each backward(), then step()");
+        throw Error(
+            "[window] " + optimizer.name() +
+            " takes in each micro-batch by itself: call its fold() after each backward(), then step()");
     if (parameters().empty()) throw Error("[window] the optimizer has no parameters");
     expect_untouched();
     if (options_.non_finite == NonFinite::drop_micro)
@@ -63,7 +65,8 @@ Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options)
 
 template <class S>
 void Window<S>::plan(std::int64_t micro_batches) {
-    if (micro_batches < 0) throw Error("[window] cannot hold " + std::to_string(micro_batches) + " micro-batches");
+    if (micro_batches < 0)
+        throw Error("[window] cannot hold " + std::to_string(micro_batches) + " micro-batches");
     options_.micro_batches = micro_batches;
 }
 
@@ -77,7 +80,8 @@ void Window<S>::expect_untouched() const {
     for (std::size_t i = 0; i < parameters().size(); ++i)
         if (parameters()[i].has_grad())
             throw Error("[window] a gradient has reached parameter " + std::to_string(i) + " of " +
-                        to_string(parameters()[i].shape()) + " before the window was opened; zero_grad() first");
+                        to_string(parameters()[i].shape()) +
+                        " before the window was opened; zero_grad() first");
 }
 
 template <class S>
@@ -131,7 +135,9 @@ template <class S>
 void Window<S>::swept(double counted) {
     expect_whole("swept");
     if (options_.non_finite == NonFinite::drop_micro)
-        throw Error("[window] swept: a micro-batch can only be dropped if the window goes backward itself; use add()");
+        throw Error(
+            "[window] swept: a micro-batch can only be dropped if the window goes backward itself; use "
+            "add()");
     if (!std::isfinite(counted) || counted < 0)
         throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
     ++micro_batches_;
@@ -248,7 +254,8 @@ Finished<S> Window<S>::finish() {
         if (!finite_after_clipping(done)) {
             if (options_.non_finite == NonFinite::raise)
                 throw Error("[window] finish: " + std::to_string(count_non_finite(parameters())) +
-                            " elements of the gradients are infinite or NaN; nothing was updated. discard() it, or choose "
+                            " elements of the gradients are infinite or NaN; nothing was updated. discard() "
+                            "it, or choose "
                             "NonFinite::drop_micro or drop_window");
             done.dropped = micro_batches_;
             return;
@@ -287,12 +294,14 @@ template <class S>
 void Window<S>::save(TrainingState& state, const std::string& under) const {
     expect_whole("save");
     if (!once_.empty() || !pass_.effects.empty())
-        throw Error("[window] save: terms counted once and effects that have not happened yet cannot be saved; save "
-                    "after finish()");
+        throw Error(
+            "[window] save: terms counted once and effects that have not happened yet cannot be saved; save "
+            "after finish()");
     for (std::size_t i = 0; i < parameters().size(); ++i) {
         const std::string number = "/" + std::to_string(i);
         state.put(under + "/parameters" + number, parameters()[i].value().clone());
-        if (parameters()[i].has_grad()) state.put(under + "/gradients" + number, parameters()[i].grad().clone());
+        if (parameters()[i].has_grad())
+            state.put(under + "/gradients" + number, parameters()[i].grad().clone());
     }
     state.put(under + "/micro_batches", micro_batches_);
     state.put(under + "/dropped", dropped_);
@@ -311,8 +320,8 @@ void Window<S>::load(const TrainingState& state, const std::string& under) {
         if (!state.has(name)) return nullptr;
         const Array<S>& array = state.get<Array<S>>(name);
         if (!(array.shape() == parameters()[i].shape()))
-            throw Error("[window] load: '" + name + "' is " + to_string(array.shape()) + ", the parameter is " +
-                        to_string(parameters()[i].shape()));
+            throw Error("[window] load: '" + name + "' is " + to_string(array.shape()) +
+                        ", the parameter is " + to_string(parameters()[i].shape()));
         return &array;
     };
     std::vector<const Array<S>*> values, gradients;

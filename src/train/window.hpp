@@ -25,7 +25,8 @@ namespace tally {
 
 enum class Reduction { mean, sum };  // sum: nothing is divided
 
-// What weighs the same: each thing that a loss counts (an item, a token), or each micro-batch whatever its size.
+// What weighs the same: each thing that a loss counts (an item, a token), or each micro-batch whatever its
+// size.
 enum class Weigh { counted, micro_batches };
 
 // What becomes of a window that an epoch leaves with fewer micro-batches, or a smaller count, than planned.
@@ -45,16 +46,16 @@ enum class NonFinite {
 template <class S>
 struct WindowOptions {
     std::int64_t micro_batches = 0;  // when it is full; 0: when you say so
-    // The denominator, if it is known beforehand: each micro-loss is then divided by it as it is recorded. 0: it
-    // is found at the end, by one division.
+    // The denominator, if it is known beforehand: each micro-loss is then divided by it as it is recorded. 0:
+    // it is found at the end, by one division.
     double total = 0;
     Reduction reduction = Reduction::mean;
     Weigh weigh = Weigh::counted;
     Tail tail = Tail::scale;
     NonFinite non_finite = NonFinite::raise;
-    std::optional<double> max_norm = {};         // clip_grad_norm of the normalised gradient
-    std::optional<double> max_value = {};        // clip_grad_value of it
-    std::optional<Schedule> schedule = {};       // of the learning rate, by the number of the update
+    std::optional<double> max_norm = {};    // clip_grad_norm of the normalised gradient
+    std::optional<double> max_value = {};   // clip_grad_value of it
+    std::optional<Schedule> schedule = {};  // of the learning rate, by the number of the update
     MovingAverage<S>* average = nullptr;
     std::uint64_t seed = 0;  // of what is random in the model; each window has its own randomness
 };
@@ -130,7 +131,7 @@ private:
     V sum_, count_;  // on the parameters' device, so that adding to them makes nobody wait
     std::vector<V> once_;
     Pass pass_;
-    std::vector<Array<S>> before_;     // drop_micro: the gradients before this micro-batch
+    std::vector<Array<S>> before_;  // drop_micro: the gradients before this micro-batch
     std::vector<bool> before_there_;
     bool broken_ = false;  // something threw after gradients had changed
 };

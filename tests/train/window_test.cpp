@@ -1,0 +1,428 @@
+// The window: whatever the split, the full batch's gradient; one gate; policies for tails and for what is no
+// number.
+#include "train/window.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/random.hpp"
+#include "autograd/support.hpp"
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+#include "train/accumulate.hpp"
+
+namespace tally::test {
+
+namespace {
+
+// A network of random sizes on random data, and a loss over some of its rows, of random kind.
+struct Drawn {
+    std::vector<Tensor64> parameters;
+    Array<double> x, target, weights;
+    Array<std::int32_t> labels;
+    std::int64_t rows;
+    int kind;  // 0: mean of squares; 1: cross-entropy, some rows masked; 2: squares, each item with its
+               // weight
+
+    explicit Drawn(Random& r) : rows(r.whole(1, 12)), kind(static_cast<int>(r.whole(0, 2))) {
+        const std::int64_t in = r.whole(1, 5), hidden = r.whole(1, 6), out = r.whole(2, 4);
+        parameters = {parameter(r.array<double>({in, hidden})), parameter(r.array<double>({hidden})),
+                      parameter(r.array<double>({hidden, out})), parameter(r.array<double>({out}))};
+        x = r.array<double>({rows, in});
+        target = r.array<double>({rows, out});
+        weights = r.array<double>({rows, 1}, 0.1, 3);
+        std::vector<std::int32_t> all{0};  // one row counts
+        while (static_cast<std::int64_t>(all.size()) < rows)
+            all.push_back(r.whole(0, 2) == 0 ? -100 : static_cast<std::int32_t>(r.whole(0, out - 1)));
+        labels = Array<std::int32_t>({rows}, all);
+    }
+
+    Loss<Array<double>> loss(std::int64_t from, std::int64_t to) const {
+        const Tensor64 y = linear(tanh(linear(Tensor64(x.leading(from, to)), parameters[0], parameters[1])),
+                                  parameters[2], parameters[3]);
+        if (kind == 1) return cross_entropy(y, labels.leading(from, to));
+        if (kind == 0) return mse(y, Tensor64(target.leading(from, to)));
+        const Tensor64 weight = weights.leading(from, to);
+        const Tensor64 out(Array<double>::full({}, static_cast<double>(y.shape()[1])));
+        return {sum(squared_difference(y, Tensor64(target.leading(from, to))) * weight), sum(weight) * out};
+    }
+
+    // The full batch's gradient by the full batch's mean.
+    std::vector<std::vector<double>> full_gradient() const {
+        std::vector<std::vector<double>> all;
+        for (const Array<double>& each : grad(loss(0, rows).mean(), parameters))
+            all.push_back(each.to_vector());
+        return all;
+    }
+    double total() const { return loss(0, rows).count.item(); }
+};
+
+// Cuts of [0, rows]: equal, unequal, with empty parts.
+std::vector<std::int64_t> cuts(Random& r, std::int64_t rows) {
+    std::vector<std::int64_t> at{0, rows};
+    for (std::int64_t more = r.whole(0, 5); more-- > 0;) at.push_back(r.whole(0, rows));
+    std::sort(at.begin(), at.end());
+    return at;
+}
+
+double largest(const std::vector<double>& x) {
+    double most = 0;
+    for (double each : x) most = std::max(most, std::abs(each));
+    return most;
+}
+
+std::string differs(const std::vector<double>& got, const std::vector<double>& want) {
+    const double bound = 1e-12 * (1 + largest(want));
+    for (std::size_t i = 0; i < want.size(); ++i)
+        if (!(std::abs(got[i] - want[i]) <= bound))
+            return "element " + std::to_string(i) + " is " + std::to_string(got[i]) + ", not " +
+                   std::to_string(want[i]);
+    return got.size() == want.size() ? "" : "another size";
+}
+
+}  // namespace
+
+TEST_CASE("Law: whatever the split the window's gradient is the full batch's") {
+    for (std::uint64_t seed = 0; seed < 1200; ++seed) {
+        Random r(seed);
+        const Drawn drawn(r);
+        const auto want = drawn.full_gradient();
+        const auto at = cuts(r, drawn.rows);
+        const bool known = r.coin();
+        const auto parts = static_cast<std::int64_t>(at.size()) - 1;
+        INFO("seed " << seed << ", kind " << drawn.kind << ", " << drawn.rows << " rows in " << parts
+                     << " parts" << (known ? ", total known" : ""));
+        std::vector<std::vector<double>> before;
+        for (const Tensor64& p : drawn.parameters) before.push_back(p.value().to_vector());
+        Sgd<double> optimizer(drawn.parameters, {.learning_rate = 1});
+        Window<double> window(optimizer, {.micro_batches = parts, .total = known ? drawn.total() : 0});
+        for (std::size_t i = 1; i < at.size(); ++i) window.add(drawn.loss(at[i - 1], at[i]));
+        CHECK(window.full());
+        const auto done = window.finish();
+        REQUIRE(done.stepped);
+        for (std::size_t p = 0; p < want.size(); ++p) {
+            const auto after = drawn.parameters[p].value().to_vector();
+            std::vector<double> moved(after.size()), wanted(after.size());
+            for (std::size_t i = 0; i < after.size(); ++i) {
+                wanted[i] = before[p][i] - want[p][i];  // one step of 1
+                moved[i] = after[i];
+            }
+            REQUIRE(differs(moved, wanted) == "");
+        }
+    }
+}
+
+TEST_CASE("Law: trajectories of windows follow the full batch whatever the split") {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        Random r(seed);
+        const Drawn drawn(r);
+        std::vector<Tensor64> twins;
+        for (const Tensor64& p : drawn.parameters) twins.push_back(parameter(p.value().clone()));
+        Drawn twin = drawn;
+        twin.parameters = twins;
+        const SgdOptions options{.learning_rate = 0.05, .momentum = 0.9, .weight_decay = 0.01};
+        Sgd<double> whole(drawn.parameters, options), cut(twins, options);
+        Window<double> one(whole, {.max_norm = 1.0}), many(cut, {.max_norm = 1.0});
+        for (int update = 0; update < 12; ++update) {
+            one.add(drawn.loss(0, drawn.rows));
+            const auto at = cuts(r, drawn.rows);
+            for (std::size_t i = 1; i < at.size(); ++i) many.add(twin.loss(at[i - 1], at[i]));
+            const auto a = one.finish(), b = many.finish();
+            CHECK(std::abs(a.loss() - b.loss()) <= 1e-12 * (1 + std::abs(a.loss())));
+        }
+        INFO("seed " << seed);
+        for (std::size_t p = 0; p < twins.size(); ++p)
+            REQUIRE(differs(twins[p].value().to_vector(), drawn.parameters[p].value().to_vector()) == "");
+    }
+}
+
+namespace {
+
+// One weight, whose gradient is the mean of the x that come.
+struct One {
+    Tensor64 w = parameter({1.0});
+    Sgd<double> sgd{{w}, {.learning_rate = 1}};
+    Loss<Array<double>> loss(std::vector<double> x) const {
+        const Tensor64 data(Array<double>({static_cast<std::int64_t>(x.size())}, x));
+        return counted(w * data);
+    }
+    double gradient_of_step(double before = 1) const { return before - w.value().item(); }
+};
+
+}  // namespace
+
+TEST_CASE("A total known beforehand gives the full batch's bits on the ordered kernel") {
+    Random r(3);
+    for (const std::int64_t b : {1, 2, 4, 8, 16}) {
+        const Array<float> x = r.array<float>({16, 5});
+        const Tensor w = parameter(Array<float>::full({5, 3}, 0.25f)), twin = parameter(w.value().clone());
+        const auto loss = [](const Tensor& data, const Tensor& weights) {
+            return counted(matmul(data, weights));
+        };
+        loss(x, twin).mean().backward();
+        Sgd<float> sgd({w}, {.learning_rate = 1});
+        Window<float> window(sgd, {.micro_batches = 16 / b, .total = 48});
+        for (const Tensor& micro : split(Tensor(x), b)) window.add(loss(micro, w));
+        CHECK(same_bits(w.grad(), twin.grad()));
+    }
+}
+
+TEST_CASE("A tail is scaled or dropped or carried") {
+    for (const bool known : {false, true}) {
+        const auto after_tail = [&](Tail tail) {
+            One one;
+            Window<double> window(one.sgd, {.micro_batches = 3, .total = known ? 6.0 : 0.0, .tail = tail});
+            window.add(one.loss({1, 2}));
+            window.add(one.loss({6, 3}));
+            const auto done = window.flush();
+            CHECK(done.stepped == (tail == Tail::scale));
+            CHECK(window.micro_batches() == (tail == Tail::carry ? 2 : 0));
+            if (tail == Tail::carry) {  // the next epoch fills it
+                window.add(one.loss({0, 0}));
+                CHECK(window.finish().stepped);
+            }
+            CHECK_FALSE(window.flush().stepped);  // nothing has come
+            return one.gradient_of_step();
+        };
+        CHECK(after_tail(Tail::scale) == 3);
+        CHECK(after_tail(Tail::drop) == 0);
+        CHECK(after_tail(Tail::carry) == 2);
+    }
+}
+
+TEST_CASE("Each micro-batch may weigh the same instead and sums are divided by nothing") {
+    const auto step = [](WindowOptions<double> options) {
+        One one;
+        Window<double> window(one.sgd, options);
+        window.add(one.loss({1, 2, 3, 6}));
+        window.add(one.loss({9}));
+        window.add(one.loss({}));  // nothing in it
+        window.finish();
+        return one.gradient_of_step();
+    };
+    CHECK(std::abs(step({}) - 21.0 / 5) < 1e-15);
+    CHECK(std::abs(step({.weigh = Weigh::micro_batches}) - (3.0 + 9) / 2) < 1e-15);
+    CHECK(step({.reduction = Reduction::sum}) == 21);
+    One one;
+    Window<double> window(one.sgd);
+    window.add(one.loss({1, 2}), 3);
+    window.add(one.loss({5}), 1);
+    window.finish();
+    CHECK(std::abs(one.gradient_of_step() - (3 * 3 + 5.0) / 7) < 1e-15);
+}
+
+TEST_CASE("A term that belongs to the update is counted once") {
+    for (const double total : {0.0, 4.0}) {
+        One one;
+        Window<double> window(one.sgd, {.total = total});
+        window.once(sum(one.w * one.w) * 0.5);
+        window.add(one.loss({1, 2}));
+        window.add(one.loss({3, 6}));
+        window.finish();
+        CHECK(one.gradient_of_step() == 3 + 1);  // the penalty's gradient is w
+    }
+}
+
+TEST_CASE("What is no number is refused or dropped with its micro-batch or with its window") {
+    const double inf = std::numeric_limits<double>::infinity();
+    const auto run = [&](NonFinite policy, double total, auto then) {
+        One one;
+        Window<double> window(one.sgd, {.total = total, .non_finite = policy});
+        window.add(one.loss({1, 2}));
+        window.add(one.loss({inf, 2}));
+        window.add(one.loss({5, 4}));
+        then(one, window);
+    };
+    for (const double total : {0.0, 6.0}) {
+        run(NonFinite::drop_micro, total, [](const One& one, Window<double>& window) {
+            const auto done = window.finish();
+            CHECK(done.dropped == 1);
+            CHECK(done.count == 4);
+            CHECK(std::abs(one.gradient_of_step() - 3) < 1e-15);
+        });
+        run(NonFinite::drop_window, total, [](const One& one, Window<double>& window) {
+            CHECK_FALSE(window.finish().stepped);
+            CHECK(one.gradient_of_step() == 0);
+            window.add(one.loss({2, 2, 2, 2, 2, 2}));
+            CHECK(window.finish().stepped);
+        });
+        run(NonFinite::raise, total, [](const One& one, Window<double>& window) {
+            CHECK_THROWS_WITH(window.finish(), contains("1 elements of the gradients are infinite or NaN"));
+            CHECK(one.gradient_of_step() == 0);
+            CHECK_THROWS_WITH(window.finish(), contains("discard() it"));
+            CHECK_THROWS_WITH(window.add(one.loss({1})), contains("discard() it"));
+            window.discard();
+            window.add(one.loss({2, 2, 2, 2, 2, 2}));
+            CHECK(window.finish().stepped);
+        });
+    }
+}
+
+TEST_CASE("A dropped first micro-batch leaves the gradient untouched") {
+    One one;
+    Window<double> window(one.sgd, {.non_finite = NonFinite::drop_micro});
+    window.add(one.loss({std::nan("")}));
+    CHECK_FALSE(one.w.has_grad());
+    window.add(one.loss({4}));
+    CHECK(window.finish().count == 1);
+    CHECK(one.gradient_of_step() == 4);
+    window.add(one.loss({std::nan("")}));
+    const auto done = window.finish();  // nothing is left
+    CHECK_FALSE(done.stepped);
+    CHECK(done.dropped == 1);
+}
+
+TEST_CASE("A window says in words what it cannot do") {
+    One one;
+    (one.w * 2).backward();
+    CHECK_THROWS_WITH(
+        Window<double>(one.sgd),
+        "[window] a gradient has reached parameter 0 of (1) before the window was opened; zero_grad() first");
+    one.w.zero_grad();
+    CHECK_THROWS_WITH(Window<double>(one.sgd, {.micro_batches = -1}), contains("-1 micro-batches"));
+    CHECK_THROWS_WITH(Window<double>(one.sgd, {.total = -2}), contains("a total of -2"));
+    CHECK_THROWS_WITH(Window<double>(one.sgd, {.total = 2, .reduction = Reduction::sum}),
+                      contains("divided by nothing"));
+    AdamA<double> adama({one.w});
+    CHECK_THROWS_WITH(Window<double>(adama), contains("AdamA takes in each micro-batch by itself"));
+
+    Window<double> window(one.sgd, {.micro_batches = 2, .total = 4});
+    CHECK_THROWS_WITH(window.finish(), "[window] finish: no micro-batch has come");
+    window.add(one.loss({1}));
+    CHECK_THROWS_WITH(one.sgd.step(), contains("[step] a window is open, with 1 micro-batches"));
+    window.add(one.loss({1, 2}));
+    CHECK_THROWS_WITH(window.finish(),
+                      "[window] finish: a total of 4 was announced, but 3 came in 2 micro-batches");
+    window.discard();
+    CHECK_NOTHROW(one.sgd.step());  // nothing has come
+    (one.w * 2).backward();
+    CHECK_THROWS_WITH(window.add(one.loss({1})), contains("before the window was opened"));
+    one.w.zero_grad();
+    CHECK_THROWS_WITH(window.add(one.loss({1}), -1), contains("cannot weigh -1"));
+
+    Window<double> unknown(one.sgd);
+    unknown.add(one.loss({}));
+    CHECK_THROWS_WITH(unknown.finish(), contains("count 0 together"));
+    unknown.discard();
+}
+
+TEST_CASE("The gate does each thing once per update") {
+    One one;
+    std::vector<double> rates;
+    MovingAverage<double> average({one.w}, {.decay = 0.5});
+    Window<double> window(
+        one.sgd,
+        {.micro_batches = 4, .max_value = 2.0, .schedule = Schedule::step(1, 1, 0.5), .average = &average});
+    for (int i = 0; i < 8; ++i) {
+        window.add(one.loss({5}));
+        if (window.full()) {
+            window.finish();
+            rates.push_back(one.sgd.learning_rate());
+        }
+    }
+    CHECK(rates == std::vector<double>{1, 0.5});
+    CHECK(one.w.value().item() == 1 - 2 * 1 - 2 * 0.5);
+    CHECK(average.updates() == 2);
+    CHECK(window.updates() == 2);
+}
+
+TEST_CASE("A window saved in its middle and loaded goes on with the same bits") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        INFO("seed " << seed);
+        const auto train = [&](bool interrupted) {
+            Random r(seed);
+            Drawn drawn(r);
+            const auto options = AdamOptions{.learning_rate = 0.01};
+            auto optimizer = std::make_unique<Adam<double>>(drawn.parameters, options);
+            auto average = std::make_unique<MovingAverage<double>>(drawn.parameters);
+            const auto opened = [&] {
+                return std::make_unique<Window<double>>(
+                    *optimizer,
+                    WindowOptions<double>{
+                        .micro_batches = 3, .schedule = Schedule::cosine(0.01, 9), .average = average.get()});
+            };
+            auto window = opened();
+            for (int micro = 0; micro < 18; ++micro) {
+                if (interrupted && micro % 5 == 4) {
+                    TrainingState state;
+                    window->save(state, "window");
+                    for (const Tensor64& p : drawn.parameters) {  // a new process knows nothing
+                        p.zero_grad();
+                        p.change_value(
+                            [](Array<double>& value) { std::fill_n(value.writable(), value.size(), 0.5); });
+                    }
+                    window.reset();
+                    optimizer = std::make_unique<Adam<double>>(drawn.parameters, options);
+                    average = std::make_unique<MovingAverage<double>>(drawn.parameters);
+                    window = opened();
+                    window->load(state, "window");
+                }
+                const auto from = r.whole(0, drawn.rows - 1);
+                window->add(drawn.loss(from, r.whole(from + 1, drawn.rows)));
+                if (window->full() && window->finish().count == 0) FAIL("it counts");
+            }
+            std::vector<Array<double>> values;
+            for (const Tensor64& p : drawn.parameters) values.push_back(p.value().clone());
+            return values;
+        };
+        const auto plain = train(false), resumed = train(true);
+        for (std::size_t i = 0; i < plain.size(); ++i) REQUIRE(same_bits(plain[i], resumed[i]));
+    }
+}
+
+TEST_CASE("What does not fit is not loaded and changes nothing") {
+    One one;
+    Window<double> window(one.sgd);
+    window.add(one.loss({3}));
+    TrainingState state;
+    window.save(state, "here");
+    CHECK_THROWS_WITH(window.load(state, "there"), contains("there is no"));
+    const Tensor64 other = parameter({1.0, 2.0});
+    Sgd<double> sgd({other}, {.learning_rate = 1});
+    Window<double> larger(sgd);
+    CHECK_THROWS_WITH(larger.load(state, "here"),
+                      contains("'here/parameters/0' is (1), the parameter is (2)"));
+    CHECK(other.value().to_vector() == std::vector<double>{1, 2});
+    CHECK(window.finish().stepped);
+    CHECK(one.gradient_of_step() == 3);
+}
+
+TEST_CASE("The wrapper steps at every N-th call and says whether it takes the mean or the sum") {
+    for (const Reduction reduction : {Reduction::mean, Reduction::sum}) {
+        One one;
+        Accumulate<double> wrapped(one.sgd, 4, reduction);
+        CHECK(wrapped.announcement() == "Wrapping 'SGD' optimizer with GA of 4 steps");
+        std::string stepped;
+        for (const double x : {1, 2, 3, 6, 7, 9}) {
+            one.loss({x}).sum.backward();
+            stepped += wrapped.step() ? '+' : '-';
+        }
+        CHECK(stepped == "---+--");
+        CHECK(one.gradient_of_step() == (reduction == Reduction::mean ? 3 : 12));
+        CHECK(wrapped.flush());
+        CHECK(one.gradient_of_step() == (reduction == Reduction::mean ? 3 + 8 : 12 + 16));
+        CHECK_FALSE(wrapped.flush());
+    }
+}
+
+TEST_CASE("How many micro-batches make an update may change with the epoch") {
+    const AccumulationSteps steps({{0, 8}, {4, 2}});
+    std::vector<std::int64_t> each;
+    for (int epoch = 0; epoch < 5; ++epoch) each.push_back(steps.at(epoch));
+    CHECK(each == std::vector<std::int64_t>{8, 8, 8, 8, 2});
+    CHECK(AccumulationSteps(4).at(100) == 4);
+    CHECK(AccumulationSteps({{3, 5}}).at(2) == 1);
+    CHECK_THROWS_WITH(AccumulationSteps(std::map<std::int64_t, std::int64_t>{}),
+                      contains("no steps are given"));
+    CHECK_THROWS_WITH(AccumulationSteps(0), contains("at least one micro-batch; from epoch 0 on 0"));
+    CHECK_THROWS_WITH(AccumulationSteps({{0, 2}, {1, -3}}), contains("from epoch 1 on -3"));
+    CHECK_THROWS_WITH(AccumulationSteps({{-1, 2}}), contains("there is no epoch -1"));
+}
+
+}  // namespace tally::test
