@@ -51,7 +51,7 @@ Walk<1> merged(const Shape& out, const Axes& strides, std::size_t reach) {
 
 }  // namespace
 
-Reduction reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
+ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
     if (axes.empty() && !keepdims) return {{1, shape.size(), 1}, {}, {}};  // everything
     std::array<bool, max_rank> reduced{};
     for (std::int64_t axis : axes) {
@@ -63,7 +63,7 @@ Reduction reduction(const char* op, const Shape& shape, const Axes& axes, bool k
     }
     if (axes.empty()) std::fill_n(reduced.begin(), shape.rank(), true);
 
-    Reduction r{{1, 1, 1}, {}, {}};
+    ReductionPlan r{{1, 1, 1}, {}, {}};
     Axes extents, kept, gone;
     int changes = 0;  // kept -> reduced -> kept is one fold; more needs a permutation
     for (int axis = 0; axis < shape.rank(); ++axis) {

@@ -13,14 +13,14 @@ namespace tally {
 
 using Axes = std::vector<std::int64_t>;
 
-struct Reduction {
+struct ReductionPlan {
     Fold fold;
     Shape shape;  // of the result
     Axes order;  // how to permute first, so that the reduced axes are neighbours; empty when they are already
 };
 
 // No axes means all of them.
-Reduction reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims);
+ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims);
 
 Fold fold_around(const char* op, const Shape& shape, std::int64_t axis);
 

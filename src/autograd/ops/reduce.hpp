@@ -13,7 +13,7 @@ namespace tally {
 // sum(x), sum(x, {0, 2}), sum(x, {-1}, true): no axes means all; keepdims leaves them with extent 1.
 template <class S>
 Var<Array<S>> sum(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
-    const Reduction r = reduction("sum", x.shape(), axes, keepdims);
+    const ReductionPlan r = reduction("sum", x.shape(), axes, keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     on("sum", x.value()).sum(x.value().data(), {y.raw(), Write::set}, r.fold);
@@ -27,7 +27,7 @@ Var<Array<S>> sum(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false)
 
 template <class S>
 Var<Array<S>> mean(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
-    const Reduction r = reduction("mean", x.shape(), axes, keepdims);
+    const ReductionPlan r = reduction("mean", x.shape(), axes, keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     const S count = static_cast<S>(static_cast<double>(r.fold.reduced));
@@ -43,7 +43,7 @@ Var<Array<S>> mean(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false
 // Where several elements are largest they share the gradient equally.
 template <class S>
 Var<Array<S>> max(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
-    const Reduction r = reduction("max", x.shape(), axes, keepdims);
+    const ReductionPlan r = reduction("max", x.shape(), axes, keepdims);
     if (r.fold.reduced == 0 && r.shape.size() > 0)
         throw Error("[max] there is no largest of no elements: " + to_string(x.shape()));
     if (!r.order.empty()) x = permute(std::move(x), r.order);
@@ -60,7 +60,7 @@ Var<Array<S>> max(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false)
 
 template <class S>
 Var<Array<S>> logsumexp(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
-    const Reduction r = reduction("logsumexp", x.shape(), axes, keepdims);
+    const ReductionPlan r = reduction("logsumexp", x.shape(), axes, keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     on("logsumexp", x.value()).logsumexp(x.value().data(), y.raw(), r.fold);
