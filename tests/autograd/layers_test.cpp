@@ -34,6 +34,13 @@ TEST_CASE("a row that is used twice learns twice, and the padding never") {
     CHECK(table.grad().to_vector() == Numbers{1, 1, 0, 0, 2, 2});
 }
 
+TEST_CASE("the rows of a table may be numbers or matrices") {
+    const Array<std::int32_t> indices({2}, {1, 0});
+    CHECK(same_bits(embedding(numbers({2}, {1, 2}), indices).value(), Array<double>{2, 1}));
+    CHECK(same_bits(embedding(numbers({2, 2, 1}, {1, 2, 3, 4}), indices).value(),
+                    Array<double>({2, 2, 1}, {3, 4, 1, 2})));
+}
+
 TEST_CASE("an index that is no row of the table is named") {
     const Tensor64 table = numbers({3, 2}, {1, 2, 3, 4, 5, 6});
     CHECK(message_of([&] {

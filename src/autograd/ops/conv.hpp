@@ -106,22 +106,24 @@ private:
 
 namespace detail {
 
+inline Walk<1> one_a_channel(const ConvPlan& plan) {
+    return broadcast_walk(plan.shape, Shape{static_cast<std::int64_t>(plan.out), 1, 1});
+}
+
 // x (items, in, height, width) by weight (out, in, tall, wide): every window of x times every channel's
 // weights.
 template <class S, class... Bias>
 Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> weight, Bias... bias) {
     const Device device = x.value().device();
     const Kernels<S>& kernel = on("conv2d", x.value(), weight.value(), bias.value()...);
-    const Walk<1> repeated = broadcast_walk(plan.shape, Shape{static_cast<std::int64_t>(plan.out), 1, 1});
     Array<S> y = Array<S>::empty(plan.shape, device);
     Write how = Write::set;
-    ((kernel.gather(repeated, bias.value().data(), {y.raw(), Write::set}), how = Write::add), ...);
+    ((kernel.gather(one_a_channel(plan), bias.value().data(), {y.raw(), Write::set}), how = Write::add), ...);
     Convolution<S>(plan, kernel, device).forward(x.value().data(), weight.value().data(), {y.raw(), how});
     return record<"conv2d">(
         std::move(y),
         std::tuple(keep_if(weight.wants_grad(), x.value()), keep_if(x.wants_grad(), weight.value())),
-        [plan, repeated](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
-                         const Array<S>& kept_weight) {
+        [plan](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x, const Array<S>& kept_weight) {
             const Kernels<S>& at = on("conv2d", dy);
             if (to.wants(0) || to.wants(1)) {
                 Convolution<S> convolution(plan, at, dy.device());
@@ -129,7 +131,7 @@ Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> wei
                 if (to.wants(1)) convolution.back_weight(dy.data(), kept_x.data(), destination(to.into(1)));
             }
             if constexpr (sizeof...(Bias) == 1)
-                if (to.wants(2)) at.scatter(repeated, dy.data(), destination(to.into(2)));
+                if (to.wants(2)) at.scatter(one_a_channel(plan), dy.data(), destination(to.into(2)));
         },
         std::move(x), std::move(weight), std::move(bias)...);
 }
