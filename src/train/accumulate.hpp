@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "train/window.hpp"
 
@@ -16,7 +18,9 @@ class AccumulationSteps {
 public:
     AccumulationSteps(std::int64_t steps)
         : AccumulationSteps(std::map<std::int64_t, std::int64_t>{{0, steps}}) {}
-    AccumulationSteps(std::map<std::int64_t, std::int64_t> from_epoch);
+    AccumulationSteps(std::initializer_list<std::pair<const std::int64_t, std::int64_t>> from_epoch)
+        : AccumulationSteps(std::map<std::int64_t, std::int64_t>(from_epoch)) {}
+    explicit AccumulationSteps(std::map<std::int64_t, std::int64_t> from_epoch);
 
     std::int64_t at(std::int64_t epoch) const;
 

@@ -65,9 +65,9 @@ template <class S>
 struct Finished {
     bool stepped = false;
     std::int64_t micro_batches = 0, dropped = 0;
-    double count = 0;            // the denominator
+    double count = 0;                 // the denominator
     std::optional<double> norm = {};  // before clipping, where max_norm is set
-    Array<S> sum = {};           // of the losses, where they are; reading it waits for a GPU
+    Array<S> sum = {};                // of the losses, where they are; reading it waits for a GPU
     double loss() const { return static_cast<double>(sum.item()) / count; }
 };
 

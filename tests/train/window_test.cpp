@@ -338,6 +338,7 @@ TEST_CASE("A window saved in its middle and loaded goes on with the same bits") 
         const auto train = [&](bool interrupted) {
             Random r(seed);
             Drawn drawn(r);
+            if (drawn.kind == 1) drawn.kind = 0;  // windows whose rows are all masked are refused
             const auto options = AdamOptions{.learning_rate = 0.01};
             auto optimizer = std::make_unique<Adam<double>>(drawn.parameters, options);
             auto average = std::make_unique<MovingAverage<double>>(drawn.parameters);
