@@ -46,7 +46,8 @@ bool exact_gradient(const Fixture& f) {
 enum class Closeness { bits, equal, relative, scaled };
 
 // `scaled`: the error is measured against the largest number around (at most 1) where that is larger than the
-// number itself, because sums and differences cancel. float32 bound: 32 roundings.
+// number itself, because sums and differences cancel. float32 bound: 32 roundings,
+// and twice as many where a whole batch is summed.
 struct Measure {
     Closeness closeness;
     double tolerance, scale;
@@ -78,7 +79,7 @@ Measure measure(const Fixture& f, const std::vector<double>& want, bool forward)
     else if (elementwise<double>().count(op) && op != "gelu" && forward)
         closeness = Closeness::relative;
     constexpr double rounding = std::numeric_limits<float>::epsilon() / 2.0;
-    return {closeness, f.single_precision ? 32 * rounding : 1e-12,
+    return {closeness, f.single_precision ? (op == "batch_norm" ? 64 : 32) * rounding : 1e-12,
             std::min(1.0, std::max(largest(want), largest(f.seed.values)))};
 }
 
@@ -381,7 +382,7 @@ TEMPLATE_TEST_CASE("running statistics agree with PyTorch after one commit", "[f
         INFO(f.name);
         const Inputs<Array<TestType>> in = inputs_of<TestType>(f);
         const Shape features = in["gain"].shape();
-        RunningStatistics<TestType> running(features[0]);
+        RunningStatistics<TestType> running(features[0], here());
         running.commit(batch_norm(in["x"], in["gain"], in["bias"]).batch);
         const auto& attr = f.attributes;
         CHECK(difference(f, "mean", running.mean, {features, attr.at("running_mean")}, true) == "");

@@ -280,8 +280,8 @@ std::vector<OperationCase<S>> all_operations() {
     };
     normed("batch_norm", [](V x, V gain, V bias) { return batch_norm(x, gain, bias, 0.1).y; });
     normed("batch_norm in evaluation", [](V x, V gain, V bias) {
-        RunningStatistics<S> running(x.shape()[1]);
-        running.mean = Array<S>::full({x.shape()[1]}, S(0.5));
+        RunningStatistics<S> running(x.shape()[1], here());
+        running.mean = Array<S>::full({x.shape()[1]}, S(0.5), here());
         return batch_norm(x, gain, bias, running);
     });
     const auto convolved = [&](const char* name, bool biased) {
