@@ -1,0 +1,18 @@
+#!/usr/bin/env python3
+"""A build without CUDA: no CUDA name is in its compile commands."""
+import json
+import pathlib
+import re
+import sys
+
+commands = pathlib.Path(sys.argv[1]) / "compile_commands.json"
+if not commands.exists():
+    print("skipped: no compile_commands.json (CMAKE_EXPORT_COMPILE_COMMANDS)")
+    sys.exit(77)
+entries = json.loads(commands.read_text())
+assert any(entry["file"].endswith("gpu/absent.cpp") for entry in entries), "absent.cpp answers for the GPU"
+for entry in entries:
+    words = entry["command"].split(" -o ")[0]
+    found = re.search(r"\S*(cuda|nvcc|cublas)\S*", words.replace(entry["file"], ""), re.I)
+    assert not found, f"{found.group()} in the command for {entry['file']}"
+print(f"{len(entries)} commands")
