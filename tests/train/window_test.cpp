@@ -88,7 +88,7 @@ std::string differs(const std::vector<double>& got, const std::vector<double>& w
 
 }  // namespace
 
-TEST_CASE("Law: whatever the split the window's gradient is the full batch's") {
+TEST_CASE("invariant 12: whatever the split the window's gradient is the full batch's") {
     for (std::uint64_t seed = 0; seed < 1200; ++seed) {
         Random r(seed);
         const Drawn drawn(r);
@@ -118,7 +118,7 @@ TEST_CASE("Law: whatever the split the window's gradient is the full batch's") {
     }
 }
 
-TEST_CASE("Law: trajectories of windows follow the full batch whatever the split") {
+TEST_CASE("invariant 12: trajectories of windows follow the full batch whatever the split") {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         Random r(seed);
         const Drawn drawn(r);
