@@ -27,7 +27,8 @@ inline auto contains(const std::string& part) {
 #endif
 }
 
-extern std::string (*why_not)();  // set by a program that needs what may not be there; empty: it is there
+extern void (*before_each_test)();  // set by a program that has something to bring in order
+extern std::string (*why_not)();    // set by a program that needs what may not be there; empty: it is there
 
 inline int skipped_tests = 0;  // read by the main: where nothing else ran, ctest reports "Skipped"
 

@@ -33,12 +33,16 @@ bool is_set(const char* variable) {
 
 struct CountTests : Listener {
     using Listener::Listener;
+    void testCaseStarting(const Catch::TestCaseInfo&) override {
+        if (tally::test::before_each_test) tally::test::before_each_test();
+    }
     void testCaseEnded(const Catch::TestCaseStats&) override { ++finished_tests; }
 };
 
 }  // namespace
 
 std::string (*tally::test::why_not)() = nullptr;
+void (*tally::test::before_each_test)() = nullptr;
 
 CATCH_REGISTER_LISTENER(CountTests)
 

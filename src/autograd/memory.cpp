@@ -397,6 +397,8 @@ void reclassify(Storage* storage, MemoryClass held_as) {
         look_at_peaks(*account, storage->device);
 }
 
+std::size_t budget(Device device) { return common_of(device).budget.load(); }
+
 std::size_t in_use(Device device) { return static_cast<std::size_t>(sums(device)[all_classes]); }
 std::size_t peak(Device device) {
     return static_cast<std::size_t>(common_of(device).peak[all_classes].load());

@@ -77,6 +77,7 @@ void reset_peak(Device device = Device::cpu);
 // Makes the device as small as `bytes`: one contiguous arena, best fit, so that fragmentation is real; 0
 // lifts the budget. An error while buffers are in use, or cached by other threads.
 void set_budget(std::size_t bytes, Device device = Device::cpu);
+std::size_t budget(Device device = Device::cpu);
 
 // A thread caches at most 64 MiB or the peak, whichever is more (what waits beyond that has sizes no longer
 // asked for), and gives all of it back when it ends. With a budget the threads share one cache, so that no

@@ -2,6 +2,7 @@
 #include "gpu/cuda.hpp"
 
 #include <atomic>
+#include <mutex>
 
 #include "autograd/error.hpp"
 #include "gpu/on_device.hpp"
@@ -33,14 +34,22 @@ Context& context() {
     return *made;
 }
 
-void synchronize(const char* why) {
+void come_to_rest(const char* why) {
     if (const cudaError_t result = cudaStreamSynchronize(context().stream); result != cudaSuccess)
         check(result, "cudaStreamSynchronize",
               std::string(why) + "; the kernel launched last is '" + last_kernel.load() +
                   "', and CUDA_LAUNCH_BLOCKING=1 in the environment shows which one failed");
+}
+
+// What a kernel noticed is said to whoever reads next, in whatever thread.
+void synchronize(const char* why) {
+    come_to_rest(why);
+    static std::mutex& one_at_a_time = *new std::mutex;
+    const std::lock_guard lock(one_at_a_time);
     const WrongLabel seen = *context().wrong;
+    if (!seen.found) return;
     *context().wrong = {};
-    if (seen.found) throw Error(words(seen));
+    throw Error(words(seen));
 }
 
 }  // namespace
@@ -72,7 +81,20 @@ cublasHandle_t cublas() {
 std::string missing_words() {
     int count = 0;
     const cudaError_t result = cudaGetDeviceCount(&count);
-    if (result == cudaSuccess && count > 0) return "";
+    if (result == cudaSuccess && count > 0) {
+        const auto attribute = [](cudaDeviceAttr which) {
+            int value = 0;
+            check(cudaDeviceGetAttribute(&value, which, 0), "cudaDeviceGetAttribute", "starting");
+            return value;
+        };
+        const int capability =
+            10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
+        if (capability < TALLY_LEAST_ARCHITECTURE)
+            return "the CUDA device is older than this build's kernels; configure with "
+                   "-DCMAKE_CUDA_ARCHITECTURES=" +
+                   std::to_string(capability);
+        return attribute(cudaDevAttrMemoryPoolsSupported) ? "" : "the CUDA device has no memory pools";
+    }
     static_cast<void>(cudaGetLastError());
     return std::string("this machine has no CUDA device (") +
            (result == cudaSuccess ? "none was found" : cudaGetErrorString(result)) + ")";
@@ -81,6 +103,16 @@ std::string missing_words() {
 void wait_for_device(const char* why) {
     waited.fetch_add(1, std::memory_order_relaxed);
     synchronize(why);
+}
+
+void wait_for_what_was_given_back() {
+    waited.fetch_add(1, std::memory_order_relaxed);
+    come_to_rest("waiting for memory that was given back");
+    int device = 0;
+    cudaMemPool_t pool = nullptr;
+    check(cudaGetDevice(&device), "cudaGetDevice", "waiting for memory");
+    check(cudaDeviceGetDefaultMemPool(&pool, device), "cudaDeviceGetDefaultMemPool", "waiting for memory");
+    check(cudaMemPoolTrimTo(pool, 0), "cudaMemPoolTrimTo", "waiting for memory");
 }
 
 void wait_for(cudaEvent_t event, const char* why) {

@@ -1,6 +1,7 @@
 // Matrix products on the GPU: the body of matmul.hpp for small ones, cuBLAS for the rest.
 #include "gpu/matmul.hpp"
 
+#include <cstdint>
 #include <limits>
 #include <mutex>
 
@@ -11,7 +12,13 @@ namespace tally::gpu {
 
 namespace {
 
-constexpr std::size_t workspace_bytes = 4 << 20;
+// The library's working memory, on the ledger. Only the budget decides, so that the same call gives the same
+// bits.
+std::size_t workspace_bytes() {
+    constexpr std::size_t small = std::size_t{64} << 10, large = std::size_t{32} << 20;
+    const std::size_t budget = memory::budget(Device::cuda);
+    return budget != 0 && budget < 16 * large ? small : large;
+}
 
 cublasStatus_t gemm(cublasOperation_t first, cublasOperation_t second, int m, int n, int k, float alpha,
                     const float* a, int a_pitch, const float* b, int b_pitch, float beta, float* c) {
@@ -30,18 +37,27 @@ void OnDevice::multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
     constexpr auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());
     if (p.m > most || p.n > most || p.k > most)
         throw Error("[matmul] " + words(p) + ": cuBLAS takes extents up to " + std::to_string(most));
-    const Scratch<unsigned char> workspace(workspace_bytes);  // so that the ledger knows of it
-    static std::mutex& one_at_a_time = *new std::mutex;       // the handle is one
+    const auto expect_success = [&](cublasStatus_t result, const char* call) {
+        if (result != CUBLAS_STATUS_SUCCESS) [[unlikely]]
+            check(result, call, "matmul " + words(p));
+    };
+    constexpr std::uintptr_t line = 256;  // as cuBLAS wants it
+    const std::size_t bytes = workspace_bytes();
+    const Scratch<unsigned char> workspace(bytes + line);
+    const auto from = (reinterpret_cast<std::uintptr_t>(workspace.data()) + line - 1) & ~(line - 1);
+    static std::mutex& one_at_a_time = *new std::mutex;  // the handle is one
     const std::lock_guard lock(one_at_a_time);
-    check(cublasSetWorkspace(cublas(), workspace.data(), workspace_bytes), "cublasSetWorkspace", words(p));
-    check(cublasSetMathMode(cublas(), tf32_allowed() ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH),
-          "cublasSetMathMode", words(p));
+    expect_success(cublasSetWorkspace(cublas(), reinterpret_cast<void*>(from), bytes), "cublasSetWorkspace");
+    expect_success(
+        cublasSetMathMode(cublas(), tf32_allowed() ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH),
+        "cublasSetMathMode");
     const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
     const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
     // Row-major C = A · B is column-major Cᵀ = Bᵀ · Aᵀ.
-    check(gemm(operation(p.transpose_b), operation(p.transpose_a), n, m, k, S(1), b, p.transpose_b ? k : n, a,
-               p.transpose_a ? m : k, static_cast<S>(static_cast<int>(c.how)), c.dst),
-          "cublasGemm", words(p));
+    expect_success(
+        gemm(operation(p.transpose_b), operation(p.transpose_a), n, m, k, S(1), b, p.transpose_b ? k : n, a,
+             p.transpose_a ? m : k, static_cast<S>(static_cast<int>(c.how)), c.dst),
+        "cublasGemm");
     launched("matmul");
 }
 

@@ -42,8 +42,16 @@ void expect(const char* what) {
 // Blocks are taken and given back in the order of the stream: neither makes the host wait.
 void* grab(std::size_t bytes) {
     void* data = nullptr;
-    if (cudaMallocAsync(&data, bytes, gpu::stream()) == cudaSuccess) return data;
-    static_cast<void>(cudaGetLastError());  // the ledger says it in its own words
+    cudaError_t failed = cudaMallocAsync(&data, bytes, gpu::stream());
+    if (failed == cudaErrorMemoryAllocation) {  // what was given back may still be on its way
+        static_cast<void>(cudaGetLastError());
+        gpu::wait_for_what_was_given_back();
+        failed = cudaMallocAsync(&data, bytes, gpu::stream());
+    }
+    if (failed == cudaSuccess) return data;
+    static_cast<void>(cudaGetLastError());
+    if (failed != cudaErrorMemoryAllocation)  // the ledger says that in its own words
+        gpu::check(failed, "cudaMallocAsync", std::to_string(bytes) + " bytes");
     return nullptr;
 }
 
@@ -73,8 +81,9 @@ struct Link {  // an event for each part of the ring
         return memory;
     }
     static void send(void* to, const void* from, std::size_t bytes) {
-        gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, gpu::stream()), "cudaMemcpyAsync",
-                   copying(bytes, Device::cpu, Device::cuda));
+        if (const auto failed = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, gpu::stream());
+            failed != cudaSuccess)
+            gpu::check(failed, "cudaMemcpyAsync", copying(bytes, Device::cpu, Device::cuda));
     }
     void mark(std::size_t part) {
         if (sent[part] == nullptr)
@@ -111,9 +120,9 @@ void copy(void* to, Device to_device, const void* from, Device from_device, std:
     if (bytes == 0) return;
     if (from_device == Device::cpu) return upload(to, from, bytes);
     const bool back = to_device == Device::cpu;
-    gpu::check(cudaMemcpyAsync(to, from, bytes, back ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice,
-                               gpu::stream()),
-               "cudaMemcpyAsync", copying(bytes, from_device, to_device));
+    const auto kind = back ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+    if (const auto failed = cudaMemcpyAsync(to, from, bytes, kind, gpu::stream()); failed != cudaSuccess)
+        gpu::check(failed, "cudaMemcpyAsync", copying(bytes, from_device, to_device));
     if (back) gpu::wait_for_device("reading values");
 }
 

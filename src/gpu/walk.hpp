@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "autograd/kernels.hpp"
 #include "gpu/host_device.hpp"
@@ -12,6 +13,13 @@ namespace tally::gpu {
 
 template <int Operands>
 using Places = std::array<std::ptrdiff_t, static_cast<std::size_t>(Operands)>;
+
+// A GPU divides 64-bit numbers many times more slowly.
+TALLY_HOST_DEVICE constexpr std::size_t divided(std::size_t i, std::size_t by) {
+    return i <= 0xFFFFFFFFu && by <= 0xFFFFFFFFu
+               ? static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(by)
+               : i / by;
+}
 
 template <int Operands>
 TALLY_HOST_DEVICE constexpr void step(Places<Operands>& at, const Walk<Operands>& walk, std::size_t axis,
@@ -25,9 +33,13 @@ template <int Operands>
 TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const Walk<Operands>& walk, std::size_t i) {
     Places<Operands> at{};
     for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {
-        const std::size_t extent = walk.extent[axis];
-        step(at, walk, axis, axis == 0 ? i : i % extent);
-        if (axis != 0) i /= extent;
+        if (axis == 0) {
+            step(at, walk, axis, i);
+            continue;
+        }
+        const std::size_t above = divided(i, walk.extent[axis]);
+        step(at, walk, axis, i - above * walk.extent[axis]);
+        i = above;
     }
     return at;
 }

@@ -1,5 +1,5 @@
 // What a program of kernel tests says about itself: its kernels, and memory that they can reach. Each has its
-// own answers: tests/cpu/fast.cpp, tests/gpu/fast.cpp, tests/cuda/fast.cu.
+// own answers: tests/cpu/fast.cpp, tests/gpu/fast.cpp, tests/cuda/fast.cpp.
 #pragma once
 
 #include <cstddef>

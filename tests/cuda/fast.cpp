@@ -1,6 +1,10 @@
 // The kernels under test in this room: the GPU's own, the host waiting for each, on memory that both can
 // reach.
+#include <cuda_runtime.h>
+
+#include <map>
 #include <new>
+#include <vector>
 
 #include "autograd/kernels.hpp"
 #include "gpu/cuda.hpp"
@@ -14,13 +18,36 @@ const Kernels<S>& fast() {
     return kernels<S>(Device::cuda);
 }
 
+namespace {
+
+// Pinned blocks are used again: freeing one makes the device wait. Never destroyed.
+struct Blocks {
+    std::map<std::size_t, std::vector<void*>> spare;
+    std::map<void*, std::size_t> size_of;
+};
+Blocks& blocks() {
+    static Blocks& made = *new Blocks;
+    return made;
+}
+
+}  // namespace
+
 void* grab(std::size_t bytes) {
+    std::vector<void*>& spare = blocks().spare[bytes];
     void* memory = nullptr;
-    if (cudaMallocManaged(&memory, bytes) != cudaSuccess) throw std::bad_alloc();
+    if (!spare.empty()) {
+        memory = spare.back();
+        spare.pop_back();
+    } else {
+        if (cudaHostAlloc(&memory, bytes, cudaHostAllocDefault) != cudaSuccess) throw std::bad_alloc();
+        blocks().size_of[memory] = bytes;
+    }
     return memory;
 }
 
-void give(void* memory) { static_cast<void>(cudaFree(memory)); }
+void give(void* memory) {
+    if (memory != nullptr) blocks().spare[blocks().size_of[memory]].push_back(memory);
+}
 
 template const Kernels<float>& fast();
 template const Kernels<double>& fast();

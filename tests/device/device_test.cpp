@@ -173,6 +173,10 @@ TEST_CASE("The device has a budget of its own") {
         CHECK(x.to_vector() == std::vector<float>(200'000, 3));
         CHECK(memory::report(Device::cuda).budget == 1 << 20);
         CHECK(memory::report(Device::cpu).budget == 0);
+        const Tensor a(Array<float>::full({33, 20}, 1, Device::cuda)),
+            b(Array<float>::full({20, 31}, 2, Device::cuda));
+        CHECK(matmul(a, b).value().to_vector() ==
+              std::vector<float>(33 * 31, 40));  // beyond the ordered kernel
     }
     memory::set_budget(0, Device::cuda);
 }
