@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "autograd/array.hpp"
+#include "autograd/axes.hpp"
 #include "autograd/var.hpp"
 
 namespace tally {
