@@ -96,7 +96,7 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
 template <class S>
 bool Trainer<S>::train_epoch() {
     if (epoch_ >= options_.num_train_epochs) return false;
-    if (!begun_) open_metrics();
+    open_metrics();
     begun_ = Clock::now();
     window_.plan(options_.gradient_accumulation_steps.at(epoch_));
     const Items order = options_.shuffle ? shuffled(items_, options_.seed, epoch_) : in_order(items_);
