@@ -49,19 +49,19 @@ std::string json_line(const UpdateRecord& r) {
            ", \"samples_per_second\": " + json_number(r.samples_per_second) + "}\n";
 }
 
-std::string progress_line(const Progress& p) {
-    constexpr int width = 20;
-    const double done = std::clamp(p.done, 0.0, 1.0);
-    const auto full = static_cast<std::size_t>(done * width);
-    const std::string bar = std::string(full, '#') + std::string(width - full, '.');
-    return formatted("epoch %ld/%ld [%s] %3d%%  update %ld  loss %.4g = %.4g/%.6g  %.4g samples/s  %s left",
-                     static_cast<long>(p.epoch), static_cast<long>(p.epochs), bar.c_str(),
-                     static_cast<int>(done * 100), static_cast<long>(p.last.update), p.last.loss(),
-                     p.last.sum, p.last.count, p.samples_per_second, clock(p.seconds_left).c_str());
+std::string progress_line(const Progress& p) {  // short enough for a line of 80
+    constexpr std::size_t width = 10;
+    const auto full = static_cast<std::size_t>(std::clamp(p.done, 0.0, 1.0) * width);
+    return formatted("epoch %ld/%ld [%s%s] update %ld, loss %.4g = %.4g/%.6g, ", static_cast<long>(p.epoch),
+                     static_cast<long>(p.epochs), std::string(full, '#').c_str(),
+                     std::string(width - full, '.').c_str(), static_cast<long>(p.last.update), p.last.loss(),
+                     p.last.sum, p.last.count) +
+           formatted(p.samples_per_second < 100 ? "%.3g/s, " : "%.0f/s, ", p.samples_per_second) +
+           clock(p.seconds_left) + " left";
 }
 
 std::string to_string(const TrainingSummary& s) {
-    std::string text = formatted("%ld epochs, %ld updates; %ld samples in %.4g s: %.4g samples/s\n",
+    std::string text = formatted("epochs %ld, updates %ld; %ld samples in %.4g s: %.4g samples/s\n",
                                  static_cast<long>(s.epochs), static_cast<long>(s.updates),
                                  static_cast<long>(s.samples), s.seconds, s.samples_per_second());
     if (s.dropped_micro_batches > 0)
@@ -85,9 +85,9 @@ struct Axis {
     }
 };
 
-// Round numbers within the axis, four to nine of them.
+// Round numbers within the axis, three to nine of them; at least so far from each other.
 std::vector<double> ticks(const Axis& axis, double least) {
-    const double rough = (axis.to - axis.from) / 5;
+    const double rough = (axis.to - axis.from) / 8;
     double step = std::pow(10, std::floor(std::log10(rough)));
     for (const double more : {2.0, 2.5, 2.0})
         if (step < rough) step *= more;

@@ -36,7 +36,7 @@ struct Progress {
     UpdateRecord last;
     double samples_per_second = 0, seconds_left = 0;
 };
-// epoch 2/3 [#########...........]  45%  update 40  loss 0.4312 = 27.6/64  1234 samples/s  0:12 left
+// epoch 2/3 [####......] update 40, loss 0.4297 = 27.5/64, 1234/s, 1:12 left
 std::string progress_line(const Progress& progress);
 
 // What training has taken in this process.

@@ -109,7 +109,9 @@ TEST_CASE("Convolutions begin uniform within PyTorch's bound") {
         CHECK(layer.bias.value().span()[i] == random::uniform<double>(7, 2, 72 + i, -bound, bound));
     CHECK_FALSE(Conv2d<double>(2, 4, 3, any, {.bias = false}).bias);
     Conv2d<double> strided(1, 1, 2, any, {.stride = 2});
+    Conv2d<double> padded(1, 1, 3, any, {.padding = 2});
     MaxPool2d<double> overlapping(3, 1);
+    CHECK(padded(constant(Array<double>::zeros({1, 1, 5, 6}))).shape() == Shape{1, 1, 7, 8});
     CHECK(strided(constant(Array<double>::zeros({1, 1, 5, 6}))).shape() == Shape{1, 1, 2, 3});
     CHECK(overlapping(constant(Array<double>::zeros({1, 1, 5, 6}))).shape() == Shape{1, 1, 3, 4});
 }
