@@ -12,6 +12,7 @@
 
 #include "autograd/diagram_layout.hpp"
 #include "autograd/error.hpp"
+#include "autograd/xml.hpp"
 
 namespace tally {
 
@@ -37,23 +38,6 @@ const char* to_string(Role role) {
             return "loss";
     }
     return "";
-}
-
-std::string escape_xml(const std::string& text) {
-    std::string result;
-    for (char c : text) {
-        if (c == '&')
-            result += "&amp;";
-        else if (c == '<')
-            result += "&lt;";
-        else if (c == '>')
-            result += "&gt;";
-        else if (c == '"')
-            result += "&quot;";
-        else
-            result += c;
-    }
-    return result;
 }
 
 std::string escape_dot(const std::string& text) {

@@ -1,11 +1,15 @@
 // Layers, with PyTorch's names, formulas and initial distributions.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <limits>
+#include <optional>
 
+#include "autograd/ops/dropout.hpp"
 #include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/embedding.hpp"
 #include "autograd/ops/linear.hpp"
 #include "autograd/ops/norm.hpp"
 #include "autograd/ops/reduce.hpp"
@@ -100,6 +104,60 @@ protected:
 
 private:
     double eps_;
+};
+
+// In training each element is dropped with probability p, and otherwise divided by 1 - p. The first axis is
+// that of the items: which elements an item loses depends on its number in the window, not on how the window
+// was split. `stream` tells dropout layers of one model apart.
+template <class S>
+class Dropout : public Layer<S> {
+public:
+    explicit Dropout(double p = 0.5, std::uint64_t stream = 0) : p_(p), stream_(stream) {
+        if (!(p >= 0 && p <= 1))
+            throw Error("[dropout] the probability must be between 0 and 1; it is " + std::to_string(p));
+    }
+
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
+        if (!pass.training) return x;
+        return dropout(std::move(x), p_, {pass.seed, stream_, static_cast<std::uint64_t>(pass.first_item)});
+    }
+
+private:
+    double p_;
+    std::uint64_t stream_;
+};
+
+// A row of a table (entries, width) for each index; all initially normal. The row `padding` begins as zeros
+// and stays as it is; a negative one counts from the end.
+template <class S>
+class Embedding : public Module<S> {
+public:
+    Embedding(std::int64_t entries, std::int64_t width, Stream stream,
+              std::optional<std::int64_t> padding = {})
+        : padding_(padding) {
+        const Shape shape{entries, width};
+        if (padding && (*padding < -entries || *padding >= entries))
+            throw Error("[embedding] the padding " + std::to_string(*padding) + " is outside the rows of " +
+                        to_string(shape));
+        std::vector<S> values(shape.size());
+        random::fill_normal<S>(values, stream.seed, stream.number);
+        if (padding) {
+            const std::int64_t row = *padding < 0 ? *padding + entries : *padding;
+            std::fill_n(values.begin() + row * width, width, S(0));
+        }
+        weight = parameter(Array<S>(shape, values));
+    }
+    void list(Members<S>& members) override { members.parameter("weight", weight); }
+
+    Var<Array<S>> operator()(const Array<std::int32_t>& indices) const {
+        return embedding(weight, indices, padding_);
+    }
+
+    Var<Array<S>> weight;
+
+private:
+    std::optional<std::int64_t> padding_;
 };
 
 // Multi-head self-attention over x (items, places, width): every place looks at all, or with `causal` at none

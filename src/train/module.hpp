@@ -11,6 +11,7 @@
 
 #include "autograd/array.hpp"
 #include "autograd/var.hpp"
+#include "train/training_state.hpp"
 
 namespace tally {
 
@@ -21,6 +22,10 @@ public:
     virtual ~Effect() = default;
     virtual void join(const Effect& later) = 0;  // what the same layer left in a later micro-batch
     virtual void commit() = 0;
+    // For a window that is saved before it happens; Module::saved_effect() reads it back.
+    virtual void save(TrainingState&, const std::string& under) const {
+        throw Error("[effect] what '" + under + "' has left cannot be saved before the update");
+    }
 };
 
 // Collected while a window runs; whoever closes it commits them, or lets them go unseen.
@@ -39,6 +44,11 @@ public:
         for (auto& [owner, effect] : std::exchange(all_, {})) effect->commit();
     }
     bool empty() const { return all_.empty(); }
+    const Effect* of(const void* owner) const {
+        for (const auto& [present, effect] : all_)
+            if (present == owner) return effect.get();
+        return nullptr;
+    }
 
 private:
     std::vector<std::pair<const void*, std::unique_ptr<Effect>>> all_;  // in the order in which they came
@@ -66,9 +76,10 @@ class Module;
 template <class S>
 struct Member {
     std::string name;
-    Var<Array<S>> parameter;     // empty for a buffer
-    Array<S>* buffer = nullptr;  // numbers that belong to the model and want no gradient
-    bool turned = false;         // a matrix that PyTorch stores transposed
+    Var<Array<S>> parameter;                 // empty for a buffer
+    Array<S>* buffer = nullptr;              // numbers that belong to the model and want no gradient
+    bool turned = false;                     // a matrix that PyTorch stores transposed
+    Array<std::int32_t>* counter = nullptr;  // a buffer of whole numbers, which stays on the CPU
 };
 
 template <class S>
@@ -83,12 +94,18 @@ public:
         add({prefix_ + name, value, nullptr, true});
     }
     void buffer(const std::string& name, Array<S>& numbers) { add({prefix_ + name, {}, &numbers}); }
+    void counter(const std::string& name, Array<std::int32_t>& numbers) {
+        add({prefix_ + name, {}, nullptr, false, &numbers});
+    }
     void child(const std::string& name, Module<S>& module) {
         const std::string before = std::exchange(prefix_, prefix_ + name + ".");
+        modules_.emplace_back(prefix_, &module);
         module.list(*this);
         prefix_ = before;
     }
     const std::vector<Member<S>>& all() const { return all_; }
+    // All that are children, with a dot after their names.
+    const std::vector<std::pair<std::string, Module<S>*>>& modules() const { return modules_; }
 
 private:
     void add(Member<S> member) {
@@ -100,6 +117,7 @@ private:
 
     std::string prefix_;
     std::vector<Member<S>> all_;
+    std::vector<std::pair<std::string, Module<S>*>> modules_;
 };
 
 // A model or a part of one. It may move, but not while a window is open: effects point at it.
@@ -113,6 +131,10 @@ public:
 
     // Tells its members, always in the same order, by the names that PyTorch uses.
     virtual void list(Members<S>& members) = 0;
+    // What an effect of this module's own has saved; null where there is none.
+    virtual std::unique_ptr<Effect> saved_effect(const TrainingState&, const std::string& /*under*/) {
+        return nullptr;
+    }
 };
 
 // A module of one input and one output.
@@ -136,6 +158,16 @@ std::vector<Member<S>> members(Module<S>& model) {
     Members<S> members;
     model.list(members);
     return members.all();
+}
+
+// The model, by no name, and all its parts.
+template <class S>
+std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
+    Members<S> members;
+    model.list(members);
+    std::vector<std::pair<std::string, Module<S>*>> all{{"", &model}};
+    all.insert(all.end(), members.modules().begin(), members.modules().end());
+    return all;
 }
 
 // A parameter that several layers share is there once, by its first name.
@@ -179,7 +211,7 @@ void to(Module<S>& model, Device device) {
     for (const Member<S>& member : members(model)) {
         if (member.buffer) {
             *member.buffer = member.buffer->to(device);
-        } else if (member.parameter.value().device() != device) {
+        } else if (member.parameter && member.parameter.value().device() != device) {
             member.parameter.free_grad();
             ValueNode<Array<S>>& node = *member.parameter.node();
             node.value = node.value.to(device);

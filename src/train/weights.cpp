@@ -17,6 +17,11 @@ const Array<S>& numbers_of(const Member<S>& member) {
 }
 
 template <class S>
+Shape shape_of(const Member<S>& member) {
+    return member.counter ? member.counter->shape() : numbers_of(member).shape();
+}
+
+template <class S>
 Array<S> turned(const Array<S>& matrix) {
     const Array<S> here = matrix.to(Device::cpu);
     const auto rows = static_cast<std::size_t>(here.shape()[0]),
@@ -35,6 +40,10 @@ template <class S>
 void save_weights(const std::string& path, Module<S>& model, WeightOrder order) {
     std::map<std::string, AnyArray> tensors;
     for (const Member<S>& member : members(model)) {
+        if (member.counter) {
+            tensors.emplace(member.name, *member.counter);
+            continue;
+        }
         const bool turn = member.turned && order == WeightOrder::pytorch;
         tensors.emplace(member.name, turn ? turned(numbers_of(member)) : numbers_of(member));
     }
@@ -53,7 +62,7 @@ void load_weights(const std::string& path, Module<S>& model, WeightOrder order) 
                     "'); load it with WeightOrder::" + (other == "pt" ? "pytorch" : "tally"));
 
     std::string wrong;
-    std::vector<std::pair<Member<S>, Array<S>>> found;
+    std::vector<std::pair<Member<S>, AnyArray>> found;
     for (const Member<S>& member : members(model)) {
         const auto entry = file.tensors.extract(member.name);
         const std::string name = "'" + member.name + "'";
@@ -62,25 +71,36 @@ void load_weights(const std::string& path, Module<S>& model, WeightOrder order) 
             continue;
         }
         const bool turn = member.turned && order == WeightOrder::pytorch;
-        const Shape held = numbers_of(member).shape(), wanted = turn ? turned(held) : held;
-        const auto* array = std::get_if<Array<S>>(&entry.mapped());
-        if (!array)
-            wrong += "; " + name + " is not of the model's type " + (sizeof(S) == 4 ? "F32" : "F64");
-        else if (array->shape() != wanted)
-            wrong +=
-                "; " + name + " is " + to_string(array->shape()) + ", the model wants " + to_string(wanted);
+        const Shape held = shape_of(member), wanted = turn ? turned(held) : held;
+        const auto take = [&](const auto* array, const char* type) {
+            if (!array)
+                wrong += "; " + name + " is not of the model's type " + type;
+            else if (array->shape() != wanted)
+                wrong += "; " + name + " is " + to_string(array->shape()) + ", the model wants " +
+                         to_string(wanted);
+            else
+                found.emplace_back(member, *array);
+        };
+        if (member.counter)
+            take(std::get_if<Array<std::int32_t>>(&entry.mapped()), "I32 or I64");
         else
-            found.emplace_back(member, turn ? turned(*array) : *array);
+            take(std::get_if<Array<S>>(&entry.mapped()), sizeof(S) == 4 ? "F32" : "F64");
     }
     for (const auto& [name, array] : file.tensors) wrong += "; the model has no '" + name + "'";
     if (!wrong.empty())
         throw Error("[load_weights] '" + path + "' does not fit the model: " + wrong.substr(2));
 
     for (const auto& [member, numbers] : found) {
+        if (member.counter) {
+            *member.counter = std::get<Array<std::int32_t>>(numbers);
+            continue;
+        }
+        const bool turn = member.turned && order == WeightOrder::pytorch;
+        const auto& read = std::get<Array<S>>(numbers);
         if (member.buffer)
-            *member.buffer = numbers.to(member.buffer->device());
+            *member.buffer = read.to(member.buffer->device());
         else
-            assign(member.parameter, numbers);
+            assign(member.parameter, turn ? turned(read) : read);
     }
 }
 

@@ -7,16 +7,11 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/random.hpp"
 #include "train/clip.hpp"
+#include "train/require.hpp"
 
 namespace tally {
 
 namespace {
-
-std::string in_words(double x) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.9g", x);
-    return text;
-}
 
 template <class S>
 Var<Array<S>> number(double value, Device device) {
@@ -121,7 +116,10 @@ void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
     remember();
     or_broken([&] { (options_.total > 0 ? sum / options_.total : sum).backward(); });
     ++micro_batches_;
-    if (dropped(sum)) return;
+    if (dropped(sum)) {
+        pass_.effects = {};
+        return;
+    }
     count(sum, counted);
 }
 
@@ -189,6 +187,7 @@ void Window<S>::count(const V& sum, const V& counted) {
     const NoGrad off;
     sum_ = sum_ + detach(sum);
     count_ = count_ + counted;
+    effects_.join(std::exchange(pass_.effects, {}));
 }
 
 // ---- the gate ----
@@ -264,7 +263,7 @@ Finished<S> Window<S>::finish() {
         optimizer_.guard(nullptr);
         optimizer_.step();
         if (options_.average) options_.average->update();
-        pass_.effects.commit();
+        effects_.commit();
         done.stepped = true;
         ++updates_;
     });
@@ -284,6 +283,7 @@ void Window<S>::reset() {
     sum_ = count_ = number<S>(0, parameters()[0].value().device());
     once_.clear();
     pass_.effects = {};
+    effects_ = {};
     broken_ = false;
     optimizer_.guard(&micro_batches_);
 }
@@ -291,12 +291,12 @@ void Window<S>::reset() {
 // ---- saving and resuming ----
 
 template <class S>
-void Window<S>::save(TrainingState& state, const std::string& under) const {
+void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* model) const {
     expect_whole("save");
-    if (!once_.empty() || !pass_.effects.empty())
+    if (!once_.empty() || !pass_.effects.empty() || (!model && !effects_.empty()))
         throw Error(
-            "[window] save: terms counted once and effects that have not happened yet cannot be saved; save "
-            "after finish()");
+            "[window] save: terms counted once cannot be saved, nor effects that have not happened yet "
+            "unless the model is given; save after finish()");
     for (std::size_t i = 0; i < parameters().size(); ++i) {
         const std::string number = "/" + std::to_string(i);
         state.put(under + "/parameters" + number, parameters()[i].value().clone());
@@ -311,10 +311,18 @@ void Window<S>::save(TrainingState& state, const std::string& under) const {
     state.put(under + "/count", count_.value());
     optimizer_.save(state, under + "/optimizer");
     if (options_.average) options_.average->save(state, under + "/average");
+    if (!model) return;
+    for (const Member<S>& member : members(*model)) {
+        if (member.buffer) state.put(under + "/buffers/" + member.name, *member.buffer);
+        if (member.counter)
+            state.put(under + "/buffers/" + member.name, static_cast<std::int64_t>(member.counter->item()));
+    }
+    for (const auto& [name, module] : modules(*model))
+        if (const Effect* const effect = effects_.of(module)) effect->save(state, under + "/effects/" + name);
 }
 
 template <class S>
-void Window<S>::load(const TrainingState& state, const std::string& under) {
+void Window<S>::load(const TrainingState& state, const std::string& under, Module<S>* model) {
     const auto found = [&](const char* what, std::size_t i) -> const Array<S>* {
         const std::string name = under + what + std::to_string(i);
         if (!state.has(name)) return nullptr;
@@ -338,6 +346,24 @@ void Window<S>::load(const TrainingState& state, const std::string& under) {
     const Device device = parameters()[0].value().device();
     const Array<S> sum = state.get<Array<S>>(under + "/sum").to(device),
                    count = state.get<Array<S>>(under + "/count").to(device);
+    std::vector<std::function<void()>> fill;
+    Effects effects;
+    if (model) {
+        for (const Member<S>& member : members(*model)) {
+            const std::string name = under + "/buffers/" + member.name;
+            if (member.buffer)
+                fill.push_back([=, numbers = saved_array("window", state, name, *member.buffer)] {
+                    *member.buffer = numbers;
+                });
+            if (member.counter)
+                fill.push_back([=, number = static_cast<std::int32_t>(saved_count("window", state, name))] {
+                    *member.counter->writable() = number;
+                });
+        }
+        for (const auto& [name, module] : modules(*model))
+            if (auto effect = module->saved_effect(state, under + "/effects/" + name))
+                effects.leave(module, std::move(effect));
+    }
     optimizer_.load(state, under + "/optimizer");
     if (options_.average) options_.average->load(state, under + "/average");
     // From here on nothing is refused.
@@ -356,6 +382,8 @@ void Window<S>::load(const TrainingState& state, const std::string& under) {
     updates_ = updates;
     sum_ = sum;
     count_ = count;
+    for (const auto& each : fill) each();
+    effects_ = std::move(effects);
 }
 
 template class Window<float>;

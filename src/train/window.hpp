@@ -106,10 +106,11 @@ public:
     Finished<S> flush() { return micro_batches_ > 0 ? finish() : Finished<S>(); }
     void discard();  // no update; the next window is open
 
-    // With parameters, gradients, optimizer, average and all that has been counted: resuming in mid-window
-    // gives the same bits as going on.
-    void save(TrainingState& state, const std::string& under) const;
-    void load(const TrainingState& state, const std::string& under);
+    // With parameters, gradients, optimizer, average and all that has been counted, and of a model that is
+    // given also its buffers and the effects that have not happened yet: resuming in mid-window gives the
+    // same bits as going on. What does not fit is not loaded and changes nothing.
+    void save(TrainingState& state, const std::string& under, Module<S>* model = nullptr) const;
+    void load(const TrainingState& state, const std::string& under, Module<S>* model = nullptr);
 
 private:
     const std::vector<V>& parameters() const { return optimizer_.parameters(); }
@@ -130,7 +131,8 @@ private:
     std::int64_t micro_batches_ = 0, dropped_ = 0, updates_ = 0, items_ = 0;
     V sum_, count_;  // on the parameters' device, so that adding to them makes nobody wait
     std::vector<V> once_;
-    Pass pass_;
+    Pass pass_;                     // of the micro-batch that is on its way
+    Effects effects_;               // of those that have come
     std::vector<Array<S>> before_;  // drop_micro: the gradients before this micro-batch
     std::vector<bool> before_there_;
     bool broken_ = false;  // something threw after gradients had changed

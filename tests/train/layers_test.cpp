@@ -5,55 +5,11 @@
 #include "autograd/gradcheck.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "train/safetensors.hpp"
+#include "train/layer_pass.hpp"
 #include "train/weights.hpp"
 
 namespace tally::test {
 namespace {
-
-const std::string folder = TALLY_SOURCE_DIR "/tests/fixtures/layers/";
-
-class Expected {
-public:
-    explicit Expected(const std::string& name)
-        : file_(load_safetensors(folder + name + "-pass.safetensors")) {}
-    const Array<double>& operator[](const std::string& name) const {
-        return std::get<Array<double>>(file_.tensors.at(name));
-    }
-
-private:
-    Safetensors file_;
-};
-
-// Within 1e-12, relative to the largest number (at most 1 as in docs/fixtures.md); `turned`: the other is
-// (out, in).
-void check_close(const std::string& what, const Array<double>& mine, const Array<double>& other,
-                 bool turned) {
-    CAPTURE(what);
-    const Shape& shape = mine.shape();
-    REQUIRE((turned ? Shape{other.shape()[1], other.shape()[0]} : other.shape()) == shape);
-    double scale = 0, worst = 0;
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-        const auto rows = static_cast<std::size_t>(turned ? shape[0] : 1);
-        const std::size_t columns = turned ? mine.size() / rows : mine.size();
-        const double wanted = other.span()[turned ? i % columns * rows + i / columns : i];
-        worst = std::max(worst, std::abs(mine.span()[i] - wanted));
-        scale = std::max(scale, std::abs(wanted));
-    }
-    CHECK(worst <= 1e-12 * std::min(scale, 1.0));
-}
-
-void check_pass(Layer<double>& model, const Expected& expected, const std::string& suffix = "") {
-    Tensor64 x = parameter(expected["x"]);
-    const Tensor64 y = model(x);
-    check_close("y", y.value(), expected["y" + suffix], false);
-    for (const Tensor64& p : parameters(model)) p.zero_grad();
-    y.backward(expected["seed"]);
-    check_close("x", x.grad(), expected["grad" + suffix + ".x"], false);
-    for (const Member<double>& member : members(model))
-        check_close(member.name, member.parameter.grad(), expected["grad" + suffix + "." + member.name],
-                    member.turned);
-}
 
 const Stream any{1, 0};
 
@@ -68,14 +24,14 @@ TEST_CASE("A small network computes what PyTorch computes with its weights") {
                              LayerNorm<double>(4),
                              Linear<double>(4, 3, any, false),
                              Tanh<double>()};
-    load_weights(folder + "mlp.safetensors", model, WeightOrder::pytorch);
+    load_weights(layer_folder + "mlp.safetensors", model, WeightOrder::pytorch);
     check_pass(model, Expected("mlp"));
 }
 
 TEST_CASE("Attention computes what PyTorch computes with its weights") {
     const bool causal = GENERATE(false, true);
     SelfAttention<double> model(8, 2, any, causal);
-    load_weights(folder + "attention.safetensors", model, WeightOrder::pytorch);
+    load_weights(layer_folder + "attention.safetensors", model, WeightOrder::pytorch);
     check_pass(model, Expected("attention"), causal ? "-causal" : "");
 }
 

@@ -1,0 +1,25 @@
+// Text as it must stand in XML, such as an SVG picture.
+#pragma once
+
+#include <string>
+
+namespace tally {
+
+inline std::string escape_xml(const std::string& text) {
+    std::string result;
+    for (char c : text) {
+        if (c == '&')
+            result += "&amp;";
+        else if (c == '<')
+            result += "&lt;";
+        else if (c == '>')
+            result += "&gt;";
+        else if (c == '"')
+            result += "&quot;";
+        else
+            result += c;
+    }
+    return result;
+}
+
+}  // namespace tally

@@ -1,0 +1,129 @@
+// Layers of convolutional networks, with PyTorch's names, formulas and initial distributions; and batch norm,
+// whose running statistics are an effect of the window.
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "autograd/ops/batch_norm.hpp"
+#include "autograd/ops/conv.hpp"
+#include "train/layers.hpp"
+
+namespace tally {
+
+struct Conv2dOptions {
+    std::int64_t stride = 1, padding = 0;
+    bool bias = true;
+};
+
+// x (items, in, height, width) under windows of (size, size); all initially uniform within 1/sqrt(in * size *
+// size).
+template <class S>
+class Conv2d : public Layer<S> {
+public:
+    Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, Stream stream, Conv2dOptions options = {})
+        : options_(options) {
+        const auto seen = static_cast<double>(in * size * size);
+        const double bound = seen > 0 ? 1 / std::sqrt(seen) : 0;
+        weight = uniform_parameter<S>({out, in, size, size}, bound, stream);
+        if (options.bias) bias = uniform_parameter<S>({out}, bound, stream, weight.value().size());
+    }
+    void list(Members<S>& members) override {
+        members.parameter("weight", weight);
+        members.parameter("bias", bias);
+    }
+
+    Var<Array<S>> weight, bias;
+
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
+        return bias ? conv2d(std::move(x), weight, bias, options_.stride, options_.padding)
+                    : conv2d(std::move(x), weight, options_.stride, options_.padding);
+    }
+
+private:
+    Conv2dOptions options_;
+};
+
+// Windows side by side, unless a stride is given.
+template <class S>
+class MaxPool2d : public Layer<S> {
+public:
+    explicit MaxPool2d(std::int64_t size, std::int64_t stride = 0) : size_(size), stride_(stride) {}
+
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
+        return max_pool2d(std::move(x), size_, stride_);
+    }
+
+private:
+    std::int64_t size_, stride_;
+};
+
+// x (items, features) or (items, features, height, width). In training each micro-batch is normalised by its
+// own statistics, so how a window is split changes what is computed. Its micro-batches' statistics are pooled
+// as if they were one batch, and move the running statistics once, when the window finishes.
+template <class S>
+class BatchNorm : public Layer<S> {
+public:
+    explicit BatchNorm(std::int64_t features, double eps = 1e-5, double momentum = 0.1)
+        : weight(parameter(Array<S>::full({features}, S(1)))),
+          bias(parameter(Array<S>::zeros({features}))),
+          running(features),
+          eps_(eps),
+          momentum_(momentum) {}
+    void list(Members<S>& members) override {
+        members.parameter("weight", weight);
+        members.parameter("bias", bias);
+        members.buffer("running_mean", running.mean);
+        members.buffer("running_var", running.variance);
+        members.counter("num_batches_tracked", updates);
+    }
+    std::unique_ptr<Effect> saved_effect(const TrainingState& state, const std::string& under) override {
+        if (!state.has(under + "count")) return nullptr;
+        BatchStatistics<S> seen{state.get<Array<S>>(under + "mean").to(running.mean.device()),
+                                state.get<Array<S>>(under + "variance").to(running.mean.device()),
+                                state.get<double>(under + "count")};
+        if (seen.mean.shape() != running.mean.shape() || seen.variance.shape() != running.mean.shape())
+            throw Error("[batch_norm] '" + under + "' was saved with other features than " +
+                        to_string(running.mean.shape()));
+        return std::make_unique<Seen>(*this, std::move(seen));
+    }
+
+    Var<Array<S>> weight, bias;
+    RunningStatistics<S> running;
+    Array<std::int32_t> updates = Array<std::int32_t>::zeros({});
+
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
+        if (!pass.training) return batch_norm(std::move(x), weight, bias, running, eps_);
+        BatchNormed<S> normed = batch_norm(std::move(x), weight, bias, eps_);
+        if (normed.batch.count > 0)
+            pass.effects.leave(static_cast<const Module<S>*>(this),
+                               std::make_unique<Seen>(*this, std::move(normed.batch)));
+        return std::move(normed.y);
+    }
+
+private:
+    struct Seen : Effect {
+        Seen(BatchNorm& of, BatchStatistics<S> batch) : layer(&of), seen(std::move(batch)) {}
+        void join(const Effect& later) override { seen = pooled(seen, static_cast<const Seen&>(later).seen); }
+        void commit() override {
+            layer->running.commit(seen, layer->momentum_);
+            ++*layer->updates.writable();
+        }
+        void save(TrainingState& state, const std::string& under) const override {
+            state.put(under + "mean", seen.mean);
+            state.put(under + "variance", seen.variance);
+            state.put(under + "count", seen.count);
+        }
+        BatchNorm* layer;
+        BatchStatistics<S> seen;
+    };
+
+    double eps_, momentum_;
+};
+
+}  // namespace tally

@@ -1,0 +1,322 @@
+// The loop over epochs and micro-batches; what is written on the way, and what is read to go on.
+#include "train/trainer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "autograd/memory.hpp"
+#include "autograd/write_file.hpp"
+#include "train/require.hpp"
+#include "train/state_file.hpp"
+
+namespace tally {
+namespace {
+
+constexpr std::int64_t record_width = 7;
+
+template <class S>
+WindowOptions<S> window_options(const TrainerOptions<S>& o) {
+    return {.micro_batches = o.gradient_accumulation_steps.at(0),
+            .weigh = o.weigh,
+            .tail = o.tail,
+            .non_finite = o.non_finite,
+            .max_norm = o.max_grad_norm,
+            .max_value = o.max_grad_value,
+            .schedule = o.schedule,
+            .average = o.average,
+            .seed = o.seed};
+}
+
+void require_at_least(const char* what, std::int64_t given, std::int64_t least) {
+    if (given < least)
+        throw Error(std::string("[trainer] ") + what + " must be at least " + std::to_string(least) + "; " +
+                    std::to_string(given) + " is not");
+}
+
+// What decides the course of training beside its state.
+template <class S>
+std::vector<std::pair<std::string, std::int64_t>> course(const TrainerOptions<S>& o, std::int64_t items) {
+    return {{"items", items},
+            {"per_device_batch_size", o.per_device_batch_size},
+            {"seed", static_cast<std::int64_t>(o.seed)},
+            {"shuffle", o.shuffle},
+            {"weigh", static_cast<std::int64_t>(o.weigh)},
+            {"tail", static_cast<std::int64_t>(o.tail)},
+            {"non_finite", static_cast<std::int64_t>(o.non_finite)}};
+}
+
+Array<double> as_array(const std::vector<UpdateRecord>& records) {
+    std::vector<double> numbers;
+    for (const UpdateRecord& r : records)
+        for (const double number : {static_cast<double>(r.update), r.epoch, r.sum, r.count,
+                                    r.norm.value_or(-1), r.learning_rate, r.samples_per_second})
+            numbers.push_back(number);
+    return Array<double>({static_cast<std::int64_t>(records.size()), record_width}, numbers);
+}
+
+std::vector<UpdateRecord> as_records(const Array<double>& numbers) {
+    if (numbers.shape().rank() != 2 || numbers.shape()[1] != record_width)
+        throw Error("[trainer] load: records of " + to_string(numbers.shape()) + "; (n, 7) expected");
+    std::vector<UpdateRecord> records;
+    for (const double* r = numbers.span().data();
+         records.size() < static_cast<std::size_t>(numbers.shape()[0]); r += record_width)
+        records.push_back({static_cast<std::int64_t>(r[0]), r[1], r[2], r[3],
+                           r[4] == -1 ? std::nullopt : std::optional(r[4]), r[5], r[6]});
+    return records;
+}
+
+}  // namespace
+
+template <class S>
+Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
+                    TrainerOptions<S> options)
+    : model_(model),
+      optimizer_(optimizer),
+      items_(items),
+      loss_(std::move(loss)),
+      options_(std::move(options)),
+      window_(optimizer, window_options(options_)) {
+    require_at_least("the number of items", items, 1);
+    require_at_least("per_device_batch_size", options_.per_device_batch_size, 1);
+    require_at_least("num_train_epochs", options_.num_train_epochs, 0);
+    require_at_least("logging_steps", options_.logging_steps, 1);
+    require_at_least("save_steps", options_.save_steps, 0);
+    require_at_least("save_micro_batches", options_.save_micro_batches, 0);
+    if (!loss_) throw Error("[trainer] there is no loss to go backward from");
+    if (!options_.checkpoint.empty() && options_.resume_from_checkpoint &&
+        std::filesystem::exists(options_.checkpoint))
+        load(options_.checkpoint);
+    memory::reset_peak(device());
+}
+
+// ---- the loop ----
+
+template <class S>
+bool Trainer<S>::train_epoch() {
+    if (epoch_ >= options_.num_train_epochs) return false;
+    open_metrics();
+    begun_ = Clock::now();
+    window_.plan(options_.gradient_accumulation_steps.at(epoch_));
+    const Items order = options_.shuffle ? shuffled(items_, options_.seed, epoch_) : in_order(items_);
+    while (position_ < items_)
+        micro_batch(order.part(position_, std::min(items_, position_ + options_.per_device_batch_size)));
+    finished(window_.flush());
+    ++epoch_;
+    position_ = 0;
+    if (!options_.checkpoint.empty()) save(options_.checkpoint);
+    const bool drawable = std::any_of(records_.begin(), records_.end(),
+                                      [](const UpdateRecord& r) { return std::isfinite(r.loss()); });
+    if (!options_.loss_curve.empty() && drawable)
+        write_file_atomically(options_.loss_curve, loss_curve_svg(records_));
+    if (options_.progress && options_.terminal && shown_ > 0) {
+        *options_.progress << "\n" << std::flush;
+        shown_ = 0;
+    }
+    seconds_ = seconds();
+    begun_.reset();
+    return true;
+}
+
+template <class S>
+void Trainer<S>::micro_batch(const Items& items) {
+    window_.add(loss_(items, window_.pass(items.count())));
+    position_ += items.count();
+    samples_ += items.count();
+    samples_since_ += items.count();
+    ++micro_batches_;
+    const std::int64_t before = window_.updates();
+    if (window_.full()) finished(window_.finish());
+    save_if_due(window_.updates() > before);
+}
+
+template <class S>
+void Trainer<S>::save_if_due(bool updated) {
+    const auto due = [](std::int64_t count, std::int64_t every) { return every > 0 && count % every == 0; };
+    if (options_.checkpoint.empty()) return;
+    if ((updated && due(window_.updates(), options_.save_steps)) ||
+        due(micro_batches_, options_.save_micro_batches))
+        save(options_.checkpoint);
+}
+
+template <class S>
+void Trainer<S>::finished(const Finished<S>& done) {
+    if (!done.stepped) {
+        if (window_.micro_batches() == 0) dropped_ += done.micro_batches;
+        return;
+    }
+    dropped_ += done.dropped;
+    since_.sum += static_cast<double>(done.sum.item());
+    since_.count += done.count;
+    since_.norm = done.norm;
+    if (window_.updates() % options_.logging_steps == 0) log();
+}
+
+// ---- what is written on the way ----
+
+template <class S>
+double Trainer<S>::seconds() const {
+    return seconds_ + (begun_ ? std::chrono::duration<double>(Clock::now() - *begun_).count() : 0);
+}
+
+// From the records, since a process that was killed may have written lines of updates that are made again.
+template <class S>
+void Trainer<S>::open_metrics() {
+    const auto open = [&](const std::string& path, std::ofstream& file, std::string text, auto line) {
+        if (path.empty() || file.is_open()) return;
+        for (const UpdateRecord& record : records_) text += line(record);
+        write_file_atomically(path, text);
+        file.open(path, std::ios::app);
+        if (!file) throw Error("[trainer] cannot write '" + path + "'");
+    };
+    open(options_.metrics_csv, csv_, csv_head(), csv_line);
+    open(options_.metrics_jsonl, jsonl_, "", json_line);
+}
+
+template <class S>
+void Trainer<S>::log() {
+    const double now = seconds(), passed = now - logged_at_;
+    since_.update = window_.updates();
+    since_.epoch = static_cast<double>(epoch_) + static_cast<double>(position_) / static_cast<double>(items_);
+    since_.learning_rate = optimizer_.learning_rate();
+    since_.samples_per_second = passed > 0 ? static_cast<double>(samples_since_) / passed : 0;
+    logged_at_ = now;
+    samples_since_ = 0;
+    records_.push_back(std::exchange(since_, {}));
+    const UpdateRecord& record = records_.back();
+    if (csv_.is_open() && !(csv_ << csv_line(record) << std::flush))
+        throw Error("[trainer] cannot write '" + options_.metrics_csv + "'");
+    if (jsonl_.is_open() && !(jsonl_ << json_line(record) << std::flush))
+        throw Error("[trainer] cannot write '" + options_.metrics_jsonl + "'");
+    if (!options_.progress) return;
+    const double rate = summary().samples_per_second(),
+                 epochs = static_cast<double>(options_.num_train_epochs);
+    const double left = (epochs - record.epoch) * static_cast<double>(items_);
+    const std::string line = progress_line({.epoch = epoch_ + 1,
+                                            .epochs = options_.num_train_epochs,
+                                            .done = record.epoch / epochs,
+                                            .last = record,
+                                            .samples_per_second = rate,
+                                            .seconds_left = rate > 0 ? left / rate : 0});
+    if (options_.terminal) {
+        const std::size_t before = std::exchange(shown_, line.size());
+        *options_.progress << "\r" << line << std::string(before > shown_ ? before - shown_ : 0, ' ')
+                           << std::flush;
+    } else {
+        *options_.progress << line << "\n";
+    }
+}
+
+template <class S>
+TrainingSummary Trainer<S>::summary() const {
+    const memory::Report report = memory::report(device());
+    const auto most = [&](MemoryClass row) { return report.peak_by[static_cast<std::size_t>(row)]; };
+    const std::size_t kept = most(MemoryClass::parameter) + most(MemoryClass::gradient);
+    return {.seconds = seconds(),
+            .epochs = epoch_,
+            .updates = window_.updates(),
+            .samples = samples_,
+            .dropped_micro_batches = dropped_,
+            .peak = report.peak,
+            .beyond = report.peak - std::min(report.peak, kept),
+            .saved = most(MemoryClass::saved)};
+}
+
+// ---- checkpoints ----
+
+template <class S>
+void Trainer<S>::save(const std::string& path) const {
+    TrainingState state;
+    for (const auto& [name, value] : course(options_, items_)) state.put("trainer/options/" + name, value);
+    state.put("trainer/epoch", epoch_);
+    state.put("trainer/position", position_);
+    state.put("trainer/micro_batches", micro_batches_);
+    state.put("trainer/records", as_array(records_));
+    state.put("trainer/since", as_array({since_}));
+    window_.save(state, "window", &model_);
+    save_state(path, state);
+}
+
+template <class S>
+void Trainer<S>::load(const std::string& path) {
+    const TrainingState state = load_state(path);
+    for (const auto& [name, value] : course(options_, items_))
+        if (const auto saved = state.get<std::int64_t>("trainer/options/" + name); saved != value)
+            throw Error("[trainer] '" + path + "' was saved with " + name + " " + std::to_string(saved) +
+                        ", here it is " + std::to_string(value));
+    const auto records = as_records(state.get<Array<double>>("trainer/records")),
+               since = as_records(state.get<Array<double>>("trainer/since"));
+    const auto epoch = saved_count("trainer", state, "trainer/epoch"),
+               position = saved_count("trainer", state, "trainer/position"),
+               micro_batches = saved_count("trainer", state, "trainer/micro_batches");
+    if (since.size() != 1 || position > items_)
+        throw Error("[trainer] '" + path + "' holds no place in this training");
+    window_.load(state, "window", &model_);
+    epoch_ = epoch;
+    position_ = position;
+    micro_batches_ = micro_batches;
+    records_ = records;
+    since_ = since[0];
+}
+
+// ---- evaluation ----
+
+namespace {
+
+template <class Visit>
+void in_batches(std::int64_t items, std::int64_t batch_size, Visit visit) {
+    if (items < 1) throw Error("[evaluate] there is nothing to evaluate");
+    const NoGrad off;
+    for (const Items& batch : split(in_order(items), batch_size)) visit(batch);
+}
+
+double mean(double sum, double count) {
+    return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+template <class S>
+double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trainer<S>::LossOf& loss) {
+    double sum = 0, count = 0;
+    in_batches(items, batch_size, [&](const Items& batch) {
+        Pass pass;
+        const Loss<Array<S>> some = loss(batch, pass);
+        sum += static_cast<double>(some.sum.item());
+        count += static_cast<double>(some.count.item());
+    });
+    return mean(sum, count);
+}
+
+template <class S>
+Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
+                    const std::function<Var<Array<S>>(const Items&)>& logits, std::int32_t ignore) {
+    double sum = 0, right = 0, count = 0;
+    in_batches(labels.shape().rank() == 1 ? labels.shape()[0] : 0, batch_size, [&](const Items& batch) {
+        const Var<Array<S>> y = logits(batch);
+        const Array<std::int32_t> wanted = rows(labels, batch);
+        const Loss<Array<S>> some = cross_entropy(y, wanted.to(y.value().device()), ignore);
+        sum += static_cast<double>(some.sum.item());
+        count += static_cast<double>(some.count.item());
+        const std::vector<S> scores = y.value().to_vector();
+        const auto classes = static_cast<std::ptrdiff_t>(y.shape()[1]);
+        for (std::size_t row = 0; row < wanted.size(); ++row) {
+            if (wanted.span()[row] == ignore) continue;
+            const auto first = scores.begin() + static_cast<std::ptrdiff_t>(row) * classes;
+            right += std::max_element(first, first + classes) - first == wanted.span()[row];
+        }
+    });
+    return {mean(sum, count), mean(right, count), static_cast<std::int64_t>(count)};
+}
+
+template class Trainer<float>;
+template class Trainer<double>;
+template double evaluate<float>(std::int64_t, std::int64_t, const Trainer<float>::LossOf&);
+template double evaluate<double>(std::int64_t, std::int64_t, const Trainer<double>::LossOf&);
+template Evaluation evaluate<float>(const Array<std::int32_t>&, std::int64_t,
+                                    const std::function<Var<Array<float>>(const Items&)>&, std::int32_t);
+template Evaluation evaluate<double>(const Array<std::int32_t>&, std::int64_t,
+                                     const std::function<Var<Array<double>>(const Items&)>&, std::int32_t);
+
+}  // namespace tally

@@ -1,0 +1,129 @@
+// Trainer: epochs of windows over a data set, with checkpoints, metrics and a line of progress.
+//
+//     Trainer<float> trainer(model, optimizer, data.count(), [&](const Items& items, Pass& pass) {
+//         return cross_entropy(model(constant(rows(data.images, items)), pass), rows(data.labels, items));
+//     }, {.per_device_batch_size = 16, .gradient_accumulation_steps = 4, .checkpoint = "run.state"});
+//     trainer.train();
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "train/accumulate.hpp"
+#include "train/batches.hpp"
+#include "train/training_log.hpp"
+#include "train/window.hpp"
+
+namespace tally {
+
+template <class S>
+struct TrainerOptions {
+    std::int64_t per_device_batch_size = 8;             // items a micro-batch; an epoch's last may have fewer
+    AccumulationSteps gradient_accumulation_steps = 1;  // micro-batches an update
+    std::int64_t num_train_epochs = 1;
+    std::uint64_t seed = 0;  // of the order of the items, and of what is random in the model
+    bool shuffle = true;
+
+    std::optional<double> max_grad_norm = {}, max_grad_value = {};
+    std::optional<Schedule> schedule = {};  // without it the optimizer's own learning rate stays
+    MovingAverage<S>* average = nullptr;
+    Weigh weigh = Weigh::counted;
+    Tail tail = Tail::scale;  // carried beyond the last epoch, a window stays open
+    NonFinite non_finite = NonFinite::raise;
+
+    // A file of all that is needed to go on with the same bits. It is written at the end of every epoch, and
+    // after every so many updates and micro-batches (0: not for these), also in the middle of a window.
+    std::string checkpoint = {};
+    std::int64_t save_steps = 0, save_micro_batches = 0;
+    bool resume_from_checkpoint = true;  // where the file is there; otherwise training begins anew
+
+    // After every so many updates a line in the files that are named, and one to `progress`. They go on where
+    // training is resumed. The picture is drawn at the end of every epoch.
+    std::int64_t logging_steps = 1;
+    std::string metrics_csv = {}, metrics_jsonl = {}, loss_curve = {};
+    std::ostream* progress = nullptr;
+    bool terminal = false;  // progress is written over the line before
+};
+
+template <class S>
+class Trainer {
+public:
+    // The loss over some items of the data set. Whatever is random or counted in the model asks the pass.
+    using LossOf = std::function<Loss<Array<S>>(const Items& items, Pass& pass)>;
+
+    // Over a data set of so many items. Takes up training where a checkpoint left it; one that was saved with
+    // another data set, batch size, seed or order is an Error. Begins to measure the ledger's peak.
+    Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
+            TrainerOptions<S> options = {});
+
+    bool train_epoch();  // to the end of the epoch that is on its way; false when all are done
+    void train() {
+        while (train_epoch()) {
+        }
+    }
+
+    std::int64_t epoch() const { return epoch_; }  // those that have passed
+    std::int64_t updates() const { return window_.updates(); }
+    Window<S>& window() { return window_; }
+    const std::vector<UpdateRecord>& records() const { return records_; }
+
+    void save(const std::string& path) const;
+    void load(const std::string& path);
+
+    TrainingSummary summary() const;
+    void print_summary(std::ostream& out) const { out << to_string(summary()); }
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    void micro_batch(const Items& items);
+    void finished(const Finished<S>& done);
+    void log();
+    void open_metrics();
+    void save_if_due(bool updated);
+    double seconds() const;
+    Device device() const { return optimizer_.parameters()[0].value().device(); }
+
+    Module<S>& model_;
+    Optimizer<S>& optimizer_;
+    std::int64_t items_;
+    LossOf loss_;
+    TrainerOptions<S> options_;
+    Window<S> window_;
+    std::int64_t epoch_ = 0, position_ = 0;  // how many items of this epoch have come
+    std::int64_t micro_batches_ = 0;         // of the whole training
+    std::vector<UpdateRecord> records_;
+    UpdateRecord since_;  // the last record
+
+    std::ofstream csv_, jsonl_;
+    std::int64_t samples_ = 0, samples_since_ = 0, dropped_ = 0;
+    double seconds_ = 0, logged_at_ = 0;
+    std::optional<Clock::time_point> begun_;  // while an epoch is on its way
+    std::size_t shown_ = 0;                   // columns of the line of progress
+};
+
+// What a model is worth on a data set, item by item, however it is cut into batches; nothing is recorded.
+struct Evaluation {
+    double loss = 0, accuracy = 0;
+    std::int64_t count = 0;  // what the loss is the mean of
+};
+
+// The mean of a loss over so many items.
+template <class S>
+double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trainer<S>::LossOf& loss);
+
+// Of a classifier, by its logits (items, classes); items labelled `ignore` do not count.
+template <class S>
+Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
+                    const std::function<Var<Array<S>>(const Items&)>& logits, std::int32_t ignore = -100);
+
+extern template class Trainer<float>;
+extern template class Trainer<double>;
+
+}  // namespace tally

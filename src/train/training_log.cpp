@@ -1,0 +1,186 @@
+// Numbers as text, a polyline, and a bar of characters.
+#include "train/training_log.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <vector>
+
+#include "autograd/diagram_layout.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/xml.hpp"
+#include "train/require.hpp"
+
+namespace tally {
+namespace {
+
+template <class... Values>
+std::string formatted(const char* format, Values... values) {
+    char text[160];
+    std::snprintf(text, sizeof text, format, values...);
+    return text;
+}
+
+std::string json_number(double number) { return std::isfinite(number) ? in_words(number) : "null"; }
+
+std::string clock(double seconds) {
+    if (!(seconds < 360000)) return "?";
+    const auto whole = static_cast<long>(std::llround(std::max(seconds, 0.0)));
+    return whole < 3600 ? formatted("%ld:%02ld", whole / 60, whole % 60)
+                        : formatted("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+}  // namespace
+
+std::string csv_head() { return "update,epoch,loss,count,norm,learning_rate,samples_per_second\n"; }
+
+std::string csv_line(const UpdateRecord& r) {
+    return std::to_string(r.update) + "," + in_words(r.epoch) + "," + in_words(r.loss()) + "," +
+           in_words(r.count) + "," + (r.norm ? in_words(*r.norm) : "") + "," + in_words(r.learning_rate) +
+           "," + in_words(r.samples_per_second) + "\n";
+}
+
+std::string json_line(const UpdateRecord& r) {
+    return "{\"update\": " + std::to_string(r.update) + ", \"epoch\": " + json_number(r.epoch) +
+           ", \"loss\": " + json_number(r.loss()) + ", \"count\": " + json_number(r.count) +
+           ", \"norm\": " + (r.norm ? json_number(*r.norm) : "null") +
+           ", \"learning_rate\": " + json_number(r.learning_rate) +
+           ", \"samples_per_second\": " + json_number(r.samples_per_second) + "}\n";
+}
+
+std::string progress_line(const Progress& p) {  // short enough for a line of 80
+    constexpr std::size_t width = 10;
+    const auto full = static_cast<std::size_t>(std::clamp(p.done, 0.0, 1.0) * width);
+    return formatted("epoch %ld/%ld [%s%s] update %ld, loss %.4g = %.4g/%.6g, ", static_cast<long>(p.epoch),
+                     static_cast<long>(p.epochs), std::string(full, '#').c_str(),
+                     std::string(width - full, '.').c_str(), static_cast<long>(p.last.update), p.last.loss(),
+                     p.last.sum, p.last.count) +
+           formatted(p.samples_per_second < 100 ? "%.3g/s, " : "%.0f/s, ", p.samples_per_second) +
+           clock(p.seconds_left) + " left";
+}
+
+std::string to_string(const TrainingSummary& s) {
+    std::string text = formatted("epochs %ld, updates %ld; %ld samples in %.4g s: %.4g samples/s\n",
+                                 static_cast<long>(s.epochs), static_cast<long>(s.updates),
+                                 static_cast<long>(s.samples), s.seconds, s.samples_per_second());
+    if (s.dropped_micro_batches > 0)
+        text += std::to_string(s.dropped_micro_batches) + " micro-batches were dropped\n";
+    return text + "memory: " + memory::bytes_in_words(s.peak) + " at most, " +
+           memory::bytes_in_words(s.beyond) + " of it beyond parameters and gradients; saved for backward " +
+           memory::bytes_in_words(s.saved) + " at most\n";
+}
+
+// ---- the picture ----
+
+namespace {
+
+constexpr int width = 960, height = 540, left = 112, right = 928, top = 76, bottom = 452;
+
+struct Axis {
+    double from, to;
+    int at_from, at_to;  // pixels
+    int place(double value) const {
+        return at_from + static_cast<int>(std::lround((value - from) / (to - from) * (at_to - at_from)));
+    }
+};
+
+// Round numbers within the axis, three to nine of them; at least so far from each other.
+std::vector<double> ticks(const Axis& axis, double least) {
+    const double rough = (axis.to - axis.from) / 8;
+    double step = std::pow(10, std::floor(std::log10(rough)));
+    for (const double more : {2.0, 2.5, 2.0})
+        if (step < rough) step *= more;
+    step = std::max(step, least);
+    std::vector<double> all;
+    for (double i = std::ceil(axis.from / step); i * step <= axis.to; ++i) all.push_back(i * step);
+    return all;
+}
+
+std::string text(int x, int y, const char* style, const std::string& words) {
+    return formatted("<text x=\"%d\" y=\"%d\" class=\"%s\">", x, y, style) + words + "</text>\n";
+}
+
+std::string rule(int x1, int y1, int x2, int y2, const char* style) {
+    return formatted("<path d=\"M%d,%d L%d,%d\" class=\"%s\"/>\n", x1, y1, x2, y2, style);
+}
+
+constexpr const char* style_sheet =
+    "<style>\n"
+    ".t-page{fill:#ffffff}\n"
+    ".t-text{font-family:monospace;font-size:18px;fill:#1f2328}\n"
+    ".t-title{font-size:22px;font-weight:bold}\n"
+    ".t-middle{text-anchor:middle}\n"
+    ".t-end{text-anchor:end}\n"
+    ".t-rule{stroke:#d5dbe1;stroke-width:1}\n"
+    ".t-axis{stroke:#3d444d;stroke-width:2}\n"
+    ".t-curve{fill:none;stroke:#0b57d0;stroke-width:2;stroke-linejoin:round}\n"
+    ".t-mark{fill:#0b57d0}\n"
+    "</style>\n";
+
+// As many points as can be told apart: those in one column of pixels become their mean.
+std::string points(const std::vector<UpdateRecord>& records, const Axis& x, const Axis& y, int& count) {
+    std::string all;
+    for (std::size_t i = 0; i < records.size();) {
+        const int column = x.place(static_cast<double>(records[i].update));
+        double sum = 0, in_column = 0;
+        for (; i < records.size() && x.place(static_cast<double>(records[i].update)) == column; ++i) {
+            sum += records[i].loss();
+            ++in_column;
+        }
+        all += (all.empty() ? "" : " ") + formatted("%d,%d", column, y.place(sum / in_column));
+        ++count;
+    }
+    return all;
+}
+
+}  // namespace
+
+std::string loss_curve_svg(std::span<const UpdateRecord> records, const std::string& title) {
+    std::vector<UpdateRecord> finite;
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const UpdateRecord& record : records) {
+        if (!std::isfinite(record.loss())) continue;
+        finite.push_back(record);
+        low = std::min(low, record.loss());
+        high = std::max(high, record.loss());
+    }
+    if (finite.empty()) throw Error("[loss_curve] there is no loss to draw");
+    const auto first = static_cast<double>(finite.front().update),
+               last = static_cast<double>(finite.back().update);
+    const double around = high > low ? (high - low) * 0.05 : std::max(std::abs(high) * 0.05, 1e-3);
+    const Axis x{first, std::max(last, first + 1), left, right}, y{low - around, high + around, bottom, top};
+
+    const std::string shown = escape_xml(drawing::clean(title, 200));
+    const std::string told =
+        formatted("Loss by update: from %.4g at update %ld to %.4g at update %ld, %.4g at least.",
+                  finite.front().loss(), static_cast<long>(finite.front().update), finite.back().loss(),
+                  static_cast<long>(finite.back().update), low);
+    std::string svg =
+        formatted("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ", width, height) +
+        formatted("viewBox=\"0 0 %d %d\" role=\"img\" ", width, height) +
+        "aria-labelledby=\"t-title t-desc\">\n<title id=\"t-title\">" + shown +
+        "</title>\n<desc id=\"t-desc\">" + told + "</desc>\n" + style_sheet +
+        formatted("<rect width=\"%d\" height=\"%d\" rx=\"12\" class=\"t-page\"/>\n", width, height) +
+        text(left, 44, "t-text t-title", shown);
+    for (const double tick : ticks(y, 0)) {
+        svg += rule(left, y.place(tick), right, y.place(tick), "t-rule");
+        svg += text(left - 12, y.place(tick) + 6, "t-text t-end",
+                    formatted("%.4g", std::abs(tick) < around * 1e-6 ? 0 : tick));
+    }
+    for (const double tick : ticks(x, 1)) {
+        svg += rule(x.place(tick), bottom, x.place(tick), bottom + 8, "t-axis");
+        svg += text(x.place(tick), bottom + 32, "t-text t-middle", formatted("%.6g", tick));
+    }
+    svg += rule(left, bottom, right, bottom, "t-axis") + rule(left, top, left, bottom, "t-axis");
+    svg += text((left + right) / 2, bottom + 64, "t-text t-middle", "update");
+    int count = 0;
+    const std::string curve = points(finite, x, y, count);
+    svg += "<polyline points=\"" + curve + "\" class=\"t-curve\"/>\n";
+    if (count == 1)  // a line of one point is not to be seen
+        svg += formatted("<circle cx=\"%d\" cy=\"%d\" r=\"4\" class=\"t-mark\"/>\n", x.place(first),
+                         y.place(finite[0].loss()));
+    return svg + "</svg>\n";
+}
+
+}  // namespace tally

@@ -1,0 +1,256 @@
+// Convolution, pooling, batch norm, embedding and dropout as layers: PyTorch's numbers, names and initial
+// values; what is random or counted does not depend on how a window was split.
+#include "train/image_layers.hpp"
+
+#include <cmath>
+#include <memory>
+
+#include "autograd/folder.hpp"
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "train/layer_pass.hpp"
+#include "train/weights.hpp"
+#include "train/window.hpp"
+
+namespace tally::test {
+namespace {
+
+const Stream any{1, 0};
+
+Sequential<double> images() {
+    return Sequential<double>{Conv2d<double>(2, 3, 3, any, {.padding = 1, .bias = false}),
+                              BatchNorm<double>(3, 1e-3, 0.3),
+                              ReLU<double>(),
+                              MaxPool2d<double>(2),
+                              Conv2d<double>(3, 4, 2, any, {.stride = 2}),
+                              Tanh<double>(),
+                              Flatten<double>(),
+                              BatchNorm<double>(4),
+                              Linear<double>(4, 2, any)};
+}
+
+Array<double> rows_of(const Array<double>& x, std::int64_t from, std::int64_t to) {
+    return x.leading(from, to);
+}
+
+double worst(const Array<double>& a, const Array<double>& b) {
+    double most = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a.span()[i] - b.span()[i]));
+    return most;
+}
+
+}  // namespace
+
+TEST_CASE("A network of images trains and is used as PyTorch's with its weights") {
+    Sequential<double> model = images();
+    load_weights(layer_folder + "images.safetensors", model, WeightOrder::pytorch);
+    const Expected expected("images");
+    check_pass(model, expected, "", Pass{.training = true});
+
+    for (const std::string x : {"x", "later"}) {  // two updates
+        Pass pass{.training = true};
+        model(constant(expected[x]), pass);
+        pass.effects.commit();
+    }
+    for (const Member<double>& member : members(model)) {
+        if (member.buffer) check_close(member.name, *member.buffer, expected["after." + member.name]);
+        if (member.counter) CHECK(member.counter->item() == 2);
+    }
+    check_pass(model, expected, "-evaluated");
+}
+
+TEST_CASE("Weights with running statistics are PyTorch's by name and go there and back") {
+    const Folder folder;
+    Sequential<double> model = images(), again = images();
+    load_weights(layer_folder + "images-after.safetensors", model, WeightOrder::pytorch);
+    check_pass(model, Expected("images"), "-evaluated");
+    std::string names;
+    for (const Member<double>& member : members(model)) names += member.name + " ";
+    CHECK(names ==
+          "0.weight 1.weight 1.bias 1.running_mean 1.running_var 1.num_batches_tracked 4.weight 4.bias "
+          "7.weight 7.bias 7.running_mean 7.running_var 7.num_batches_tracked 8.weight 8.bias ");
+    save_weights(folder / "w", model);
+    load_weights(folder / "w", again);
+    const auto a = members(model), b = members(again);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i].parameter) CHECK(same_bits(a[i].parameter.value(), b[i].parameter.value()));
+        if (a[i].buffer) CHECK(same_bits(*a[i].buffer, *b[i].buffer));
+        if (a[i].counter) CHECK(b[i].counter->item() == 2);
+    }
+    Safetensors file = load_safetensors(folder / "w");
+    file.tensors.at("1.num_batches_tracked") = Array<double>({}, {2.0});
+    save_safetensors(folder / "w", file.tensors, file.metadata);
+    CHECK_THROWS_WITH(load_weights(folder / "w", again),
+                      contains("'1.num_batches_tracked' is not of the model's type I32 or I64"));
+}
+
+TEST_CASE("An embedding computes what PyTorch computes and spares its padding") {
+    Embedding<double> layer(5, 3, any, -2);
+    for (std::size_t i = 9; i < 12; ++i) CHECK(layer.weight.value().span()[i] == 0);
+    CHECK(layer.weight.value().span()[0] == random::normal<double>(1, 0, 0));
+    CHECK(layer.weight.value().span()[14] == random::normal<double>(1, 0, 14));
+    load_weights(layer_folder + "embedding.safetensors", layer, WeightOrder::pytorch);
+    const Expected expected("embedding");
+    const Tensor64 y = layer(expected.get<std::int32_t>("places"));
+    check_close("y", y.value(), expected["y"]);
+    y.backward(expected["seed"]);
+    check_close("weight", layer.weight.grad(), expected["grad.weight"]);
+    CHECK_THROWS_WITH(Embedding<double>(5, 3, any, 5),
+                      "[embedding] the padding 5 is outside the rows of (5, 3)");
+}
+
+TEST_CASE("Convolutions begin uniform within PyTorch's bound") {
+    const Conv2d<double> layer(2, 4, 3, {7, 2});
+    const double bound = 1 / std::sqrt(18.0);
+    CHECK(layer.weight.shape() == Shape{4, 2, 3, 3});
+    for (std::size_t i = 0; i < 72; ++i)
+        CHECK(layer.weight.value().span()[i] == random::uniform<double>(7, 2, i, -bound, bound));
+    for (std::size_t i = 0; i < 4; ++i)
+        CHECK(layer.bias.value().span()[i] == random::uniform<double>(7, 2, 72 + i, -bound, bound));
+    CHECK_FALSE(Conv2d<double>(2, 4, 3, any, {.bias = false}).bias);
+    Conv2d<double> strided(1, 1, 2, any, {.stride = 2});
+    Conv2d<double> padded(1, 1, 3, any, {.padding = 2});
+    MaxPool2d<double> overlapping(3, 1);
+    CHECK(padded(constant(Array<double>::zeros({1, 1, 5, 6}))).shape() == Shape{1, 1, 7, 8});
+    CHECK(strided(constant(Array<double>::zeros({1, 1, 5, 6}))).shape() == Shape{1, 1, 2, 3});
+    CHECK(overlapping(constant(Array<double>::zeros({1, 1, 5, 6}))).shape() == Shape{1, 1, 3, 4});
+}
+
+TEST_CASE("Law: running statistics move once per update however the window was split") {
+    const std::uint64_t seed = GENERATE(range(1u, 61u));
+    CAPTURE(seed);
+    Random random(seed);
+    const std::int64_t items = random.whole(4, 12), features = random.whole(1, 4);
+    const bool image = random.coin();
+    const Array<double> x = random.array<double>(
+        image ? Shape{items, features, random.whole(1, 3), random.whole(2, 3)} : Shape{items, features});
+    const auto trained = [&](std::int64_t size) {
+        auto layer = std::make_unique<BatchNorm<double>>(features);
+        Sgd<double> sgd(parameters(*layer), {.learning_rate = 0.1});
+        Window<double> window(sgd);
+        for (int update = 0; update < 2; ++update) {
+            for (std::int64_t from = 0; from < items;) {
+                // a last item alone would have no variance
+                const std::int64_t to = items - from - size < 2 ? items : from + size;
+                Pass& pass = window.pass(to - from);
+                const Tensor64 y = (*layer)(constant(rows_of(x, from, to)), pass);
+                window.add(mse(y, constant(Array<double>::zeros(y.shape()))));
+                from = to;
+            }
+            CHECK(layer->updates.item() == update);
+            window.finish();
+        }
+        CHECK(layer->updates.item() == 2);
+        return layer;
+    };
+    const auto full = trained(items), split = trained(random.whole(2, 3));
+    CHECK(worst(full->running.mean, split->running.mean) < 1e-13);
+    CHECK(worst(full->running.variance, split->running.variance) < 1e-13);
+}
+
+TEST_CASE("A micro-batch that is dropped leaves nothing in the running statistics") {
+    BatchNorm<double> layer(1), twin(1);
+    Sgd<double> sgd(parameters(layer), {.learning_rate = 0.1});
+    Window<double> window(sgd, {.non_finite = NonFinite::drop_micro});
+    const auto feed = [&](const Array<double>& x) {
+        const Tensor64 y = layer(constant(x), window.pass(x.shape()[0]));
+        window.add(mse(y, constant(Array<double>::zeros(y.shape()))));
+    };
+    const Array<double> good({3, 1}, {1, 2, 4});
+    feed(Array<double>({2, 1}, {1, std::nan("")}));
+    feed(good);
+    CHECK(window.finish().dropped == 1);
+    Pass pass{.training = true};
+    twin(constant(good), pass);
+    pass.effects.commit();
+    CHECK(same_bits(layer.running.mean, twin.running.mean));
+    CHECK(same_bits(layer.running.variance, twin.running.variance));
+
+    feed(good);
+    window.discard();  // no update, so nothing moves
+    CHECK(same_bits(layer.running.mean, twin.running.mean));
+    CHECK(layer.updates.item() == 1);
+}
+
+TEST_CASE("Law: dropout under a window has the full batch's bits however it was split") {
+    const std::uint64_t seed = GENERATE(range(1u, 61u));
+    CAPTURE(seed);
+    Random random(seed);
+    const std::int64_t items = random.whole(1, 12), width = random.whole(1, 6);
+    const Array<double> x = random.array<double>({items, width}, 1, 2);
+    const auto seen = [&](std::int64_t size) {
+        Sequential<double> model{Dropout<double>(0.4, 3), Dropout<double>(0.3, 4)};
+        const Tensor64 weight = parameter(Array<double>::full({items, width}, 1.0));
+        Sgd<double> sgd({weight}, {.learning_rate = 1});
+        Window<double> window(sgd, {.seed = seed});
+        std::vector<double> all;
+        for (int update = 0; update < 2; ++update) {
+            for (std::int64_t from = 0; from < items; from += size) {
+                const std::int64_t to = std::min(items, from + size);
+                const Tensor64 y = model(constant(x.leading(from, to)), window.pass(to - from));
+                for (double number : y.value().to_vector()) all.push_back(number);
+                window.add(counted(y * Tensor64(Array<double>::full({}, 1.0)) * slice(weight, 0, from, to)));
+            }
+            window.finish();
+        }
+        return std::pair(all, weight.value().to_vector());
+    };
+    const auto full = seen(items), split = seen(random.whole(1, items));
+    CHECK(full.first == split.first);
+    if (items * width > 20) {
+        const auto half = static_cast<std::ptrdiff_t>(full.first.size() / 2);
+        CHECK_FALSE(std::equal(full.first.begin(), full.first.begin() + half, full.first.begin() + half));
+    }
+    for (std::size_t i = 0; i < full.second.size(); ++i)
+        CHECK(std::abs(full.second[i] - split.second[i]) < 1e-13);
+}
+
+TEST_CASE("Dropout drops nothing when training is over and layers drop apart") {
+    Dropout<double> one(0.5, 1), other(0.5, 2);
+    const Array<double> x = Array<double>::full({50, 4}, 1.0);
+    CHECK(same_bits(one(constant(x)).value(), x));
+    Pass pass{.training = true, .seed = 9};
+    const Array<double> y = one(constant(x), pass).value();
+    CHECK_FALSE(same_bits(y, other(constant(x), pass).value()));
+    CHECK(same_bits(y, dropout(constant(x), 0.5, {9, 1, 0}).value()));
+    CHECK_THROWS_WITH(Dropout<double>(1.5), contains("[dropout] the probability must be between 0 and 1"));
+}
+
+TEST_CASE("A window saved in its middle keeps what batch norm has seen") {
+    const std::uint64_t seed = GENERATE(range(1u, 21u));
+    CAPTURE(seed);
+    const auto trained = [&](bool interrupted) {
+        Random random(seed);
+        auto model = std::make_unique<Sequential<double>>(BatchNorm<double>(3), Linear<double>(3, 2, any),
+                                                          BatchNorm<double>(2));
+        auto sgd = std::make_unique<Sgd<double>>(parameters(*model), SgdOptions{.momentum = 0.9});
+        auto window = std::make_unique<Window<double>>(*sgd, WindowOptions<double>{.micro_batches = 3});
+        for (int micro = 0; micro < 9; ++micro) {
+            const Array<double> x = random.array<double>({random.whole(2, 5), 3});
+            const Tensor64 y = (*model)(constant(x), window->pass(x.shape()[0]));
+            window->add(mse(y, constant(Array<double>::full(y.shape(), 0.5))));
+            if (interrupted && micro % 2 == 1) {
+                TrainingState state;
+                CHECK_THROWS_WITH(window->save(state, "blind"), contains("unless the model is given"));
+                window->save(state, "window", model.get());
+                window.reset();
+                model = std::make_unique<Sequential<double>>(BatchNorm<double>(3), Linear<double>(3, 2, any),
+                                                             BatchNorm<double>(2));
+                sgd = std::make_unique<Sgd<double>>(parameters(*model), SgdOptions{.momentum = 0.9});
+                window = std::make_unique<Window<double>>(*sgd, WindowOptions<double>{.micro_batches = 3});
+                window->load(state, "window", model.get());
+            }
+            if (window->full()) window->finish();
+        }
+        return model;
+    };
+    const auto plain = trained(false), resumed = trained(true);
+    const auto a = members(*plain), b = members(*resumed);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i].parameter) CHECK(same_bits(a[i].parameter.value(), b[i].parameter.value()));
+        if (a[i].buffer) CHECK(same_bits(*a[i].buffer, *b[i].buffer));
+        if (a[i].counter) CHECK(a[i].counter->item() == b[i].counter->item());
+    }
+}
+
+}  // namespace tally::test

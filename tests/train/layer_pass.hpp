@@ -1,0 +1,62 @@
+// What a PyTorch module computed, read from tests/fixtures/layers, and a layer compared with it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "catch.hpp"
+#include "train/module.hpp"
+#include "train/safetensors.hpp"
+
+namespace tally::test {
+
+inline const std::string layer_folder = TALLY_SOURCE_DIR "/tests/fixtures/layers/";
+
+class Expected {
+public:
+    explicit Expected(const std::string& name)
+        : file_(load_safetensors(layer_folder + name + "-pass.safetensors")) {}
+    template <class T = double>
+    const Array<T>& get(const std::string& name) const {
+        return std::get<Array<T>>(file_.tensors.at(name));
+    }
+    const Array<double>& operator[](const std::string& name) const { return get(name); }
+
+private:
+    Safetensors file_;
+};
+
+// Within 1e-12, relative to the largest number (at most 1 as in docs/fixtures.md); `turned`: the other is
+// (out, in).
+inline void check_close(const std::string& what, const Array<double>& mine, const Array<double>& other,
+                        bool turned = false) {
+    CAPTURE(what);
+    const Shape& shape = mine.shape();
+    REQUIRE((turned ? Shape{other.shape()[1], other.shape()[0]} : other.shape()) == shape);
+    double scale = 0, worst = 0;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+        const auto rows = static_cast<std::size_t>(turned ? shape[0] : 1);
+        const std::size_t columns = turned ? mine.size() / rows : mine.size();
+        const double wanted = other.span()[turned ? i % columns * rows + i / columns : i];
+        worst = std::max(worst, std::abs(mine.span()[i] - wanted));
+        scale = std::max(scale, std::abs(wanted));
+    }
+    CHECK(worst <= 1e-12 * std::min(scale, 1.0));
+}
+
+inline void check_pass(Layer<double>& model, const Expected& expected, const std::string& suffix = "",
+                       Pass pass = {}) {
+    Tensor64 x = parameter(expected["x"]);
+    const Tensor64 y = model(x, pass);
+    check_close("y", y.value(), expected["y" + suffix]);
+    for (const Tensor64& p : parameters(model)) p.zero_grad();
+    y.backward(expected["seed"]);
+    check_close("x", x.grad(), expected["grad" + suffix + ".x"]);
+    for (const Member<double>& member : members(model))
+        if (member.parameter)
+            check_close(member.name, member.parameter.grad(), expected["grad" + suffix + "." + member.name],
+                        member.turned);
+}
+
+}  // namespace tally::test

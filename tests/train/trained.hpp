@@ -1,0 +1,74 @@
+// A small training whose every bit is determined: what tests of the Trainer run, interrupt and compare.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "train/image_layers.hpp"
+#include "train/trainer.hpp"
+
+namespace tally::test {
+
+inline constexpr std::int64_t small_items = 22;
+
+// Everything that has a state: dropout, batch norm, Adam, a schedule, a moving average, clipping.
+class SmallTraining {
+public:
+    struct Interrupted {};
+
+    explicit SmallTraining(TrainerOptions<double> options)
+        : model(Linear<double>(4, 6, {1, 0}), BatchNorm<double>(6), Tanh<double>(), Dropout<double>(0.3, 7),
+                Linear<double>(6, 3, {1, 1})),
+          adam(parameters(model), AdamOptions{.learning_rate = 0.01}),
+          average(parameters(model), {.decay = 0.9}),
+          trainer(model, adam, small_items, loss_of(), with_average(options)) {}
+
+    static TrainerOptions<double> options() {
+        return {.per_device_batch_size = 4,
+                .gradient_accumulation_steps = {{0, 3}, {2, 2}},
+                .num_train_epochs = 4,
+                .seed = 5,
+                .max_grad_norm = 0.5,
+                .schedule = Schedule::warm_up(3, Schedule::cosine(0.02, 20))};
+    }
+
+    Trainer<double>::LossOf loss_of() {
+        Random random(3);
+        const Array<double> x = random.array<double>({small_items, 4});
+        const Array<std::int32_t> labels = random.integers({small_items}, 0, 2);
+        return [this, x, labels](const Items& items, Pass& pass) {
+            if (left-- == 0) throw Interrupted();
+            return cross_entropy(model(constant(rows(x, items)), pass), rows(labels, items));
+        };
+    }
+
+    // Parameters, buffers, and averages.
+    std::vector<double> numbers() {
+        std::vector<double> all;
+        const auto append = [&](const Array<double>& array) {
+            for (const double number : array.to_vector()) all.push_back(number);
+        };
+        for (const Member<double>& member : members(model)) {
+            if (member.parameter) append(member.parameter.value());
+            if (member.buffer) append(*member.buffer);
+            if (member.counter) all.push_back(member.counter->item());
+        }
+        for (std::size_t i = 0; i < parameters(model).size(); ++i) append(average.value(i));
+        return all;
+    }
+
+    std::int64_t left = -1;  // micro-batches until it is interrupted
+    Sequential<double> model;
+    Adam<double> adam;
+    MovingAverage<double> average;
+    Trainer<double> trainer;
+
+private:
+    TrainerOptions<double> with_average(TrainerOptions<double> options) {
+        options.average = &average;
+        return options;
+    }
+};
+
+}  // namespace tally::test

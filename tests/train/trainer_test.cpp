@@ -1,0 +1,437 @@
+// The Trainer: the windows that one would write by hand, in the same order and with the same bits; resumed
+// anywhere; what it writes and shows.
+#include "train/trainer.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
+#include "autograd/folder.hpp"
+#include "catch.hpp"
+#include "train/file_testing.hpp"
+#include "train/state_file.hpp"
+#include "train/trained.hpp"
+
+namespace tally::test {
+namespace {
+
+// w moves by the mean of what it sees: loss = w * x, so the gradient of an item is x.
+struct Straight {
+    explicit Straight(std::vector<double> numbers) : x(Array<double>{0}) {
+        const auto count = static_cast<std::int64_t>(numbers.size());
+        x = Array<double>({count, 1}, numbers);
+    }
+    struct Model : Module<double> {
+        Tensor64 w = parameter({0.0});
+        void list(Members<double>& members) override { members.parameter("w", w); }
+    } model;
+    Array<double> x;
+    Sgd<double> sgd{{model.w}, {.learning_rate = 1}};
+    Trainer<double>::LossOf loss = [this](const Items& items, Pass&) {
+        return counted(model.w * constant(rows(x, items)));
+    };
+    double w() const { return model.w.value().item(); }
+};
+
+std::vector<std::string> lines(const std::string& text) {
+    std::vector<std::string> all;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    return all;
+}
+
+// A line of metrics without its last column, which tells how fast the machine was.
+std::string untimed(const std::string& line) { return line.substr(0, line.rfind(',')); }
+
+std::vector<std::string> untimed(const std::vector<std::string>& all) {
+    std::vector<std::string> short_ones;
+    for (const std::string& line : all) short_ones.push_back(untimed(line));
+    return short_ones;
+}
+
+UpdateRecord record(std::int64_t update, double loss) {
+    return {.update = update, .epoch = 0.5, .sum = loss * 4, .count = 4, .learning_rate = 0.1};
+}
+
+}  // namespace
+
+TEST_CASE("The Trainer makes the windows that one would write by hand") {
+    SmallTraining by_trainer(SmallTraining::options()), by_hand(SmallTraining::options());
+    by_trainer.trainer.train();
+    CHECK(by_trainer.trainer.updates() == 2 + 2 + 3 + 3);
+
+    // 22 items are 6 micro-batches of 4
+    const auto loss = by_hand.loss_of();
+    Window<double> window(by_hand.adam, {.max_norm = 0.5,
+                                         .schedule = SmallTraining::options().schedule,
+                                         .average = &by_hand.average,
+                                         .seed = 5});
+    for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
+        window.plan(epoch < 2 ? 3 : 2);
+        for (const Items& micro : split(shuffled(small_items, 5, epoch), 4)) {
+            window.add(loss(micro, window.pass(micro.count())));
+            if (window.full()) window.finish();
+        }
+    }
+    CHECK(by_trainer.numbers() == by_hand.numbers());
+}
+
+TEST_CASE("Law: micro-batches and accumulation that make the same window train alike") {
+    const std::uint64_t seed = GENERATE(range(1u, 31u));
+    CAPTURE(seed);
+    Random random(seed);
+    const std::int64_t items = random.whole(3, 30), size = random.whole(1, 4), steps = random.whole(1, 4);
+    const Array<double> x = random.array<double>({items, 3}), y = random.array<double>({items, 2});
+    const auto trained = [&](std::int64_t batch_size, std::int64_t accumulation) {
+        Sequential<double> model{Linear<double>(3, 5, {seed, 0}), Tanh<double>(), Dropout<double>(0.4, 2),
+                                 Linear<double>(5, 2, {seed, 1})};
+        Sgd<double> sgd(parameters(model), {.learning_rate = 0.1, .momentum = 0.9});
+        Trainer<double> trainer(model, sgd, items,
+                                [&](const Items& some, Pass& pass) {
+                                    return mse(model(constant(rows(x, some)), pass), constant(rows(y, some)));
+                                },
+                                {.per_device_batch_size = batch_size,
+                                 .gradient_accumulation_steps = accumulation,
+                                 .num_train_epochs = 3,
+                                 .seed = seed,
+                                 .max_grad_norm = 1.0});
+        trainer.train();
+        std::vector<double> all;
+        for (const Tensor64& p : parameters(model))
+            for (const double number : p.value().to_vector()) all.push_back(number);
+        return all;
+    };
+    const auto whole = trained(size * steps, 1), split = trained(size, steps);
+    for (std::size_t i = 0; i < whole.size(); ++i) CHECK(std::abs(whole[i] - split[i]) < 1e-12);
+}
+
+TEST_CASE("What an epoch leaves over is scaled or dropped or carried into the next") {
+    const auto trained = [](Tail tail, std::int64_t epochs) {
+        Straight straight({1, 2, 3, 4, 6});
+        Trainer<double> trainer(straight.model, straight.sgd, 5, straight.loss,
+                                {.per_device_batch_size = 1,
+                                 .gradient_accumulation_steps = 2,
+                                 .num_train_epochs = epochs,
+                                 .shuffle = false,
+                                 .tail = tail});
+        trainer.train();
+        return std::tuple(-straight.w(), trainer.updates(), trainer.summary().dropped_micro_batches);
+    };
+    CHECK(trained(Tail::scale, 2) == std::tuple(2 * (1.5 + 3.5 + 6), 6, 0));
+    CHECK(trained(Tail::drop, 2) == std::tuple(2 * (1.5 + 3.5), 4, 2));
+    CHECK(trained(Tail::carry, 2) == std::tuple(1.5 + 3.5 + 3.5 + 2.5 + 5, 5, 0));
+}
+
+TEST_CASE("A loss that is no number stops training or is left out and told of") {
+    const auto options = [](NonFinite policy) {
+        return TrainerOptions<double>{.per_device_batch_size = 1,
+                                      .gradient_accumulation_steps = 2,
+                                      .shuffle = false,
+                                      .non_finite = policy};
+    };
+    const double inf = std::numeric_limits<double>::infinity();
+    for (const NonFinite policy : {NonFinite::drop_micro, NonFinite::drop_window}) {
+        Straight straight({1, inf, 3, 5});
+        Trainer<double> trainer(straight.model, straight.sgd, 4, straight.loss, options(policy));
+        trainer.train();
+        CHECK(-straight.w() == (policy == NonFinite::drop_micro ? 1 + 4 : 4));
+        CHECK(trainer.summary().dropped_micro_batches == (policy == NonFinite::drop_micro ? 1 : 2));
+    }
+    Straight straight({1, inf, 3, 5});
+    Trainer<double> trainer(straight.model, straight.sgd, 4, straight.loss, options(NonFinite::raise));
+    CHECK_THROWS_WITH(trainer.train(), contains("infinite or NaN; nothing was updated"));
+    trainer.window().discard();
+    trainer.train();  // from the next micro-batch on
+    CHECK(-straight.w() == 4);
+}
+
+TEST_CASE("Training resumed anywhere goes on with the same bits and the same lines") {
+    const std::uint64_t seed = GENERATE(range(1u, 9u));
+    CAPTURE(seed);
+    Random random(seed);
+    const Folder folder;
+    TrainerOptions<double> options = SmallTraining::options();
+    options.metrics_csv = folder / "plain.csv";
+    options.logging_steps = random.whole(1, 3);
+    SmallTraining plain(options);
+    plain.trainer.train();
+
+    options.metrics_csv = folder / "resumed.csv";
+    options.metrics_jsonl = folder / "resumed.jsonl";
+    options.checkpoint = folder / "run.state";
+    options.save_micro_batches = random.whole(1, 4);
+    int interrupted = 0;
+    for (bool ended = false; !ended;) {
+        SmallTraining training(options);
+        training.left = random.whole(options.save_micro_batches, options.save_micro_batches + 5);
+        try {
+            training.trainer.train();
+            ended = true;
+            CHECK(training.numbers() == plain.numbers());
+        } catch (const SmallTraining::Interrupted&) {
+            ++interrupted;
+        }
+    }
+    CHECK(interrupted > 2);
+    CHECK(untimed(lines(read_bytes(folder / "resumed.csv"))) ==
+          untimed(lines(read_bytes(folder / "plain.csv"))));
+    CHECK(lines(read_bytes(folder / "resumed.jsonl")).size() + 1 ==
+          lines(read_bytes(folder / "plain.csv")).size());
+}
+
+TEST_CASE("More epochs than before go on where training had ended") {
+    const Folder folder;
+    TrainerOptions<double> options = SmallTraining::options();
+    SmallTraining plain(options);
+    plain.trainer.train();
+    options.checkpoint = folder / "run.state";
+    options.num_train_epochs = 1;
+    SmallTraining(options).trainer.train();
+    options.num_train_epochs = 4;
+    SmallTraining more(options);
+    CHECK(more.trainer.epoch() == 1);
+    more.trainer.train();
+    CHECK(more.numbers() == plain.numbers());
+    options.resume_from_checkpoint = false;
+    CHECK(SmallTraining(options).trainer.epoch() == 0);
+}
+
+TEST_CASE("A checkpoint of another training is refused and named") {
+    const Folder folder;
+    const std::string path = folder / "run.state";
+    const auto make = [&](std::int64_t items, TrainerOptions<double> options) {
+        Straight straight(std::vector<double>(9, 1.0));
+        options.checkpoint = path;
+        Trainer<double>(straight.model, straight.sgd, items, straight.loss, options).train();
+    };
+    make(8, {});
+    const std::string start = "[trainer] '" + path + "' was saved with ";
+    CHECK_THROWS_WITH(make(9, {}), start + "items 8, here it is 9");
+    CHECK_THROWS_WITH(make(8, {.per_device_batch_size = 2}), start + "per_device_batch_size 8, here it is 2");
+    CHECK_THROWS_WITH(make(8, {.seed = 1}), start + "seed 0, here it is 1");
+    CHECK_THROWS_WITH(make(8, {.shuffle = false}), start + "shuffle 1, here it is 0");
+    CHECK_THROWS_WITH(make(8, {.tail = Tail::carry}), start + "tail 0, here it is 2");
+    CHECK_NOTHROW(make(8, {.num_train_epochs = 2}));
+}
+
+TEST_CASE("The state is saved after every so many updates and at the end of an epoch") {
+    const Folder folder;
+    std::vector<std::int64_t> saved_updates;
+    Straight straight(std::vector<double>(7, 1.0));
+    const std::string path = folder / "run.state";
+    Trainer<double> trainer(
+        straight.model, straight.sgd, 7,
+        [&](const Items& items, Pass& pass) {
+            const bool there = std::filesystem::exists(path);
+            saved_updates.push_back(there ? load_state(path).get<std::int64_t>("window/updates") : -1);
+            return straight.loss(items, pass);
+        },
+        {.per_device_batch_size = 1, .num_train_epochs = 2, .checkpoint = path, .save_steps = 3});
+    trainer.train();
+    CHECK(saved_updates == std::vector<std::int64_t>{-1, -1, -1, 3, 3, 3, 6, 7, 7, 9, 9, 9, 12, 12});
+    CHECK(load_state(path).get<std::int64_t>("window/updates") == 14);
+}
+
+TEST_CASE("Metrics are a line for every so many updates") {
+    const Folder folder;
+    Straight straight({1, 2, 3, 4, 5, 6, 7, 8});
+    Trainer<double> trainer(straight.model, straight.sgd, 8, straight.loss,
+                            {.per_device_batch_size = 1,
+                             .gradient_accumulation_steps = 2,
+                             .shuffle = false,
+                             .max_grad_norm = 100,
+                             .schedule = Schedule::step(1, 1, 0.5),
+                             .logging_steps = 2,
+                             .metrics_csv = folder / "m.csv",
+                             .metrics_jsonl = folder / "m.jsonl",
+                             .loss_curve = folder / "m.svg"});
+    trainer.train();
+    // w: 0, -1.5, -3.25, -4.625, ...; losses 0 and 0, then -1.5 * (3 + 4), -3.25 * (5 + 6), -4.625 * (7 + 8)
+    CHECK(untimed(lines(read_bytes(folder / "m.csv"))) ==
+          std::vector<std::string>{"update,epoch,loss,count,norm,learning_rate", "2,0.5,-2.625,4,3.5,0.5",
+                                   "4,1,-26.28125,4,7.5,0.125"});
+    CHECK(untimed(lines(read_bytes(folder / "m.jsonl"))) ==
+          std::vector<std::string>{"{\"update\": 2, \"epoch\": 0.5, \"loss\": -2.625, \"count\": 4, "
+                                   "\"norm\": 3.5, \"learning_rate\": 0.5",
+                                   "{\"update\": 4, \"epoch\": 1, \"loss\": -26.28125, \"count\": 4, "
+                                   "\"norm\": 7.5, \"learning_rate\": 0.125"});
+    CHECK(read_bytes(folder / "m.svg") == loss_curve_svg(trainer.records()));
+}
+
+TEST_CASE("What is no number is empty in CSV or said so and null in JSON") {
+    UpdateRecord odd = record(3, std::nan(""));
+    CHECK(csv_line(odd) == "3,0.5,nan,4,,0.1,0\n");
+    CHECK(json_line(odd) ==
+          "{\"update\": 3, \"epoch\": 0.5, \"loss\": null, \"count\": 4, \"norm\": null, \"learning_rate\": "
+          "0.1, \"samples_per_second\": 0}\n");
+    odd.norm = 2;
+    CHECK(csv_line(odd) == "3,0.5,nan,4,2,0.1,0\n");
+}
+
+TEST_CASE("The line of progress tells rate and time left and the loss as sum over count") {
+    Progress progress{.epoch = 2,
+                      .epochs = 3,
+                      .done = 0.45,
+                      .last = {.update = 40, .sum = 27.5, .count = 64},
+                      .samples_per_second = 1234,
+                      .seconds_left = 72};
+    CHECK(progress_line(progress) ==
+          "epoch 2/3 [####......] update 40, loss 0.4297 = 27.5/64, 1234/s, 1:12 left");
+    progress.done = 1;
+    progress.seconds_left = 3661;
+    progress.samples_per_second = 0.5;
+    CHECK_THAT(progress_line(progress), contains("[##########] update"));
+    CHECK_THAT(progress_line(progress), contains(", 0.5/s, 1:01:01 left"));
+}
+
+TEST_CASE("Progress goes where it is asked for and over itself at a terminal only") {
+    const auto shown = [](bool terminal) {
+        std::ostringstream out;
+        Straight straight({1, 2, 3, 4});
+        Trainer<double> trainer(straight.model, straight.sgd, 4, straight.loss,
+                                {.per_device_batch_size = 1,
+                                 .gradient_accumulation_steps = 2,
+                                 .num_train_epochs = 2,
+                                 .progress = &out,
+                                 .terminal = terminal});
+        trainer.train();
+        return out.str();
+    };
+    const std::string plain = shown(false), over = shown(true);
+    CHECK(plain.find('\r') == std::string::npos);
+    CHECK(lines(plain).size() == 4);
+    CHECK(lines(plain)[2].rfind("epoch 2/2 [#######...] update 3, loss ", 0) == 0);
+    CHECK(std::count(over.begin(), over.end(), '\r') == 4);
+    CHECK(lines(over).size() == 2);  // one an epoch
+}
+
+TEST_CASE("The summary tells what was trained and what the ledger held") {
+    SmallTraining training(SmallTraining::options());
+    const std::size_t before = memory::report().in_use;
+    training.trainer.train();
+    const TrainingSummary summary = training.trainer.summary();
+    CHECK(summary.epochs == 4);
+    CHECK(summary.updates == 10);
+    CHECK(summary.samples == 4 * small_items);
+    CHECK(summary.seconds > 0);
+    CHECK(summary.samples_per_second() == 4 * small_items / summary.seconds);
+    CHECK(summary.peak > before);
+    CHECK(summary.beyond < summary.peak);
+    CHECK(summary.saved > 0);
+    std::ostringstream out;
+    training.trainer.print_summary(out);
+    CHECK_THAT(out.str(), contains("epochs 4, updates 10; 88 samples in "));
+    CHECK_THAT(out.str(), contains("of it beyond parameters and gradients"));
+    CHECK(to_string(TrainingSummary{.seconds = 2,
+                                    .epochs = 1,
+                                    .updates = 3,
+                                    .samples = 8,
+                                    .dropped_micro_batches = 2,
+                                    .peak = 2048,
+                                    .beyond = 1024,
+                                    .saved = 512}) ==
+          "epochs 1, updates 3; 8 samples in 2 s: 4 samples/s\n2 micro-batches were dropped\nmemory: 2.0 KiB "
+          "at most, 1.0 KiB of it beyond parameters and gradients; saved for backward 512 B at most\n");
+}
+
+TEST_CASE("The loss curve is a picture that stands alone with text that can be read") {
+    const std::uint64_t seed = GENERATE(range(1u, 41u));
+    CAPTURE(seed);
+    Random random(seed);
+    std::vector<UpdateRecord> records;
+    const std::int64_t count = random.coin() ? random.whole(1, 5) : random.whole(1, 5000);
+    const double scale = std::pow(10, random.between(-8, 8)), level = random.coin() ? scale * 10 : 0;
+    for (std::int64_t i = 1; i <= count; ++i)
+        records.push_back(record(i * 3, level + scale * random.between(0, 1)));
+    if (count > 2) records[1].sum = std::nan("");
+    const std::string svg = loss_curve_svg(records, "A <loss> & more");
+    CHECK(svg.rfind("<svg xmlns=\"http://www.w3.org/2000/svg\"", 0) == 0);
+    CHECK_THAT(svg, contains("<title id=\"t-title\">A &lt;loss&gt; &amp; more</title>"));
+    CHECK_THAT(svg, contains("<desc id=\"t-desc\">Loss by update: from "));
+    CHECK_THAT(svg, contains("at update 3 to"));
+    CHECK(svg.find("nan") == std::string::npos);
+    CHECK(svg.find("inf") == std::string::npos);
+    std::smatch found;
+    for (std::string rest = svg; std::regex_search(rest, found, std::regex("font-size:(\\d+)px"));
+         rest = found.suffix())
+        CHECK(std::stoi(found[1]) >= 18);
+    REQUIRE(std::regex_search(svg, found, std::regex("<polyline points=\"([^\"]*)\"")));
+    std::istringstream points(found[1]);
+    int x = 0, y = 0, before = 0, points_seen = 0;
+    for (char comma; points >> x >> comma >> y; before = x, ++points_seen) {
+        CHECK(x > before);
+        CHECK((x >= 112 && x <= 928 && y >= 76 && y <= 452));
+    }
+    CHECK(points_seen >= std::min<std::int64_t>(count - 1, 100));
+    const std::regex tick("t-end\">[^<]+<");
+    const auto ticks =
+        std::distance(std::sregex_iterator(svg.begin(), svg.end(), tick), std::sregex_iterator());
+    CHECK((ticks >= 2 && ticks <= 10));
+}
+
+TEST_CASE("Where there is no loss there is no curve") {
+    CHECK_THROWS_WITH(loss_curve_svg({}), "[loss_curve] there is no loss to draw");
+    CHECK_THROWS_WITH(loss_curve_svg(std::vector{record(1, std::nan(""))}),
+                      "[loss_curve] there is no loss to draw");
+}
+
+TEST_CASE("Law: an evaluation weighs items whatever the batches") {
+    const std::uint64_t seed = GENERATE(range(1u, 31u));
+    CAPTURE(seed);
+    Random random(seed);
+    const std::int64_t items = random.whole(1, 20), classes = random.whole(2, 4);
+    Sequential<double> model{Linear<double>(3, classes, {seed, 0}), Dropout<double>(0.5)};
+    const Array<double> x = random.array<double>({items, 3});
+    std::vector<std::int32_t> wanted;
+    for (std::int64_t i = 0; i < items; ++i)
+        wanted.push_back(i > 0 && random.whole(0, 3) == 0
+                             ? -100
+                             : static_cast<std::int32_t>(random.whole(0, classes - 1)));
+    const Array<std::int32_t> labels({items}, wanted);
+    const Array<double> logits = model(constant(x)).value();
+    const auto whole = cross_entropy(constant(logits), labels);
+    double right = 0, count = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        if (wanted[i] < 0) continue;
+        const auto row =
+            logits.span().subspan(i * static_cast<std::size_t>(classes), static_cast<std::size_t>(classes));
+        right += std::max_element(row.begin(), row.end()) - row.begin() == wanted[i];
+        ++count;
+    }
+    const Evaluation found = evaluate<double>(
+        labels, random.whole(1, items), [&](const Items& some) { return model(constant(rows(x, some))); });
+    CHECK(std::abs(found.loss - whole.mean().item()) < 1e-13);
+    CHECK(found.accuracy == right / count);
+    CHECK(found.count == static_cast<std::int64_t>(count));
+    const double loss = evaluate<double>(items, random.whole(1, items), [&](const Items& some, Pass& pass) {
+        CHECK_FALSE(pass.training);
+        return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some));
+    });
+    CHECK(std::abs(loss - found.loss) < 1e-13);
+}
+
+TEST_CASE("A Trainer says in words what it cannot do") {
+    Straight straight({1, 2});
+    const auto said = [&](std::int64_t items, TrainerOptions<double> options) {
+        return message_of(
+            [&] { Trainer<double>(straight.model, straight.sgd, items, straight.loss, options); });
+    };
+    CHECK(said(0, {}) == "[trainer] the number of items must be at least 1; 0 is not");
+    CHECK(said(2, {.per_device_batch_size = 0}) ==
+          "[trainer] per_device_batch_size must be at least 1; 0 is not");
+    CHECK(said(2, {.num_train_epochs = -1}) == "[trainer] num_train_epochs must be at least 0; -1 is not");
+    CHECK(said(2, {.save_steps = -1}) == "[trainer] save_steps must be at least 0; -1 is not");
+    CHECK(said(2, {.save_micro_batches = -1}) ==
+          "[trainer] save_micro_batches must be at least 0; -1 is not");
+    CHECK(said(2, {.logging_steps = 0}) == "[trainer] logging_steps must be at least 1; 0 is not");
+    CHECK_THROWS_WITH(Trainer<double>(straight.model, straight.sgd, 2, {}),
+                      "[trainer] there is no loss to go backward from");
+    CHECK_THROWS_WITH(evaluate<double>(0, 2, straight.loss), "[evaluate] there is nothing to evaluate");
+    const Folder folder;
+    Trainer<double> trainer(straight.model, straight.sgd, 2, straight.loss,
+                            {.metrics_csv = folder / "no/such.csv"});
+    CHECK_THROWS_WITH(trainer.train(), contains("no/such.csv"));
+}
+
+}  // namespace tally::test
