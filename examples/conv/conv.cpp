@@ -95,6 +95,7 @@ void train(std::int64_t updates, const std::string& folder) {
 int main(int count, char** words) try {
     const std::int64_t updates = count > 1 ? std::atoll(words[1]) : 100;
     const std::string folder = count > 2 ? words[2] : "", type = count > 3 ? words[3] : "float";
+    if (type != "float" && type != "double") throw Error("[example] float or double, not '" + type + "'");
     type == "double" ? train<double>(updates, folder) : train<float>(updates, folder);
 } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
