@@ -1,0 +1,103 @@
+// A small convolutional network learns to tell garments apart; each update accumulates 24 + 24 + 16 pictures.
+//
+//     example_conv [UPDATES [FOLDER [float|double]]]     FOLDER receives what twin.py needs to do the same
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tally.hpp"
+#include "train.hpp"
+
+using namespace tally;
+
+namespace {
+
+constexpr std::uint64_t seed = 7;
+constexpr std::int64_t batch = 64;
+const std::vector<std::int64_t> micro_batches = {24, 24, 16};
+
+// Two convolutions of 5 x 5, each halved by pooling, and a linear layer: 11 274 parameters.
+template <class S>
+struct Network : Module<S> {
+    using V = Var<Array<S>>;
+
+    V weight1 = uniform_parameter<S>({8, 1, 5, 5}, 1 / std::sqrt(25.0), {seed, 1});
+    V bias1 = parameter(Array<S>::zeros({8}));
+    V weight2 = uniform_parameter<S>({16, 8, 5, 5}, 1 / std::sqrt(200.0), {seed, 2});
+    V bias2 = parameter(Array<S>::zeros({16}));
+    Linear<S> last{16 * 7 * 7, 10, {seed, 3}};
+
+    V operator()(const V& pictures) {  // (n, 784), and the result is (n, 10)
+        V x = reshape((pictures - 0.286) / 0.353, {-1, 1, 28, 28});
+        x = max_pool2d(relu(conv2d(std::move(x), weight1, bias1, 1, 2)), 2);  // (n, 8, 14, 14)
+        x = max_pool2d(relu(conv2d(std::move(x), weight2, bias2, 1, 2)), 2);  // (n, 16, 7, 7)
+        return last(reshape(std::move(x), {-1, 16 * 7 * 7}));
+    }
+
+    // Names everything as PyTorch would, for the files of weights.
+    void list(Members<S>& members) override {
+        members.parameter("conv1.weight", weight1);
+        members.parameter("conv1.bias", bias1);
+        members.parameter("conv2.weight", weight2);
+        members.parameter("conv2.bias", bias2);
+        members.child("last", last);
+    }
+};
+
+// The real pictures where tools/get-fashion-mnist has put them, otherwise drawn ones.
+template <class S>
+Pictures<S> find_pictures() {
+    if (has_fashion(fashion_folder)) return load_fashion<S>(fashion_folder).train;
+    return generated_pictures<S>(4096, seed);
+}
+
+template <class S>
+void train(std::int64_t updates, const std::string& folder) {
+    const Pictures<S> pictures = find_pictures<S>();
+    Network<S> network;
+    Sgd<S> optimizer(parameters(network), {.learning_rate = 0.01, .momentum = 0.9});
+    // Every update is the mean over 64 pictures, however they are split. That number is known beforehand, so
+    // each micro-batch's gradient is divided by it on the way; 24, 24 and 16 each weigh what they are worth.
+    Window<S> window(optimizer, {.micro_batches = 3, .total = batch});
+
+    const int digits = std::numeric_limits<S>::max_digits10;
+    const auto record = [&](std::int64_t update) {
+        if (folder.empty()) return;
+        save_weights(folder + "/weights-" + std::to_string(update) + ".safetensors", network,
+                     WeightOrder::pytorch);
+    };
+    if (!folder.empty()) {
+        save_npy(folder + "/images.npy", pictures.images);
+        save_npy(folder + "/labels.npy", pictures.labels);
+    }
+    record(0);
+    std::vector<std::int32_t> order;
+    for (std::int64_t update = 1; update <= updates; ++update) {
+        const Items drawn = shuffled(pictures.count(), seed, update).part(0, batch);
+        for (const Items& micro : split(drawn, micro_batches)) {
+            const Var<Array<S>> logits = network(rows(pictures.images, micro));
+            window.add(cross_entropy(logits, rows(pictures.labels, micro)));
+        }
+        const Finished<S> done = window.finish();
+        std::printf("update %3lld   loss %.*g\n", static_cast<long long>(update), digits, done.loss());
+        record(update);
+        for (std::int64_t i = 0; i < batch; ++i) order.push_back(static_cast<std::int32_t>(drawn[i]));
+    }
+    if (!folder.empty()) save_npy(folder + "/order.npy", Array<std::int32_t>({updates, batch}, order));
+}
+
+}  // namespace
+
+int main(int count, char** words) try {
+    const std::int64_t updates = count > 1 ? std::atoll(words[1]) : 100;
+    const std::string folder = count > 2 ? words[2] : "", type = count > 3 ? words[3] : "float";
+    if (type != "float" && type != "double") throw Error("[example] float or double, not '" + type + "'");
+    type == "double" ? train<double>(updates, folder) : train<float>(updates, folder);
+} catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+}

@@ -1,0 +1,26 @@
+"""What an example has left in its folder for its twin: the weights after every update."""
+import json
+
+import numpy as np
+import torch
+
+TYPES = {"F32": "<f4", "F64": "<f8"}
+
+
+def weights(folder, update):
+    """weights-UPDATE.safetensors: eight bytes with the length of a JSON header, the header, the numbers."""
+    file = (folder / f"weights-{update}.safetensors").read_bytes()
+    numbers = 8 + int.from_bytes(file[:8], "little")
+    tensors = {}
+    for name, about in json.loads(file[8:numbers]).items():
+        if name != "__metadata__":
+            begin, end = (numbers + offset for offset in about["data_offsets"])
+            array = np.frombuffer(file[begin:end], TYPES[about["dtype"]]).reshape(about["shape"])
+            tensors[name] = torch.from_numpy(array.copy())
+    return tensors
+
+
+def differences(model, folder, update):
+    """|dw| of every weight, between the twin and the example."""
+    theirs = weights(folder, update)
+    return {name: (ours - theirs[name]).abs() for name, ours in model.state_dict().items()}

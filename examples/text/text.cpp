@@ -1,0 +1,119 @@
+// A transformer block learns to guess the next letter of a poem. Lines differ in length, so micro-batches
+// differ in what they count: each letter weighs the same, wherever it stands.
+//
+//     example_text [UPDATES [FOLDER [float|double]]]     FOLDER receives what twin.py needs to do the same
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tally.hpp"
+#include "train.hpp"
+
+using namespace tally;
+
+namespace {
+
+constexpr std::uint64_t seed = 7;
+constexpr std::int64_t width = 32, heads = 4, ascii = 128, places = 66, batch = 28;
+constexpr std::int32_t no_letter = -100;  // the label of padding: it counts for nothing
+const std::vector<std::int64_t> micro_batches = {16, 8, 4};
+
+// A row for each line: its letters, and for each the one to guess, which is the next. The rest is padding.
+struct Poem {
+    Array<std::int32_t> letters, next;
+};
+
+Poem read(const std::string& path) {
+    std::ifstream file(path);
+    std::vector<std::int32_t> letters, next;
+    for (std::string line; std::getline(file, line);) {
+        if (line.empty()) continue;  // between the stanzas
+        line = '\n' + line + '\n';
+        for (std::size_t place = 0; place < places; ++place) {
+            const bool there = place + 1 < line.size();
+            letters.push_back(there ? line[place] : '\n');
+            next.push_back(there ? line[place + 1] : no_letter);
+        }
+    }
+    const Shape shape{std::ssize(letters) / places, places};
+    return {Array<std::int32_t>(shape, letters), Array<std::int32_t>(shape, next)};
+}
+
+template <class S>
+struct Transformer : Module<S> {
+    using V = Var<Array<S>>;
+
+    V letter = uniform_parameter<S>({ascii, width}, 0.5, {seed, 1});
+    V place = uniform_parameter<S>({places, width}, 0.5, {seed, 2});
+    LayerNorm<S> norm1{width}, norm2{width}, norm3{width};
+    SelfAttention<S> attention{width, heads, {seed, 3}, true};
+    Linear<S> up{width, 4 * width, {seed, 4}}, down{4 * width, width, {seed, 5}};
+    Linear<S> guess{width, ascii, {seed, 6}};
+
+    V operator()(const Array<std::int32_t>& letters) {  // (lines, places); the result has a row for each
+        V x = embedding(letter, letters) + place;
+        x = x + attention(norm1(x));
+        x = x + down(gelu(up(norm2(x))));
+        return reshape(guess(norm3(x)), {-1, ascii});
+    }
+
+    void list(Members<S>& members) override {
+        members.parameter("letter.weight", letter);
+        members.parameter("place.weight", place);
+        members.child("norm1", norm1);
+        members.child("attention", attention);
+        members.child("norm2", norm2);
+        members.child("up", up);
+        members.child("down", down);
+        members.child("norm3", norm3);
+        members.child("guess", guess);
+    }
+};
+
+template <class S>
+void train(std::int64_t updates, const std::string& folder) {
+    const Poem poem = read(TALLY_TEXT);
+    Transformer<S> model;
+    AdamW<S> optimizer(parameters(model), {.learning_rate = 5e-3, .weight_decay = 0.01});
+    // How many letters 28 lines will have is not known beforehand. The window adds up sums and counts, and
+    // divides once, at the end. Averaging the three means instead would let 4 lines weigh as much as 16.
+    Window<S> window(optimizer, {.micro_batches = 3});
+
+    const int digits = std::numeric_limits<S>::max_digits10;
+    const auto record = [&](std::int64_t update) {
+        if (folder.empty()) return;
+        save_weights(folder + "/weights-" + std::to_string(update) + ".safetensors", model,
+                     WeightOrder::pytorch);
+    };
+    record(0);
+    std::vector<std::int32_t> order;
+    for (std::int64_t update = 1; update <= updates; ++update) {
+        const Items drawn = shuffled(poem.letters.shape()[0], seed, update).part(0, batch);
+        for (const Items& micro : split(drawn, micro_batches)) {
+            const Var<Array<S>> logits = model(rows(poem.letters, micro));
+            window.add(
+                cross_entropy(logits, rows(poem.next, micro).reshaped({logits.shape()[0]}), no_letter));
+        }
+        const Finished<S> done = window.finish();
+        std::printf("update %3lld   loss %.*g   letters %.0f\n", static_cast<long long>(update), digits,
+                    done.loss(), done.count);
+        record(update);
+        for (std::int64_t i = 0; i < batch; ++i) order.push_back(static_cast<std::int32_t>(drawn[i]));
+    }
+    if (!folder.empty()) save_npy(folder + "/order.npy", Array<std::int32_t>({updates, batch}, order));
+}
+
+}  // namespace
+
+int main(int count, char** words) try {
+    const std::int64_t updates = count > 1 ? std::atoll(words[1]) : 100;
+    const std::string folder = count > 2 ? words[2] : "", type = count > 3 ? words[3] : "float";
+    if (type != "float" && type != "double") throw Error("[example] float or double, not '" + type + "'");
+    type == "double" ? train<double>(updates, folder) : train<float>(updates, folder);
+} catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+}

@@ -1,0 +1,74 @@
+"""An example learns, and does what PyTorch does. Usage: examples_test.py reference|twin PROGRAM FOLDER
+
+reference: its first losses are those that PyTorch had, as FOLDER/curve.csv has recorded them.
+twin: FOLDER/twin.py says so again, and that the weights agree; skipped where there is no PyTorch.
+"""
+import csv
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROGRAM, FOLDER = Path(sys.argv[2]).resolve(), Path(sys.argv[3]).resolve()
+COMPARED = 5  # updates; later ones may be further apart, as the example's README explains
+# Of a loss, relative; and of a weight, which is of the order of 1. A handful of roundings is what is seen:
+# 2e-7 and 1e-15 of the losses, 7e-7 and 4e-15 of the weights.
+BOUNDS = {"float": (1e-5, 1e-5), "double": (1e-12, 1e-12)}
+
+
+def numbers(lines, name):
+    return [float(found) for found in re.findall(rf"(?<!\S){re.escape(name)} +(\S+)", lines)]
+
+
+def example(folder, dtype, updates):
+    # Where there is no data/: its pictures are then drawn, the same everywhere.
+    done = subprocess.run([PROGRAM, str(updates), folder, dtype], cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
+    losses = numbers(done.stdout, "loss")
+    assert len(losses) == updates, done.stdout
+    return losses
+
+
+def expect_recorded(losses, dtype):
+    with open(FOLDER / "curve.csv", newline="") as file:
+        recorded = [float(row[f"pytorch {dtype}"]) for row in csv.DictReader(file)][:COMPARED]
+    apart = max(abs(ours - theirs) / theirs for ours, theirs in zip(losses, recorded, strict=True))
+    print(f"{dtype}: the first {COMPARED} losses are within {apart:.2g} of those recorded")
+    assert apart <= BOUNDS[dtype][0], (losses, recorded)
+
+
+def reference():
+    with tempfile.TemporaryDirectory() as folder:
+        losses = example(folder, "float", 25)
+        expect_recorded(losses[:COMPARED], "float")
+        expect_recorded(example(folder, "double", COMPARED), "double")
+    late = sum(losses[-5:]) / 5
+    print(f"float: the loss falls from {losses[0]:.3f} to {late:.3f}")
+    assert late < 0.8 * losses[0], losses
+
+
+def python_with_torch():
+    for python in (sys.executable, "python3", "/usr/bin/python3"):
+        try:
+            if subprocess.run([python, "-c", "import numpy, torch"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+                return python
+        except OSError:
+            pass
+    print("skipped: no PyTorch")
+    sys.exit(77)
+
+
+def twin():
+    python = python_with_torch()
+    for dtype in BOUNDS:
+        with tempfile.TemporaryDirectory() as folder:
+            losses = example(folder, dtype, COMPARED)
+            said = subprocess.run([python, FOLDER / "twin.py", folder], check=True, stdout=subprocess.PIPE, text=True).stdout
+        expect_recorded(losses, dtype)
+        expect_recorded(numbers(said, "loss"), dtype)
+        apart = max(numbers(said, "others") or numbers(said, "max|dw|"))
+        print(f"{dtype}: the weights are within {apart:.2g} of the twin's")
+        assert apart <= BOUNDS[dtype][1], said
+
+
+{"reference": reference, "twin": twin}[sys.argv[1]]()
