@@ -191,8 +191,7 @@ void unequal() {
 
     predict("And if nobody knows B before the last micro-batch has come?",
             {"keep all losses", "divide once, at the end", "there is no way"}, answer(2),
-            "A sum needs no weight.",
-            "Sums need no weights. finish() divides by what was counted.");
+            "A sum needs no weight.", "Sums need no weights. finish() divides by what was counted.");
     const auto v = weights<S>(0, 0, 0);
     Sgd<S> sgd({v}, {.learning_rate = 1});
     Window<S> window(sgd);
