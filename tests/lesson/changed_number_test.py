@@ -14,12 +14,17 @@ from pathlib import Path
 from terminal_driver import clean_environment
 
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
-CHANGES = {  # lesson: an input number as it stands in its source, once, and what replaces it
-    "03_arrays": ("", ""),
+CHANGES = {  # lesson: an input number of it, as its source has it in exactly one place, and another instead
+    "03_arrays": ("{0.5, -0.5}, device", "{0.5, -0.75}, device"),
+    "04_why_a_large_batch": ("stream, S(0), S(2)", "stream, S(0), S(3)"),
+    "05_full_batch": ("-1.5, 0.75, -0.625", "-1.5, 0.75, -0.75"),
+    "06_forgot_to_divide": ("-1.5, 0.75, -0.625", "-1.5, 0.75, -0.75"),
+    "07_divide": ("-1.5, 0.75, -0.625", "-1.5, 0.75, -0.75"),
+    "08_rounding": ("-0.375, 0.75, -0.5010}", "-0.375, 0.5, -0.5010}"),
     "09_lost_batches": ("-1.5, 0.75, -0.625", "-1.5, 0.75, -0.75"),
     "10_unequal": ("0.625, 1.0, -1.5", "0.625, 1.25, -1.5"),
     "11_the_tail": ("in_order(60000)", "in_order(60032)"),
-    "12_mean_sum_token": ("-1.125, 0.5, -0.875", "-1.125, 0.5, -0.75"),
+    "12_mean_sum_token": ("words{1, 2, 3, 1, 4, 5}", "words{1, 2, 3, 1, 4, 6}"),
 }
 
 
@@ -61,6 +66,7 @@ def say(program):
 
 def main(build, target):
     lesson = target.removeprefix("lesson_")
+    assert lesson in CHANGES, f"there is no line for {lesson} in CHANGES"
     number, instead = CHANGES[lesson]
     source = LESSONS / f"{lesson}.cpp"
     text = source.read_text()
