@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lesson/lesson.hpp"
@@ -96,15 +96,19 @@ Trained<S> train(Rule rule, const Plan& plan, LossOf loss_of) {
     return trained;
 }
 
+// Rows 4 and 5 of the toy.
+template <class S>
+Var<Array<S>> last_two_rows() {
+    return Array<S>({2, 3}, {-1.5, 0.75, -0.625, -0.2466, -0.5010, -1.4250}, options().device);
+}
+
 template <class S>
 Picture drawn() {
     Watch watch;
     auto w = parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
-    const Var<Array<S>> tail =
-        Array<S>({2, 3}, {-1.5, 0.75, -0.625, -0.2466, -0.5010, -1.4250}, options().device);
     Picture picture("A tail of two micro-batches: divided by two, not by four");
     picture.name(w, "w");
-    for (const auto& micro : split(tail, 1)) {
+    for (const auto& micro : split(last_two_rows<S>(), 1)) {
         auto loss = mean(matmul(micro, w)) / 2;
         picture.name(micro, "1 row").name(loss, "loss / 2");
         picture.backward(loss);
@@ -147,8 +151,7 @@ void the_tail() {
     predict("A published listing divides each loss by N = 4. The gradient of a tail of 2 is",
             {"right", "half of what it should be", "twice that"}, answer(2), "Two means, divided by four.");
     note("The toy's six rows, one at a time: 6 mod 4 = 2. The tail is rows 4 and 5.");
-    const Var<Array<S>> tail =
-        Array<S>({2, 3}, {-1.5, 0.75, -0.625, -0.2466, -0.5010, -1.4250}, options().device);
+    const auto tail = last_two_rows<S>();
     const auto w = parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
     for (const auto& row : split(tail, 1)) {
         if (!w.has_grad()) code(2);
@@ -199,16 +202,19 @@ void the_tail() {
     auto ends = table({"rule", "updates", "w after 5 epochs", "off after 1", "after 5"});
     ends.row("batches of 8", large.updates, large.after.back(), "", "");
     std::vector<double> off;
+    std::vector<S> scale, batches_of_8;  // after every epoch
     for (const auto& [rule, name] : rules) {
         const auto small = train<S>(rule, {60, 3, 2, 4, 5, 0.1}, loss_of);
-        double most = 0;
-        for (std::size_t e = 0; e < 5; ++e) most = std::max(most, furthest(small.after[e], large.after[e]));
-        off.push_back(most);
-        ends.row(name, small.updates, small.after.back(), furthest(small.after[0], large.after[0]),
-                 furthest(small.after[4], large.after[4]));
+        off.push_back(furthest(small.after[4], large.after[4]));
+        ends.row(name, small.updates, small.after[4], furthest(small.after[0], large.after[0]), off.back());
+        for (std::size_t e = 0; rule == Rule::scale && e < 5; ++e) {
+            scale.insert(scale.end(), small.after[e].begin(), small.after[e].end());
+            batches_of_8.insert(batches_of_8.end(), large.after[e].begin(), large.after[e].end());
+        }
     }
-    check_close("by hand", large.after.back(), problem.by_hand(8, 5, 0.1), 2e-6);
-    check("scale: within 1e-6 after every epoch", off[1] <= 1e-6);
+    // An update rounds w, which is about 3, to within 2e-7; the descent shrinks what earlier ones have left.
+    check_close("by hand", large.after.back(), problem.by_hand(8, 5, 0.1), 1e-6);
+    check_close("scale", scale, batches_of_8, 1e-6);
     check("the others: off by more than 1e-3", std::min({off[0], off[2], off[3]}) > 1e-3);
 
     predict("10 000 test images, 64 at a time; batch means are averaged. One of the last 16 weighs",
