@@ -1,0 +1,87 @@
+"""One input number of a lesson is changed: it prints something else, and a check of it fails. Usage: changed_number_test.py BUILD LESSON_TARGET
+
+The changed source is compiled and linked with the lesson's own commands, as the build recorded them.
+"""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from terminal_driver import clean_environment
+
+LESSONS = Path(__file__).resolve().parents[2] / "lessons"
+CHANGES = {  # lesson: an input number of it, as its source has it in exactly one place, and another instead
+    "03_arrays": ("{0.5, -0.5}, device", "{0.5, -0.75}, device"),
+    "04_why_a_large_batch": ("stream, S(0), S(2)", "stream, S(0), S(3)"),
+    "05_full_batch": ("-1.5, 0.75, -0.625", "-1.5, 0.75, -0.75"),
+    "06_forgot_to_divide": ("-1.5, 0.75, -0.625", "-1.5, 0.75, -0.75"),
+    "07_divide": ("-1.5, 0.75, -0.625", "-1.5, 0.75, -0.75"),
+    "08_rounding": ("-0.375, 0.75, -0.5010}", "-0.375, 0.5, -0.5010}"),
+    "09_lost_batches": ("-1.5, 0.75, -0.625", "-1.5, 0.75, -0.75"),
+    "10_unequal": ("0.625, 1.0, -1.5", "0.625, 1.25, -1.5"),
+    "11_the_tail": ("in_order(60000)", "in_order(60032)"),
+    "12_mean_sum_token": ("words{1, 2, 3, 1, 4, 5}", "words{1, 2, 3, 1, 4, 6}"),
+}
+
+
+def run(command, folder):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{shlex.join(map(str, command))}\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+    return done.stdout
+
+
+def compile_command(build, source):
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        if Path(entry["directory"], entry["file"]) == source:
+            return shlex.split(entry["command"]), entry["directory"]
+    raise AssertionError(f"compile_commands.json does not know {source}")
+
+
+def link_command(build, target):
+    recorded = build / "lessons/CMakeFiles" / f"{target}.dir/link.txt"
+    if recorded.exists():
+        return shlex.split(recorded.read_text()), recorded.parents[2]
+    last = run(["ninja", "-t", "commands", target], build).splitlines()[-1]
+    return [word for word in shlex.split(last) if word not in (":", "&&")], build
+
+
+def build_changed(build, target, source, changed, program):
+    compiling, folder = compile_command(build, source)
+    object_file = compiling[compiling.index("-o") + 1]
+    swap = {str(source): str(changed), object_file: f"{program}.o"}
+    run([swap.get(word, word) for word in compiling] + ["-O0", "-w"], folder)
+    linking, folder = link_command(build, target)
+    linking[linking.index("-o") + 1] = str(program)
+    run([f"{program}.o" if word.endswith(Path(object_file).name) else word for word in linking], folder)
+
+
+def say(program):
+    return subprocess.run([program, "--plain"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          env=clean_environment())
+
+
+def main(build, target):
+    lesson = target.removeprefix("lesson_")
+    assert lesson in CHANGES, f"there is no line for {lesson} in CHANGES"
+    number, instead = CHANGES[lesson]
+    source = LESSONS / f"{lesson}.cpp"
+    text = source.read_text()
+    assert text.count(number) == 1, f"{source.name} has not exactly one '{number}'"
+    with tempfile.TemporaryDirectory(prefix="tally-changed-") as scratch:
+        changed = Path(scratch, source.name)
+        changed.write_text(text.replace(number, instead))
+        program = Path(scratch, target)
+        build_changed(build, target, source, changed, program)
+        before, after = say(build / "lessons" / target), say(program)
+        assert before.returncode == 0, before.stdout + before.stderr
+        assert after.returncode == 1, f"'{instead}' for '{number}': exit {after.returncode}\n{after.stdout}{after.stderr}"
+        assert re.search(r"\d+ checks, [1-9]\d* failed", after.stdout), f"it ended before a check could fail:\n{after.stdout}"
+        print(*[line for line in after.stdout.splitlines() if "FAIL" in line], sep="\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve(), sys.argv[2])
