@@ -193,10 +193,9 @@ void agn_is_something_else() {
     check_close("AGN, exact", agn_steps, by_order, bound<S>(5));
     check("AGN: many different ones", different.size() > 6, std::to_string(different.size()));
 
-    predict(
-        "\"A better direction towards minima\". 200 updates; the mean loss is least at 0.5. Who is there?",
-        {"both", "plain only", "AGN only", "neither"}, answer(2),
-        "AGN rests where its path ends where it began.");
+    predict("\"A better direction towards minima\": who is at 0.5, after 200 updates?",
+            {"both", "plain only", "AGN only", "neither"}, answer(2),
+            "AGN rests where its path ends where it began.");
     double at_rest = 0, agn_rests = 0, local_rests = 0;
     for (int update = 0; update < 200; ++update) {
         at_rest = static_cast<double>(accumulated<S>(four, at_rest));
@@ -216,9 +215,9 @@ void agn_is_something_else() {
     rests.row("local SGD", local_rests, pass.from_0 / (1 - pass.slope));
     // An update shrinks what is wrong by 0.8 and 0.8472, so that roundings add up to at most 1 / (1 - 0.8472)
     // < 7 of them; nothing is left of the start.
-    check_close("plain: 0.5 = 4/8", at_rest, 4.0 / 8, 7 * bound<S>(4));
-    check_close("AGN: 519/764", {agn_rests, local_rests}, {519.0 / 764, 519.0 / 764}, 7 * bound<S>(5));
-    check_close("nearer, not there", slowly, slow.from_0 / (1 - slow.slope), 52 * bound<S>(5));
+    check_close("4/8", at_rest, 4.0 / 8, 7 * bound<S>(4));
+    check_close("519/764", {agn_rests, local_rests}, {519.0 / 764, 519.0 / 764}, 7 * bound<S>(5));
+    check_close("at 0.01", slowly, slow.from_0 / (1 - slow.slope), 52 * bound<S>(5));
     note("The sentence is from that paper's abstract, about its local steps.");
 }
 
