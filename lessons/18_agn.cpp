@@ -211,7 +211,7 @@ void agn_is_something_else() {
     for (int update = 0; update < 1500; ++update)
         slowly = static_cast<double>(agn<S>(four, slowly, rate / 10));
     const Pass slow = closed_form(four, rate / 10);
-    rests.row("AGN, rate 0.01", slowly, slow.from_0 / (1 - slow.slope));
+    rests.row("AGN, rate 0.01, 1500 updates", slowly, slow.from_0 / (1 - slow.slope));
     rests.row("local SGD", local_rests, pass.from_0 / (1 - pass.slope));
     // An update shrinks what is wrong by 0.8 and 0.8472, so that roundings add up to at most 1 / (1 - 0.8472)
     // < 7 of them; nothing is left of the start.
