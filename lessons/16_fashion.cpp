@@ -75,11 +75,14 @@ std::string written(const char* format, auto... numbers) {
     return text;
 }
 
-// The real images where they are, else drawn ones. TALLY_IMAGES=1312 makes a twin of seconds: so many of
+// The real images where they are, else drawn ones. TALLY_IMAGES=1312 makes a twin of a second: so many of
 // them.
 std::int64_t images_wanted() {
     const char* wanted = std::getenv("TALLY_IMAGES");
-    return wanted ? std::clamp<std::int64_t>(std::atoll(wanted), batch, all_images) : all_images;
+    const std::int64_t images = wanted ? std::atoll(wanted) : all_images;
+    if (images < 6 * batch || images > all_images)
+        throw Error("[fashion] TALLY_IMAGES must be from 384 to 60000; it is '" + std::string(wanted) + "'");
+    return images;
 }
 
 template <class S>
