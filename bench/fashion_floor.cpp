@@ -162,8 +162,8 @@ void compare(const char* what, const Floor& floor, const std::vector<const Array
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::int64_t updates = argc > 1 ? std::atoll(argv[1]) : 100;
-    const int rounds = argc > 2 ? std::atoi(argv[2]) : 21;
+    const std::int64_t updates = argc > 1 ? std::atoll(argv[1]) : 10;
+    const int rounds = argc > 2 ? std::atoi(argv[2]) : 101;
     const Pictures<float> data = generated_pictures<float>(updates * micro * steps, 1);
     const std::vector<Items> parts = split(in_order(data.count()), micro);
 
