@@ -25,6 +25,12 @@ CHANGES = {  # lesson: an input number of it, as its source has it in exactly on
     "10_unequal": ("0.625, 1.0, -1.5", "0.625, 1.25, -1.5"),
     "11_the_tail": ("in_order(60000)", "in_order(60032)"),
     "12_mean_sum_token": ("words{1, 2, 3, 1, 4, 5}", "words{1, 2, 3, 1, 4, 6}"),
+    "13_once_per_update": ("{2, 2}, {2, 0, 0, 2}", "{2, 2}, {2, 0, 0, 1}"),
+    "14_adam_hides_it": ("-1.5, 0.75, -0.625", "-1.5, 0.75, -0.75"),
+    "15_when_it_lies": ("four_values{0, 2, 4, 6}", "four_values{0, 2, 4, 7}"),
+    "16_fashion": ("last_(512, 10, {seed, 3})", "last_(512, 11, {seed, 3})"),
+    "17_wrapper_and_schedule": ("{2, 4, 6, 8, 10, 12, 14, 16}", "{2, 4, 6, 8, 10, 12, 14, 17}"),
+    "18_agn": ("{4, 0.5}, {1, 3}", "{4, 0.75}, {1, 3}"),
 }
 
 
