@@ -70,7 +70,7 @@ S agn(const Items& items, double start, double step_rate = rate) {
     return before + (after - before) / lambda;
 }
 
-// The witness: in units of 10^-k after k local steps of 0.1, w is a whole number, since a (w - c) / 10 is.
+// The witness: in units of 10^-k after k local steps of 0.1, w is a whole number: a, a c and 10 are.
 std::vector<std::int64_t> in_whole_numbers(const Items& items) {
     std::vector<std::int64_t> path;
     std::int64_t w = 0, unit = 1;  // w / unit, from 0
@@ -83,11 +83,11 @@ std::vector<std::int64_t> in_whole_numbers(const Items& items) {
 }
 
 // Where one pass over the items takes w: slope * w + from_0, in closed form.
-struct Pass {
+struct PathEnd {
     double slope = 1, from_0 = 0;
 };
-Pass closed_form(const Items& items, double step_rate) {
-    Pass pass;
+PathEnd closed_form(const Items& items, double step_rate) {
+    PathEnd pass;
     for (const Item& item : items) {
         pass.slope *= 1 - step_rate * item.a;
         pass.from_0 = pass.from_0 * (1 - step_rate * item.a) + step_rate * item.a * item.c;
@@ -202,7 +202,7 @@ void agn_is_something_else() {
         agn_rests = static_cast<double>(agn<S>(four, agn_rests));
         local_rests = static_cast<double>(local_steps<S>(four, local_rests).back());
     }
-    const Pass pass = closed_form(four, rate);
+    const PathEnd pass = closed_form(four, rate);
     auto rests = table({"", "after 200 updates", "the formula"});
     rests.row("plain", at_rest, 4.0 / 8);
     rests.row("AGN", agn_rests, pass.from_0 / (1 - pass.slope));
@@ -210,7 +210,7 @@ void agn_is_something_else() {
     double slowly = 0;
     for (int update = 0; update < 1500; ++update)
         slowly = static_cast<double>(agn<S>(four, slowly, rate / 10));
-    const Pass slow = closed_form(four, rate / 10);
+    const PathEnd slow = closed_form(four, rate / 10);
     rests.row("AGN, rate 0.01, 1500 updates", slowly, slow.from_0 / (1 - slow.slope));
     rests.row("local SGD", local_rests, pass.from_0 / (1 - pass.slope));
     // An update shrinks what is wrong by 0.8 and 0.8472, so that roundings add up to at most 1 / (1 - 0.8472)
