@@ -44,6 +44,7 @@ public:
         for (auto& [owner, effect] : std::exchange(all_, {})) effect->commit();
     }
     bool empty() const { return all_.empty(); }
+    std::size_t size() const { return all_.size(); }
     const Effect* of(const void* owner) const {
         for (const auto& [present, effect] : all_)
             if (present == owner) return effect.get();

@@ -317,8 +317,14 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
         if (member.counter)
             state.put(under + "/buffers/" + member.name, static_cast<std::int64_t>(member.counter->item()));
     }
+    std::size_t saved = 0;
     for (const auto& [name, module] : modules(*model))
-        if (const Effect* const effect = effects_.of(module)) effect->save(state, under + "/effects/" + name);
+        if (const Effect* const effect = effects_.of(module)) {
+            effect->save(state, under + "/effects/" + name);
+            ++saved;
+        }
+    if (saved < effects_.size())
+        throw Error("[window] save: an effect was left by what is no part of the model");
 }
 
 template <class S>

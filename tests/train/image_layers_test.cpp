@@ -166,10 +166,15 @@ TEST_CASE("A micro-batch that is dropped leaves nothing in the running statistic
     CHECK(same_bits(layer.running.mean, twin.running.mean));
     CHECK(same_bits(layer.running.variance, twin.running.variance));
 
-    feed(good);
-    window.discard();  // no update, so nothing moves
+    feed(Array<double>({2, 1}, {100, 300}));
+    window.discard();  // no update, so nothing moves, now or later
     CHECK(same_bits(layer.running.mean, twin.running.mean));
-    CHECK(layer.updates.item() == 1);
+    feed(good);
+    window.finish();
+    twin(constant(good), pass);
+    pass.effects.commit();
+    CHECK(same_bits(layer.running.mean, twin.running.mean));
+    CHECK(layer.updates.item() == 2);
 }
 
 TEST_CASE("Law: dropout under a window has the full batch's bits however it was split") {
@@ -214,6 +219,18 @@ TEST_CASE("Dropout drops nothing when training is over and layers drop apart") {
     CHECK_FALSE(same_bits(y, other(constant(x), pass).value()));
     CHECK(same_bits(y, dropout(constant(x), 0.5, {9, 1, 0}).value()));
     CHECK_THROWS_WITH(Dropout<double>(1.5), contains("[dropout] the probability must be between 0 and 1"));
+}
+
+TEST_CASE("An effect that the model does not know is not lost without a word") {
+    BatchNorm<double> inside(1), outside(1);
+    Sgd<double> sgd(parameters(inside), {.learning_rate = 0.1});
+    Window<double> window(sgd);
+    const Tensor64 x = constant(Array<double>({2, 1}, {1, 2}));
+    Pass& pass = window.pass(2);
+    window.add(counted(inside(x, pass) + outside(x, pass)));
+    TrainingState state;
+    CHECK_THROWS_WITH(window.save(state, "window", &inside),
+                      "[window] save: an effect was left by what is no part of the model");
 }
 
 TEST_CASE("A window saved in its middle keeps what batch norm has seen") {
