@@ -52,15 +52,6 @@ struct Drawn {
         const Tensor64 out(Array<double>::full({}, static_cast<double>(y.shape()[1])));
         return {sum(squared_difference(y, Tensor64(target.leading(from, to))) * weight), sum(weight) * out};
     }
-
-    // The full batch's gradient by the full batch's mean.
-    std::vector<std::vector<double>> full_gradient() const {
-        std::vector<std::vector<double>> all;
-        for (const Array<double>& each : grad(loss(0, rows).mean(), parameters))
-            all.push_back(each.to_vector());
-        return all;
-    }
-    double total() const { return loss(0, rows).count.item(); }
 };
 
 // Cuts of [0, rows]: equal, unequal, with empty parts.
@@ -92,28 +83,45 @@ TEST_CASE("invariant 12: whatever the split the window's gradient is the full ba
     for (std::uint64_t seed = 0; seed < 1200; ++seed) {
         Random r(seed);
         const Drawn drawn(r);
-        const auto want = drawn.full_gradient();
         const auto at = cuts(r, drawn.rows);
-        const bool known = r.coin();
-        const auto parts = static_cast<std::int64_t>(at.size()) - 1;
-        INFO("seed " << seed << ", kind " << drawn.kind << ", " << drawn.rows << " rows in " << parts
-                     << " parts" << (known ? ", total known" : ""));
-        std::vector<std::vector<double>> before;
+        const std::size_t parts = at.size() - 1;
+        const Reduction reduction = r.whole(0, 3) == 0 ? Reduction::sum : Reduction::mean;
+        std::vector<double> weights(parts, 1);  // of the micro-batches' items
+        if (r.whole(0, 3) == 0)
+            for (double& weight : weights) weight = r.between(0.1, 3);
+        // The truth, as one graph: all items together, each with the weight of its part.
+        Tensor64 sum = drawn.loss(0, 0).sum * 0;
+        double total = 0;
+        for (std::size_t i = 0; i < parts; ++i) {
+            const auto part = drawn.loss(at[i], at[i + 1]);
+            sum = sum + part.sum * weights[i];
+            total += part.count.item() * weights[i];
+        }
+        if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; }))
+            sum = drawn.loss(0, drawn.rows).sum;  // not cut at all
+        std::vector<std::vector<double>> want, before;
+        for (const Array<double>& each :
+             grad(reduction == Reduction::sum ? sum : sum / total, drawn.parameters))
+            want.push_back(each.to_vector());
         for (const Tensor64& p : drawn.parameters) before.push_back(p.value().to_vector());
+
+        const bool known = reduction == Reduction::mean && r.coin();
+        INFO("seed " << seed << ", kind " << drawn.kind << ", " << drawn.rows << " rows in " << parts
+                     << " parts" << (known ? ", total known" : "")
+                     << (reduction == Reduction::sum ? ", sum" : ""));
         Sgd<double> optimizer(drawn.parameters, {.learning_rate = 1});
-        Window<double> window(optimizer, {.micro_batches = parts, .total = known ? drawn.total() : 0});
-        for (std::size_t i = 1; i < at.size(); ++i) window.add(drawn.loss(at[i - 1], at[i]));
-        CHECK(window.full());
+        Window<double> window(optimizer, {.micro_batches = static_cast<std::int64_t>(parts),
+                                          .total = known ? total : 0,
+                                          .reduction = reduction});
+        for (std::size_t i = 0; i < parts; ++i) window.add(drawn.loss(at[i], at[i + 1]), weights[i]);
+        REQUIRE(window.full());
         const auto done = window.finish();
         REQUIRE(done.stepped);
+        CHECK(std::abs(done.loss() - sum.item() / total) <= 1e-12 * (1 + std::abs(done.loss())));
         for (std::size_t p = 0; p < want.size(); ++p) {
-            const auto after = drawn.parameters[p].value().to_vector();
-            std::vector<double> moved(after.size()), wanted(after.size());
-            for (std::size_t i = 0; i < after.size(); ++i) {
-                wanted[i] = before[p][i] - want[p][i];  // one step of 1
-                moved[i] = after[i];
-            }
-            REQUIRE(differs(moved, wanted) == "");
+            for (std::size_t i = 0; i < want[p].size(); ++i)
+                want[p][i] = before[p][i] - want[p][i];  // one step of 1
+            REQUIRE(differs(drawn.parameters[p].value().to_vector(), want[p]) == "");
         }
     }
 }
