@@ -7,8 +7,8 @@
 #include <string>
 #include <type_traits>
 
-#include "autograd/memory.hpp"
 #include "gpu/cuda.hpp"
+#include "gpu/scratch.hpp"
 #include "gpu/table.hpp"
 #include "gpu/words.hpp"
 
@@ -139,17 +139,7 @@ struct OnDevice {
     static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c);
 
     template <class S>
-    class Scratch {  // from the ledger; given back in the stream's order
-    public:
-        explicit Scratch(std::size_t n) : storage_(memory::allocate(n * sizeof(S), Device::cuda)) {}
-        Scratch(const Scratch&) = delete;
-        Scratch& operator=(const Scratch&) = delete;
-        ~Scratch() { memory::forget(storage_); }
-        S* data() const { return static_cast<S*>(storage_->data); }
-
-    private:
-        Storage* storage_;
-    };
+    using Scratch = LedgerScratch<S>;
 
     static WrongLabel* wrong_label();  // in memory that both sides see; looked at when the host waits anyway
     static void labels_were_read() {}

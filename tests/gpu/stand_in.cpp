@@ -15,6 +15,7 @@
 #include "autograd/memory.hpp"
 #include "autograd/peer.hpp"
 #include "gpu/on_host.hpp"
+#include "gpu/scratch.hpp"
 #include "gpu/staging.hpp"
 
 namespace tally {
@@ -105,17 +106,7 @@ struct OnStandIn {
     }
 
     template <class S>
-    class Scratch {
-    public:
-        explicit Scratch(std::size_t n) : storage_(memory::allocate(n * sizeof(S), Device::cuda)) {}
-        Scratch(const Scratch&) = delete;
-        Scratch& operator=(const Scratch&) = delete;
-        ~Scratch() { memory::forget(storage_); }
-        S* data() const { return static_cast<S*>(storage_->data); }
-
-    private:
-        Storage* storage_;
-    };
+    using Scratch = gpu::LedgerScratch<S>;
 
     static gpu::WrongLabel* wrong_label() {
         static gpu::WrongLabel wrong;

@@ -1,0 +1,23 @@
+// Memory of the device between two launches: from the ledger, given back in the stream's order.
+#pragma once
+
+#include <cstddef>
+
+#include "autograd/memory.hpp"
+
+namespace tally::gpu {
+
+template <class S>
+class LedgerScratch {
+public:
+    explicit LedgerScratch(std::size_t n) : storage_(memory::allocate(n * sizeof(S), Device::cuda)) {}
+    LedgerScratch(const LedgerScratch&) = delete;
+    LedgerScratch& operator=(const LedgerScratch&) = delete;
+    ~LedgerScratch() { memory::forget(storage_); }
+    S* data() const { return static_cast<S*>(storage_->data); }
+
+private:
+    Storage* storage_;
+};
+
+}  // namespace tally::gpu
