@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -9,6 +11,7 @@
 
 #include "lesson/lesson.hpp"
 #include "tally.hpp"
+#include "train.hpp"
 
 using namespace tally;
 using namespace tally::lesson;
@@ -90,6 +93,124 @@ Microseconds time_on(Device device, int extent) {
         if (pass > 0) best = {std::min(best.handed_over, handed_over), std::min(best.done, done)};
     }
     return best;
+}
+
+// ---- lesson 16's training ----
+
+constexpr std::int64_t batch = 64, micro_batch = 16;
+constexpr double learning_rate = 1e-3;
+
+enum class How { ordinary, captured };
+
+template <class S>
+struct Epoch {
+    std::vector<S> weights;
+    double seconds = 0;
+    std::uint64_t waits = 0;
+    bool captured = false;
+};
+
+// A tenth of lesson 16's images, and a tail of half a batch. TALLY_IMAGES=160 makes a twin of a second.
+std::int64_t images_wanted() {
+    const char* wanted = std::getenv("TALLY_IMAGES");
+    const std::int64_t images = wanted ? std::atoll(wanted) : 6432;
+    if (images < batch || images > 60000)
+        throw Error("[fashion] TALLY_IMAGES must be from 64 to 60000; it is '" + std::string(wanted) + "'");
+    return images;
+}
+
+// One epoch in order, 16 x 4; each window by itself, or those of 64 images as one graph.
+template <class S>
+Epoch<S> train(const Pictures<S>& pictures, std::int64_t count, Device device, How how) {
+    const std::uint64_t seed = options().seed;
+    Sequential<S> model(Linear<S>(fashion_pixels, 512, {seed, 1}), ReLU<S>(), Linear<S>(512, 512, {seed, 2}),
+                        ReLU<S>(), Linear<S>(512, 10, {seed, 3}));
+    to(model, device);
+    Sgd<S> sgd(parameters(model), {.learning_rate = learning_rate});
+    Window<S> window(sgd, {.total = double(batch)});
+    const auto add = [&](const Array<S>& images, const Array<std::int32_t>& labels) {
+        for (const Items& micro : split(in_order(images.shape()[0]), micro_batch))
+            window.add(cross_entropy(model(constant(rows(images, micro))), rows(labels, micro)));
+    };
+    const Array<S> images = pictures.images.to(device);
+    const Array<std::int32_t> labels = pictures.labels.to(device);
+    const Array<S> some_images = rows(images, Items(0, batch)).clone();
+    const Array<std::int32_t> some_labels = rows(labels, Items(0, batch)).clone();
+    CapturedWindow<S> update(window, [=](Window<S>&) { add(some_images, some_labels); });
+    some_labels.to_vector();  // all that has been sent is there
+
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    const auto waited = waits(device);
+    for (const Items& part : split(in_order(count), batch)) {
+        if (how == How::captured && part.count() == batch) {
+            refill(some_images, rows(images, part));
+            refill(some_labels, rows(labels, part));
+            update.replay();
+        } else {
+            add(rows(images, part), rows(labels, part));
+            window.finish();
+        }
+    }
+    Epoch<S> done{{}, 0, waits(device) - waited, update.captured()};
+    for (const auto& parameter : parameters(model))
+        for (const S w : parameter.value().to_vector()) done.weights.push_back(w);
+    done.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return done;
+}
+
+template <class S>
+double apart(const std::vector<S>& a, const std::vector<S>& b) {
+    double found = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) found = std::max(found, std::abs(double(a[i]) - double(b[i])));
+    return found;
+}
+
+// Lesson 16's bound for two trainings that add in different orders: independent roundings of the weights, and
+// a sixteenth of an update for a ReLU whose sign hangs on a rounding.
+template <class S>
+double bound_of(std::int64_t updates, const std::vector<S>& weights, double first_update) {
+    const double u = double(std::numeric_limits<S>::epsilon()) / 2;
+    const double rounding =
+        6 * std::sqrt(2.0 / 3 * double(updates)) * u * apart(weights, std::vector<S>(weights.size()));
+    return rounding + (u > 1e-12 ? first_update / 16 : 0);
+}
+
+template <class S>
+void train_on_both() {
+    const std::int64_t count = images_wanted(), updates = (count + batch - 1) / batch;
+    step("Lesson 16's training, " + std::to_string(count) + " images as 16 x 4, on both devices.");
+    const Pictures<S> pictures = generated_pictures<S>(count, options().seed);
+    const Epoch<S> start = train(pictures, 0, Device::cpu, How::ordinary);
+    const Epoch<S> first = train(pictures, batch, Device::cpu, How::ordinary);
+    const Epoch<S> here = train(pictures, count, Device::cpu, How::ordinary);
+    const Epoch<S> there = train(pictures, count, Device::cuda, How::ordinary);
+    const Epoch<S> replayed = train(pictures, count, Device::cuda, How::captured);
+    const double bound = bound_of(updates, here.weights, apart(first.weights, start.weights));
+    auto weights =
+        table({"after " + std::to_string(updates) + " updates", "max|w - start|", "max|w - w cpu|"});
+    const auto row = [&](const char* name, const Epoch<S>& epoch) {
+        weights.row(name, apart(epoch.weights, start.weights), apart(epoch.weights, here.weights));
+    };
+    row("cpu", here);
+    row("cuda", there);
+    row("cuda, captured", replayed);
+    check_close("cuda: the CPU's weights", apart(there.weights, here.weights), 0.0, bound);
+    check("captured: the ordinary run's bits", same_bits(replayed.weights, there.weights));
+    check("captured, where windows are enough", replayed.captured || count / batch < 6);
+    note(replayed.captured
+             ? "Captured: once a window finds all its memory, it is kept as a graph and repeated."
+             : "Too few windows for one to be captured.");
+
+    step("That training's time and waits: shown, not checked.");
+    auto times = table({"", "seconds", "images/second", "waits"});
+    const auto timed = [&](const char* name, const Epoch<S>& epoch) {
+        times.row(name, epoch.seconds, double(count) / epoch.seconds, epoch.waits);
+    };
+    timed("cpu", here);
+    timed("cuda", there);
+    timed("cuda, captured", replayed);
+    note("A window waits for its count and for whether its gradients are numbers; a replay once for both.");
 }
 
 template <class S>
@@ -197,6 +318,7 @@ void on_the_gpu() {
                   cuda.done < cpu.done ? "cuda" : "cpu");
     }
     note("Where a larger product takes the GPU no longer, handing the work over is what takes the time.");
+    train_on_both<S>();
 }
 
 int main(int argc, char** argv) {
@@ -204,8 +326,8 @@ int main(int argc, char** argv) {
                {.number = 22,
                 .slug = "on-the-gpu",
                 .title = "on the GPU",
-                .minutes = 15,
-                .steps = 5,
+                .minutes = 20,
+                .steps = 7,
                 .device = "cuda"},
                on_the_gpu<float>, on_the_gpu<double>);
 }

@@ -23,7 +23,7 @@ void bytes(void* to, Device to_device, const void* from, Device from_device, std
 
 template <class S>
 Array<S>::Array(Shape shape, std::span<const S> values, Device device)
-    : shape_(std::move(shape)), device_(device) {
+    : Array(Unwritten(), shape, device) {  // so that its memory goes back should the copy be refused
     if (values.size() != size())
         throw Error("[array] " + std::to_string(values.size()) + " values do not fill the shape " +
                     to_string(shape_));
@@ -38,7 +38,7 @@ Array<S> Array<S>::full(const Shape& shape, S value, Device device) {
         const std::vector<S> values(made.size(), value);
         device_copy::bytes(made.storage_->data, device, values.data(), Device::cpu, made.size() * sizeof(S));
     } else {
-        kernels<S>(device).fill(value, made.raw(), made.size());
+        waking_kernels<S>(device).fill(value, made.raw(), made.size());
     }
     return made;
 }
@@ -73,7 +73,9 @@ S* Array<S>::writable() {
     if (!storage_) throw Error("[writable] this array has no memory: nothing was assigned to it");
     if (storage_->refs - storage_->savers > 1) {  // others hold it too, and keep what they have
         const MemoryClass held_as = storage_->held_as;
+        const std::uint32_t version = storage_->version;
         *this = clone();
+        storage_->version = version;  // whoever noted it must see it raised
         if (held_as == MemoryClass::parameter) memory::reclassify(storage_, held_as);
     }
     ++storage_->version;
@@ -113,10 +115,8 @@ Array<S> Array<S>::leading(std::int64_t from, std::int64_t to) const {
     if (from < 0 || to < from || to > shape_[0])
         throw Error("[slice] rows " + std::to_string(from) + " to " + std::to_string(to) +
                     " are not within " + to_string(shape_));
-    std::vector<std::int64_t> extents(shape_.begin(), shape_.end());
-    extents[0] = to - from;
     Array part = *this;
-    part.shape_ = Shape(extents);
+    part.shape_ = shape_.with_rows(to - from);
     if (part.size())
         part.data_ += static_cast<std::size_t>(from) * (part.size() / static_cast<std::size_t>(to - from));
     return part;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/checksum.hpp"
 #include "autograd/device.hpp"
 #include "autograd/dual.hpp"
 #include "autograd/error.hpp"
@@ -180,8 +181,9 @@ private:
 // The kernels of the device on which the operands are; on different devices there are none.
 template <class S, class... Others>
 const Kernels<S>& on(const char* op, const Array<S>& a, const Others&... others) {
-    if (!a.storage() || !(others.storage() && ...)) [[unlikely]]
-        fail_without_memory(op);
+    if (!a.storage() || !(others.storage() && ...)) [[unlikely]] {
+        if (!kernels_rest) fail_without_memory(op);
+    }
     ((others.device() == a.device() ? void() : fail_devices(op, a.device(), others.device())), ...);
     return kernels<S>(a.device());
 }
@@ -282,6 +284,17 @@ S item(const Array<S>& x) {
     return x.item();
 }
 
+template <class S>
+std::uint64_t checksum(const Array<S>& x) {
+    if (x.device() != Device::cpu) return checksum(x.to(Device::cpu));
+    return checksum_of(x.data(), x.size() * sizeof(S));
+}
+
+template <class S>
+std::uint32_t version_of(const Array<S>& x) {
+    return x.storage() ? x.storage()->version : 0;
+}
+
 // ---- the elementwise formulas on arrays ----
 
 template <UnaryFunctor F, class S>
@@ -299,10 +312,20 @@ Array<S> map_over(const F& f, Array<S>& x) {
     return std::move(x);
 }
 
+// Where a gradient is written to. With `spare` nobody will read dy any more: if
+// nobody else holds its buffer either, and this is the first contribution, it is that buffer.
+template <class S>
+[[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> dx, const Array<S>& dy, bool spare) {
+    if (!spare || dx.how == Write::add || dx.dst.storage() || !sole(dy) || !same_form(dx.dst, dy))
+        return destination(dx);
+    dx.dst = dy;
+    return {dx.dst.raw(), Write::set};
+}
+
 template <UnaryFunctor F, class S>
-void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S>> dx) {
+void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S>> dx, bool spare = false) {
     kernels<S>(dy.device())
-        .map_back[slot<F, UnaryOps>](&f, dy.data(), kept.data(), destination(dx), dy.size());
+        .map_back[slot<F, UnaryOps>](&f, dy.data(), kept.data(), destination(dx, dy, spare), dy.size());
 }
 
 // How two operands are read while an output of shape `out` is written; neighbouring axes merged.
@@ -313,6 +336,9 @@ inline Walk<2> plain_walk(std::size_t size) {
     plain.size = plain.extent[0] = plain.reach[0] = plain.reach[1] = size;
     plain.stride[0][0] = plain.stride[1][0] = 1;
     return plain;
+}
+inline bool plain(const Walk<2>& walk) {
+    return walk.rank == 1 && walk.stride[0][0] == 1 && walk.stride[1][0] == 1;
 }
 [[gnu::always_inline]] inline Walk<2> walk(const Shape& out, const Shape& a, const Shape& b) {
     return a == out && b == out ? plain_walk(out.size()) : broadcast_walk(out, a, b);
@@ -343,18 +369,20 @@ Array<S> zip_over(const F& f, Array<S>& a, const Array<S>& b) {
 // there.
 template <BinaryFunctor F, class S>
 void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y,
-                Into<Array<S>> da) {
+                Into<Array<S>> da, bool spare = false) {
     const Walk<2> how = walk(dy.shape(), da.dst.shape(), ready(b) ? b.shape() : dy.shape());
     kernels<S>(dy.device())
-        .zip_back_a[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(), destination(da));
+        .zip_back_a[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(),
+                                        destination(da, dy, spare && plain(how)));
 }
 
 template <BinaryFunctor F, class S>
 void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y,
-                Into<Array<S>> db) {
+                Into<Array<S>> db, bool spare = false) {
     const Walk<2> how = walk(dy.shape(), ready(a) ? a.shape() : dy.shape(), db.dst.shape());
     kernels<S>(dy.device())
-        .zip_back_b[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(), destination(db));
+        .zip_back_b[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(),
+                                        destination(db, dy, spare && plain(how)));
 }
 
 extern template class Array<float>;

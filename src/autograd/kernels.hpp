@@ -1,8 +1,9 @@
 // What a device must offer: one table of kernels per scalar type. src/cpu fills it; a GPU fills a second one.
 //
 // Contracts, for all of them:
-//  - arrays are contiguous and row-major; sizes may be 0; operands never overlap the destination, but map and
-//  zip may work in place (y == x, y == a);
+//  - arrays are contiguous and row-major; sizes may be 0; operands never overlap the destination, but map,
+//  zip, map_back, zip_back along a plain walk, and relu_bias_back may work in place (y == x, y == a, d ==
+//  dy);
 //  - a plain pointer destination is uninitialised memory, all of which is written;
 //  - `Into` sets or adds. With `set` the destination is not read and wholly written, also when a summed
 //  extent is 0;
@@ -68,7 +69,10 @@ struct Targets {
 // the same in whatever batch it comes. The first of the items here is number `first`.
 struct DropoutMask {
     std::uint64_t seed, stream, first;
-    std::uint64_t dropped;  // of the 2^32 values that the bits of an element may have
+    std::uint64_t dropped;                   // of the 2^32 values that the bits of an element may have
+    const std::uint64_t* seed_at = nullptr;  // where the seed lies, for a captured graph
+
+    constexpr std::uint64_t key() const { return seed_at ? *seed_at : seed; }
 
     static constexpr std::uint64_t index(std::uint64_t item, std::uint64_t element) {
         return item << 32 | element;
@@ -165,7 +169,7 @@ struct Kernels {
     // ---- optimizers: one call for a list of tensors, element by element; the formulas are in updates.hpp
     // ----
     template <class Step>
-    using UpdateAll = void (*)(std::span<const Update<S>>, const Step&);
+    using UpdateAll = void (*)(std::span<const Update<S>>, const Told<Step>&);
 
     UpdateAll<SgdStep<S>> sgd;
     UpdateAll<AdamStep<S>> adam;
@@ -216,11 +220,23 @@ template <class S>
 inline constinit std::atomic<const Kernels<S>*> found_kernels[2] =
     {};  // by device, once they have been asked for
 
+// While true, this thread's operations are merely recorded: nobody will read what they would compute.
+inline constinit thread_local bool kernels_rest = false;
 template <class S>
-[[gnu::always_inline]] inline const Kernels<S>& kernels(Device device) {
+const Kernels<S>& resting_kernels();  // each of them does nothing
+
+template <class S>
+[[gnu::always_inline]] inline const Kernels<S>& waking_kernels(Device device) {
     const Kernels<S>* found =
         found_kernels<S>[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
     return found ? *found : find_kernels<S>(device);
+}
+
+template <class S>
+[[gnu::always_inline]] inline const Kernels<S>& kernels(Device device) {
+    if (kernels_rest) [[unlikely]]
+        return resting_kernels<S>();
+    return waking_kernels<S>(device);
 }
 
 void set_threads(int threads);  // for BLAS; one unless said otherwise

@@ -93,6 +93,7 @@ constinit std::atomic<bool> poison{
 thread_local constinit Shard* current = nullptr;
 thread_local constinit Account* accounts[devices] = {};  // of `current`: saves the hot path an addition
 thread_local constinit bool ended = false;               // outlives the guard, which has a destructor
+thread_local constinit std::uint64_t until_failure = 0;  // buffers; while it counts, `accounts` are hidden
 
 std::size_t number(Device device) { return static_cast<std::size_t>(device); }
 Common& common_of(Device device) { return commons.value[number(device)]; }
@@ -101,16 +102,6 @@ template <class Visit>
 void for_each_shard(Visit visit) {
     for (Shard* shard = shards.load(std::memory_order_acquire); shard != nullptr; shard = shard->next)
         visit(*shard);
-}
-
-Sums sums(Device device) {
-    Sums total{};
-    for_each_shard([&](Shard& shard) {
-        const Sums own = shard.account[number(device)].sums();
-        for (std::size_t row = 0; row < total.size(); ++row) total[row] += own[row];
-    });
-    for (std::int64_t& sum : total) sum = std::max<std::int64_t>(sum, 0);  // others may be writing meanwhile
-    return total;
 }
 
 std::size_t cached_bytes(Device device) {
@@ -143,6 +134,12 @@ void drop(Account& account) {
     account.expect();
 }
 
+// Or every buffer goes through the functions named `_slowly`.
+void take_short_way(bool yes) {
+    for (std::size_t device = 0; device < devices; ++device)
+        accounts[device] = yes && current != nullptr ? &current->account[device] : nullptr;
+}
+
 void enter() {
     const std::lock_guard lock(registry.value);
     Shard* shard = shards.load();
@@ -159,15 +156,20 @@ void enter() {
     live.fetch_add(1);
     for_each_shard(look_at_every_change);
     current = shard;
-    for (std::size_t device = 0; device < devices; ++device) accounts[device] = &shard->account[device];
+    take_short_way(until_failure == 0);
 }
 
 void leave() {
-    for (Account& account : current->account) drop(account);
+    for (Account& account : current->account) {
+        try {
+            drop(account);
+        } catch (const Error&) {  // a window is captured: what waits is for the next thread that comes here
+        }
+    }
     const std::lock_guard lock(registry.value);
     current->taken = false;
     current = nullptr;
-    std::fill(std::begin(accounts), std::end(accounts), nullptr);
+    take_short_way(false);
     live.fetch_sub(1);
 }
 
@@ -211,7 +213,7 @@ void look_at_peaks(Account& account, Device device) {
         account.unnoticed[row] = own[row] + std::max(seen, now[row]) - now[row];
     }
     account.expect();
-    if (!alone || poison.load()) account.look.store(true);
+    if (!alone || poison.load() || account.noted != nullptr) account.look.store(true);
 }
 
 // ---- the budget ----
@@ -244,7 +246,7 @@ bool in_arena(const Common& common, const Storage* storage) {
     if (budget != 0 && free >= asked) text += "; " + bytes_in_words(free) + " are free, but fragmented";
     text += "; use smaller micro-batches" +
             std::string(budget != 0 ? ", checkpoint, or raise the budget" : " or checkpoint");
-    throw OutOfMemory(text);
+    throw OutOfMemory(text, device, asked, in_use(device));
 }
 
 Storage* allocate_in_arena(Common& common, std::size_t rounded, std::size_t bytes, Device device,
@@ -291,6 +293,7 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
 [[gnu::noinline]] Storage* looked_at(Storage* storage, std::size_t bytes, Account& account) {
     if (poison.load()) raw(storage->device).fill(storage->data, 0xFF, bytes);
     look_at_peaks(account, storage->device);
+    if (account.noted != nullptr) account.noted->push_back(storage);
     return storage;
 }
 
@@ -299,6 +302,10 @@ Storage* allocate_here(std::size_t bytes, Device device) {
     alignas(alignment) static std::byte nothing[alignment];  // an address to count from
     if (bytes == 0) return new Storage{nothing, 0, 1, 0, 0, MemoryClass::temporary, device, nullptr};
     Common& common = common_of(device);
+    if (until_failure != 0 && --until_failure == 0) {
+        take_short_way(true);
+        out_of_memory(bytes, device, 0, report(device).largest_free);
+    }
     if (bytes > max_bytes) out_of_memory(bytes, device, 0, report(device).largest_free);
     const std::size_t rounded = rounded_up(bytes);
     Account& account = current->account[number(device)];
@@ -323,6 +330,7 @@ void recycle_here(Storage* storage) {
         return;
     }
     Account& account = current->account[number(storage->device)];
+    if (account.take_back(storage)) return;  // whoever hid `accounts`, its limit holds: a reserve keeps all
     Common& common = common_of(storage->device);
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
     const MemoryClass held_as = storage->held_as;
@@ -369,6 +377,20 @@ void recycle_here(Storage* storage) {
 
 }  // namespace
 
+detail::Sums detail::sums(Device device) {
+    Sums total{};
+    for_each_shard([&](Shard& shard) {
+        const Sums own = shard.account[number(device)].sums();
+        for (std::size_t row = 0; row < total.size(); ++row) total[row] += own[row];
+    });
+    for (std::int64_t& sum : total) sum = std::max<std::int64_t>(sum, 0);  // others may be writing meanwhile
+    return total;
+}
+
+detail::Account& detail::account_of_this_thread(Device device) {
+    return *with_shard([=] { return &current->account[number(device)]; });
+}
+
 Storage* allocate(std::size_t bytes, Device device) {
     Account* const account = accounts[number(device)];
     const std::size_t rounded = rounded_up(bytes);  // 0 also for absurd sizes; nothing ever waits there
@@ -385,16 +407,22 @@ void recycle(Storage* storage) {
         recycle_slowly(storage);
 }
 
+[[gnu::always_inline]] static inline void reclassify_in(Account& account, Storage* storage,
+                                                        MemoryClass held_as) {
+    const auto bytes = static_cast<std::int64_t>(storage->bytes);
+    const MemoryClass before = std::exchange(storage->held_as, held_as);
+    if (held_as != MemoryClass::temporary) account.hold(held_as, bytes);
+    if (before != MemoryClass::temporary) account.hold(before, -bytes);
+    if (account.grown(held_as) || account.look.load(std::memory_order_relaxed)) [[unlikely]]
+        look_at_peaks(account, storage->device);
+}
+
 void reclassify(Storage* storage, MemoryClass held_as) {
     Account* const account = accounts[number(storage->device)];
     if (account == nullptr) [[unlikely]]
-        return with_shard([=] { reclassify(storage, held_as); });
-    const auto bytes = static_cast<std::int64_t>(storage->bytes);
-    const MemoryClass before = std::exchange(storage->held_as, held_as);
-    if (held_as != MemoryClass::temporary) account->hold(held_as, bytes);
-    if (before != MemoryClass::temporary) account->hold(before, -bytes);
-    if (account->grown(held_as) || account->look.load(std::memory_order_relaxed)) [[unlikely]]
-        look_at_peaks(*account, storage->device);
+        return with_shard(
+            [=] { reclassify_in(current->account[number(storage->device)], storage, held_as); });
+    reclassify_in(*account, storage, held_as);
 }
 
 std::size_t budget(Device device) { return common_of(device).budget.load(); }
@@ -460,8 +488,9 @@ void set_budget(std::size_t bytes, Device device) {
         if (bytes <= max_bytes) base = static_cast<std::byte*>(device_memory.grab(rounded_up(bytes)));
         if (base == nullptr)
             throw OutOfMemory("[memory] cannot set a budget of " + std::to_string(bytes) + " bytes (" +
-                              bytes_in_words(bytes) + ") on " + tally::to_string(device) +
-                              ": the device itself has less");
+                                  bytes_in_words(bytes) + ") on " + tally::to_string(device) +
+                                  ": the device itself has less",
+                              device, bytes, 0);
         ASAN_POISON_MEMORY_REGION(base, rounded_up(bytes));
     }
     if (common.base != nullptr) {
@@ -479,6 +508,11 @@ void drop_cache(Device device) {
     if (current != nullptr) drop(current->account[number(device)]);
     const std::lock_guard lock(common_of(device).mutex);
     drop(common_of(device));
+}
+
+void fail_allocation(std::uint64_t n) {
+    until_failure = n;
+    take_short_way(n == 0);
 }
 
 void set_poison(bool on) {

@@ -29,7 +29,10 @@ struct Storage {
 
 class OutOfMemory : public Error {
 public:
-    using Error::Error;
+    OutOfMemory(const std::string& what, Device on, std::size_t asked_bytes, std::size_t bytes_in_use)
+        : Error(what), device(on), asked(asked_bytes), in_use(bytes_in_use) {}
+    Device device;
+    std::size_t asked, in_use;  // bytes, when it happened
 };
 
 namespace memory {
@@ -83,6 +86,9 @@ std::size_t budget(Device device = Device::cpu);
 // asked for), and gives all of it back when it ends. With a budget the threads share one cache, so that no
 // block is out of reach.
 void drop_cache(Device device = Device::cpu);  // gives this thread's cached blocks back, and the shared ones
+// For tests: the n-th buffer that this thread asks for from now on, whether or not one waits in a cache, is
+// refused with OutOfMemory; 0: none is. Costs nothing while none is to be refused.
+void fail_allocation(std::uint64_t n);
 void set_poison(bool on);  // fill fresh buffers with NaN bytes (tests; on in debug builds)
 
 }  // namespace memory

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "autograd/memory.hpp"
 
@@ -105,6 +106,7 @@ struct Account {
     std::array<Counter<std::int64_t>, memory_classes> held;  // but for what is temporary
     Sums unnoticed{};  // so far its sums may grow, as long as no other thread's do, before a peak is exceeded
     FreeLists cache;
+    std::vector<Storage*>* noted = nullptr;  // where somebody wants to know what is handed out
 
     // Says whether the peaks must be looked at.
     bool hand_out(Storage* storage, std::size_t bytes) {
@@ -159,5 +161,8 @@ struct Account {
     }
     static constexpr auto temporary = static_cast<std::size_t>(MemoryClass::temporary);
 };
+
+Account& account_of_this_thread(Device device);
+Sums sums(Device device);  // of all threads; none is negative
 
 }  // namespace tally::memory::detail

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <string>
 
+#include "autograd/onlooker.hpp"
+
 namespace tally {
 
 std::uint32_t number_this_thread() {
@@ -52,13 +54,43 @@ void Sweep::run() {
         node->state = State::spent;
         try {
             if (visitor_ && node->touched) (*visitor_)(*node);
-            node->pull(*this);
+            if (context.onlooker) [[unlikely]]
+                pull_and_tell(*node);
+            else
+                node->pull(*this);
         } catch (...) {
             node->forget();
             let_go_of(node);
             throw;
         }
         let_go_of(node);
+    }
+}
+
+[[gnu::cold, gnu::noinline]] void Sweep::pull_and_tell(Node& node) {
+    const auto pulled = [&] {  // a rule may have ended the looking on
+        if (context.onlooker) context.onlooker->pulled(node);
+    };
+    try {
+        context.onlooker->pulling(node);
+        node.pull(*this);
+    } catch (...) {
+        pulled();
+        throw;
+    }
+    pulled();
+}
+
+void tell_unrecorded(const char* op, const Seen& value) {
+    context.onlooker->computed({op, nullptr, value, {}});
+}
+
+void tell_recorded(Node& node, const Seen& value, std::span<const Seen> kept) {
+    try {
+        context.onlooker->computed({node.op(), &node, value, kept});
+    } catch (...) {
+        let_go_of(&node);
+        throw;
     }
 }
 
@@ -79,6 +111,12 @@ void refuse_thread(const char* what, const Node& node) {
 
 void refuse_empty(const char* what) {
     throw Error(std::string("[") + what + "] this variable is empty: nothing was assigned to it");
+}
+
+void refuse_draft() {
+    throw Error(
+        "[backward] through the inside of a checkpointed function: nothing of it is there before it runs "
+        "again; only what it returns can be used outside");
 }
 
 void refuse_unwanted(std::size_t input) {

@@ -16,6 +16,8 @@ namespace tally {
 
 class Sweep;
 class Node;
+class BlockRun;
+class Onlooker;
 
 // A node only moves forward: constant and leaf stay what they are; fresh -> queued -> spent.
 enum class State : std::uint8_t { constant, leaf, fresh, queued, spent };
@@ -24,9 +26,11 @@ enum class State : std::uint8_t { constant, leaf, fresh, queued, spent };
 struct ThreadContext {
     std::uint64_t next_id = 1;
     std::uint64_t dismantled = 0;
-    std::uint32_t thread = 0;  // 0: not numbered yet, and nothing recorded
-    bool recording = true;     // false inside NoGrad
-    bool watching = false;     // true inside Watch
+    std::uint32_t thread = 0;      // 0: not numbered yet, and nothing recorded
+    bool recording = true;         // false inside NoGrad
+    bool watching = false;         // true inside Watch
+    BlockRun* block = nullptr;     // the checkpointed function that is just being run (block.hpp)
+    Onlooker* onlooker = nullptr;  // set by LookOn
 };
 inline constinit thread_local ThreadContext context;
 std::uint32_t number_this_thread();
@@ -87,6 +91,7 @@ inline void let_go_of(Node* node, Node*& doomed) {
 
 [[noreturn]] void refuse_thread(const char* what, const Node& node);
 [[noreturn]] void refuse_empty(const char* what);
+[[noreturn]] void refuse_draft();
 [[noreturn]] void refuse_unwanted(std::size_t input);
 [[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
 
@@ -140,6 +145,7 @@ private:
     void spill(Node* node);
     Node* newest() { return near_count_ ? near_[--near_count_] : newest_of_heap(); }
     Node* newest_of_heap();
+    void pull_and_tell(Node& node);
 
     static constexpr std::size_t near_size = 32;
     std::array<Node*, near_size> near_;  // oldest first; `near_count_` of them

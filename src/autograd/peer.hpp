@@ -21,4 +21,21 @@ void copy(void* to, Device to_device, const void* from, Device from_device, std:
 template <class S>
 const Kernels<S>& kernels();
 
+// ---- capturing: what is handed over is kept in a graph instead of being run, to run as often as one likes
+// ----
+//
+// Meanwhile an upload, a wait and memory that is not there yet are Errors. One thread at a time uses the
+// device.
+struct Graph;
+bool capturing();
+void begin_capture();
+Graph* end_capture();
+void abandon_capture() noexcept;
+void replay(const Graph& graph);
+void discard(Graph* graph) noexcept;
+
+// Queues tally::decide on what lies on the device.
+template <class S>
+void decide(const Conditions<S>& conditions, Decisions<S>* decisions);
+
 }  // namespace tally::peer

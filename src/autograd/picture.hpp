@@ -83,8 +83,10 @@ public:
             }
         };
         loss.backward([&](const Visit<T>& visit) {
+            const auto drawn = boxes_.find(visit.node.id);
+            if (drawn == boxes_.end()) return;  // inside a checkpoint, which stands for it
             arrived();
-            puller = boxes_.at(visit.node.id);
+            puller = drawn->second;
             Diagram::Box& box = diagram_.boxes[static_cast<std::size_t>(puller)];
             box.gradient = text(visit.gradient);
             for (Diagram::Input& input : box.inputs)

@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 
+#include "autograd/checksum.hpp"
 #include "autograd/dual.hpp"
 #include "autograd/functors.hpp"
 #include "autograd/into.hpp"
@@ -40,7 +41,7 @@ T map_over(const F& f, const T& x) {
 }
 
 template <UnaryFunctor F, Number T>
-void map_back(const F& f, const T& dy, const T& kept, Into<T> dx) {
+void map_back(const F& f, const T& dy, const T& kept, Into<T> dx, bool = false) {
     take(dx, f.back(dy, kept));
 }
 
@@ -55,12 +56,12 @@ T zip_over(const F& f, const T& a, const T& b) {
 }
 
 template <BinaryFunctor F, Number T>
-void zip_back_a(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> da) {
+void zip_back_a(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> da, bool = false) {
     take(da, f.back_a(dy, a, b, y));
 }
 
 template <BinaryFunctor F, Number T>
-void zip_back_b(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> db) {
+void zip_back_b(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> db, bool = false) {
     take(db, f.back_b(dy, a, b, y));
 }
 
@@ -115,6 +116,16 @@ void settle(T&, MemoryClass) {}
 template <Number T>
 T unwritten_like(const T&) {
     return T();
+}
+
+template <Number T>
+std::uint64_t checksum(const T& x) {
+    return checksum_of(&x, sizeof x);
+}
+
+template <Number T>
+std::uint32_t version_of(const T&) {
+    return 0;
 }
 
 // A rule's own copy of a number: later changes cannot reach it.

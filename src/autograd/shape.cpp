@@ -50,6 +50,16 @@ Shape::Shape(std::span<const std::int64_t> extents) {
     become(pair(0), pair(2), pair(4), size << 4 | extents.size());
 }
 
+Shape Shape::with_rows(std::int64_t rows) const {
+    std::uint64_t words[4], size = static_cast<std::uint64_t>(rows);
+    std::memcpy(words, static_cast<const void*>(this), sizeof words);
+    for (int axis = 1; axis < rank(); ++axis) size *= static_cast<std::uint64_t>(extents_[axis]);
+    Shape other;
+    other.become(words[0] >> 32 << 32 | static_cast<std::uint64_t>(rows), words[1], words[2],
+                 size << 4 | static_cast<std::uint64_t>(rank()));
+    return other;
+}
+
 std::string to_string(const Shape& shape) {
     return in_words(std::vector<std::int64_t>(shape.begin(), shape.end()));
 }

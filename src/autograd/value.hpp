@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -18,12 +19,12 @@ template <class T>
 concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     // every formula, and its mirror image, which writes through Into
     { map(functor::Neg{}, x) } -> std::same_as<T>;
-    map_back(functor::Neg{}, dy, x, dx);
+    map_back(functor::Neg{}, dy, x, dx, true);  // true: nobody will read dy any more
     { zip(functor::Add{}, x, x) } -> std::same_as<T>;
     { map_over(functor::Neg{}, owned) } -> std::same_as<T>;  // where nobody will read `owned` any more
     { zip_over(functor::Add{}, owned, x) } -> std::same_as<T>;
-    zip_back_a(functor::Add{}, dy, x, x, x, dx);
-    zip_back_b(functor::Add{}, dy, x, x, x, dx);
+    zip_back_a(functor::Add{}, dy, x, x, x, dx, true);
+    zip_back_b(functor::Add{}, dy, x, x, x, dx, true);
 
     take(dx, dy);  // dx = dy, or dx += dy; of the same form; the first shares its buffer
     { ones_like(x) } -> std::same_as<T>;
@@ -38,6 +39,8 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     { single(x) } -> std::same_as<bool>;        // exactly one element
     item(x);                                    // which one
     shape_of(x);
+    { checksum(x) } -> std::same_as<std::uint64_t>;    // of its bits
+    { version_of(x) } -> std::same_as<std::uint32_t>;  // how often it was changed in place
 };
 
 }  // namespace tally

@@ -1,4 +1,4 @@
-// Var<T>: a value that remembers how it was made; and record(), by which every operation joins the graph.
+// Var<T>: a value that remembers how it was made, and the node that an operation becomes.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <limits>
 #include <new>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -19,6 +20,7 @@
 #include "autograd/error.hpp"
 #include "autograd/fixed_name.hpp"
 #include "autograd/node.hpp"
+#include "autograd/onlooker.hpp"
 #include "autograd/pool.hpp"
 #include "autograd/shape.hpp"
 #include "autograd/value.hpp"
@@ -57,7 +59,9 @@ public:
 template <class T>
 class Pull {
 public:
-    explicit Pull(ValueNode<T>* const* inputs) : inputs_(inputs) {}
+    Pull(ValueNode<T>* const* inputs, bool spare) : inputs_(inputs), spare_(spare) {}
+    // Nobody but the rule will read dy: what is written last may be written over it.
+    bool spare() const { return spare_; }
     bool wants(std::size_t input) const { return inputs_[input] != nullptr; }
     Into<T> into(std::size_t input) const {
         if (!wants(input)) refuse_unwanted(input);
@@ -78,6 +82,7 @@ public:
 
 private:
     ValueNode<T>* const* inputs_;
+    bool spare_;
 };
 
 template <Value T>
@@ -89,6 +94,7 @@ template <class T>
 struct Wish {
     using saved = Saved<T>;
     const T* value;  // null: not needed this time
+    const void* address() const { return value; }
     template <class Result>
     const T* resolve(const Result* computed, const Result* settled) const {
         if constexpr (std::is_same_v<T, Result>)
@@ -110,6 +116,7 @@ struct NeverWish {  // takes no room in the node
     const T* resolve(const Result*, const Result*) const {
         return nullptr;
     }
+    const void* address() const { return nullptr; }
 };
 using NothingKept = std::tuple<>;
 
@@ -168,7 +175,8 @@ public:
         if (wanted && this->touched) {
             std::apply(
                 [&](const auto&... kept) {
-                    rule_(Pull<T>(inputs_.data()), std::as_const(this->gradient), kept.get(op())...);
+                    rule_(Pull<T>(inputs_.data(), !this->target), std::as_const(this->gradient),
+                          kept.get(op())...);
                 },
                 kept_);
             for (ValueNode<T>* input : inputs_)
@@ -185,6 +193,17 @@ public:
         if (this->target) return;  // its gradient is what grad() was asked for
         let_go(this->gradient);
         this->touched = false;
+    }
+
+    // Before it reads from its inputs, and they are let go: what is in use now is what the operation needed.
+    [[gnu::cold, gnu::noinline]] void tell() {
+        std::array<Seen, std::tuple_size_v<Kept>> kept;
+        std::size_t count = 0;
+        const auto note = [&]<class V>(const V& held) {
+            if (&held != &nothing<V> && ready(held)) kept[count++] = seen(held);
+        };
+        std::apply([&](const auto&... each) { (note(each.get(op())), ...); }, kept_);
+        tell_recorded(*this, seen(this->value), std::span(kept.data(), count));
     }
 
     void dismantle(Node*& doomed) override {
@@ -404,50 +423,6 @@ Var<T> constant(T value) {
 template <Value T>
 Var<T> detach(const Var<T>& x) {
     return Var<T>(x.value(), State::constant);
-}
-
-// ---- recording ----
-
-// Joins a computed value to the graph. Inputs are moved in: a temporary's value is let go here unless a rule
-// keeps it. (By reference, because the arguments before them still read what is moved.)
-template <class Name, class T, class... Wishes, class Rule, class... Inputs>
-Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, Inputs&&... inputs) {
-    (Var<T>::check_thread(name.text(), inputs.checked(name.text())), ...);
-    if (!context.recording || !((inputs.node()->state != State::constant) || ...)) {
-        (void(Inputs(std::move(inputs))), ...);
-        return Var<T>(std::move(value), State::constant);
-    }
-    using Nodes = std::array<ValueNode<T>*, sizeof...(Inputs)>;
-    using Op = Operation<T, Name, Nodes, std::decay_t<Rule>, Wishes...>;
-    Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), wishes, std::move(rule));
-    node->read_from(
-        {std::move(inputs).release(inputs.node()->state != State::constant || context.watching)...});
-    return Var<T>(node);
-}
-
-template <FixedName Name, class T, class... Wishes, class Rule, class... Inputs>
-Var<T> record(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, Inputs&&... inputs) {
-    return record_as(FixedLabel<Name>(), std::move(value), wishes, std::move(rule), std::move(inputs)...);
-}
-
-// The same for any number of inputs.
-template <FixedName Name, class T, class... Wishes, class Rule>
-Var<T> record_many(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, std::vector<Var<T>> inputs) {
-    bool wanted = false;
-    for (const Var<T>& input : inputs) {
-        Var<T>::check_thread(Name, input.checked(Name));
-        wanted = wanted || input.wants_grad();
-    }
-    if (!context.recording || !wanted) return Var<T>(std::move(value), State::constant);
-    using Nodes = std::vector<ValueNode<T>*>;
-    using Op = Operation<T, FixedLabel<Name>, Nodes, std::decay_t<Rule>, Wishes...>;
-    Nodes nodes;
-    nodes.reserve(inputs.size());
-    Op* node = new (pool::take(sizeof(Op))) Op({}, std::move(value), wishes, std::move(rule));
-    for (Var<T>& input : inputs)
-        nodes.push_back(std::move(input).release(input.wants_grad() || context.watching));
-    node->read_from(std::move(nodes));
-    return Var<T>(node);
 }
 
 // ---- gradients without touching any leaf ----

@@ -14,12 +14,13 @@ void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y, std::siz
              std::size_t width) {
     constexpr std::size_t chunk = 256;
     alignas(line) S factors[chunk];
+    const std::uint64_t seed = mask.key();
     for (std::size_t item = 0; item < items; ++item)
         for (std::size_t first = 0; first < width; first += chunk) {
             const std::size_t some = std::min(chunk, width - first), at = item * width + first;
             for (std::size_t j = 0; j < some; j += 4) {
                 const std::uint64_t block = DropoutMask::index(mask.first + item, first + j) / 4;
-                const random::Words bits = random::detail::words(mask.seed, mask.stream, block);
+                const random::Words bits = random::detail::words(seed, mask.stream, block);
                 for (std::size_t l = 0; l < 4; ++l) factors[j + l] = bits[l] >= mask.dropped ? scale : S(0);
             }
             each(

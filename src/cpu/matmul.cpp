@@ -166,8 +166,9 @@ void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t
     }
     for (std::size_t r = 0; r < rows; r += some, dbias.how = Write::add) {
         const std::size_t first = r * width, count = std::min(some, rows - r);
-        each<Write::set>(count * width, (rows - r) * width, dz + first, masked, Run<S>{dy + first},
-                         Run<S>{y + first});
+        const std::size_t room =
+            (dz == dy ? count : rows - r) * width;  // in place, dy is still to be read there
+        each<Write::set>(count * width, room, dz + first, masked, Run<S>{dy + first}, Run<S>{y + first});
         sum_rows(dz + first, dbias, count, width, Same());
     }
 }

@@ -65,9 +65,12 @@ void follow(const Walk<Operands>& walk, Visit visit) {
 // Sums value(i, at) into the operand's own place, over the axes in which it repeats.
 template <class S, int Operands, class Value>
 void sum_along(const Walk<Operands>& walk, std::size_t operand, Into<S[]> d, Value value) {
+    const S start = sum_start(S(0), Write::set, walk.size);
+    if (d.how == Write::set && walk.rank == 1 && walk.stride[operand][0] == 1)  // perhaps over dy
+        return follow(walk,
+                      [&](std::size_t i, const auto& at) { d.dst[at[operand]] = start + value(i, at); });
     if (d.how == Write::set)
-        for (std::size_t i = 0; i < walk.reach[operand]; ++i)
-            d.dst[i] = sum_start(S(0), Write::set, walk.size);
+        for (std::size_t i = 0; i < walk.reach[operand]; ++i) d.dst[i] = start;
     follow(walk, [&](std::size_t i, const auto& at) { d.dst[at[operand]] += value(i, at); });
 }
 
@@ -425,9 +428,10 @@ void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd,
 // ---- optimizers ----
 
 template <class Step, class S>
-void update(std::span<const Update<S>> list, const Step& step) {
+void update(std::span<const Update<S>> list, const Told<Step>& told) {
+    if (told.off()) return;
     for (const Update<S>& u : list)
-        for (std::size_t i = 0; i < u.size; ++i) update_element(step, u, i);
+        for (std::size_t i = 0; i < u.size; ++i) update_element(told.get(), u, i);
 }
 
 template <class S>
@@ -496,7 +500,7 @@ void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y, std::siz
              std::size_t width) {
     for (std::size_t i = 0; i < items * width; ++i) {
         const std::uint64_t index = DropoutMask::index(mask.first + i / width, i % width);
-        const bool kept = random::bits(mask.seed, mask.stream, index) >= mask.dropped;
+        const bool kept = random::bits(mask.key(), mask.stream, index) >= mask.dropped;
         store(y, i, x[i] * (kept ? scale : S(0)));
     }
 }

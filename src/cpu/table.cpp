@@ -44,6 +44,8 @@ Kernels<Dual<double>> assemble() {
 
 bool available(Device device) { return device == Device::cpu || peer::absent().empty(); }
 
+bool capturing(Device device) { return device != Device::cpu && peer::capturing(); }
+
 std::uint64_t waits(Device device) { return device == Device::cpu ? 0 : peer::waits(); }
 
 template <class S>

@@ -23,9 +23,10 @@ void update_batch(const Step& step, const Update<S>& u, Load load, Store store) 
 }
 
 template <class Step, class S>
-void update(std::span<const Update<S>> list, const Step& given) {
+void update(std::span<const Update<S>> list, const Told<Step>& told) {
     constexpr std::size_t L = lanes<S>;
-    const Step step = given;  // copies, which no store can change
+    if (told.off()) return;
+    const Step step = told.get();  // copies, which no store can change
     for (const Update<S> u : list) {
         std::size_t i = 0;
         for (; i + L <= u.size; i += L)

@@ -22,6 +22,18 @@ const Kernels<S>& kernels() {
     throw Error("[kernels] " + absent());
 }
 
+bool capturing() { return false; }
+void begin_capture() { throw Error("[capture] " + absent()); }
+Graph* end_capture() { return nullptr; }
+void abandon_capture() noexcept {}
+void replay(const Graph&) {}
+void discard(Graph*) noexcept {}
+
+template <class S>
+void decide(const Conditions<S>&, Decisions<S>*) {}
+
+template void decide(const Conditions<float>&, Decisions<float>*);
+template void decide(const Conditions<double>&, Decisions<double>*);
 template const Kernels<float>& kernels<float>();
 template const Kernels<double>& kernels<double>();
 template const Kernels<Dual<double>>& kernels<Dual<double>>();

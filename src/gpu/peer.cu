@@ -1,10 +1,12 @@
 // The GPU as the engine sees it: its memory, copies to and from it, and its table of kernels.
 #include "autograd/peer.hpp"
 
+#include <memory>
 #include <mutex>
 
 #include "autograd/dual.hpp"
 #include "autograd/error.hpp"
+#include "gpu/capture.hpp"
 #include "gpu/on_device.hpp"
 #include "gpu/staging.hpp"
 
@@ -41,6 +43,7 @@ void expect(const char* what) {
 
 // Blocks are taken and given back in the order of the stream: neither makes the host wait.
 void* grab(std::size_t bytes) {
+    gpu::refuse_fresh_memory(gpu::capturing(), bytes);
     void* data = nullptr;
     cudaError_t failed = cudaMallocAsync(&data, bytes, gpu::stream());
     if (failed == cudaErrorMemoryAllocation) {  // what was given back may still be on its way
@@ -55,7 +58,8 @@ void* grab(std::size_t bytes) {
     return nullptr;
 }
 
-void give(void* data, std::size_t) {
+void give(void* data, std::size_t bytes) {
+    gpu::refuse_giving_back(gpu::still_capturing(), bytes);
     if (cudaFreeAsync(data, gpu::stream()) != cudaSuccess)
         static_cast<void>(cudaGetLastError());  // while the program ends the driver may be gone already
 }
@@ -118,8 +122,12 @@ const memory::detail::Raw& raw() {
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes) {
     expect("to");
     if (bytes == 0) return;
-    if (from_device == Device::cpu) return upload(to, from, bytes);
+    if (from_device == Device::cpu) {
+        gpu::refuse_upload(capturing(), bytes);
+        return upload(to, from, bytes);
+    }
     const bool back = to_device == Device::cpu;
+    if (back) gpu::refuse_wait(capturing(), "reading values");
     const auto kind = back ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
     if (const auto failed = cudaMemcpyAsync(to, from, bytes, kind, gpu::stream()); failed != cudaSuccess)
         gpu::check(failed, "cudaMemcpyAsync", copying(bytes, from_device, to_device));
@@ -138,6 +146,58 @@ const Kernels<Dual<double>>& kernels() {
     throw Error("[kernels] dual numbers are computed on the CPU only; use to(Device::cpu)");
 }
 
+// ---- capturing ----
+
+struct Graph {
+    cudaGraphExec_t made = nullptr;
+};
+
+bool capturing() { return gpu::capturing(); }
+
+void begin_capture() {
+    expect("capture");
+    // Relaxed: a kernel that is launched for the first time may have to be loaded. What must not happen is
+    // refused by tally itself.
+    gpu::check(cudaStreamBeginCapture(gpu::stream(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture",
+               "capturing a window");
+}
+
+Graph* end_capture() {
+    cudaGraph_t captured = nullptr;
+    gpu::check(cudaStreamEndCapture(gpu::stream(), &captured), "cudaStreamEndCapture", "capturing a window");
+    auto graph = std::make_unique<Graph>();
+    const cudaError_t failed = cudaGraphInstantiateWithFlags(&graph->made, captured, 0);
+    static_cast<void>(cudaGraphDestroy(captured));
+    gpu::check(failed, "cudaGraphInstantiateWithFlags", "capturing a window");
+    return graph.release();
+}
+
+void abandon_capture() noexcept {
+    if (!gpu::still_capturing()) return;
+    cudaGraph_t captured = nullptr;
+    if (cudaStreamEndCapture(gpu::stream(), &captured) == cudaSuccess)
+        static_cast<void>(cudaGraphDestroy(captured));
+    static_cast<void>(cudaGetLastError());
+}
+
+void replay(const Graph& graph) {
+    gpu::check(cudaGraphLaunch(graph.made, gpu::stream()), "cudaGraphLaunch", "replaying a window");
+    gpu::launched("a captured window");
+}
+
+void discard(Graph* graph) noexcept {
+    if (!graph) return;
+    static_cast<void>(cudaGraphExecDestroy(graph->made));
+    delete graph;
+}
+
+template <class S>
+void decide(const Conditions<S>& conditions, Decisions<S>* decisions) {
+    gpu::OnDevice::each("decide", 1, gpu::DecideBody<S>{conditions, gpu::OnDevice::wrong_label(), decisions});
+}
+
+template void decide(const Conditions<float>&, Decisions<float>*);
+template void decide(const Conditions<double>&, Decisions<double>*);
 template const Kernels<float>& kernels<float>();
 template const Kernels<double>& kernels<double>();
 

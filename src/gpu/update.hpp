@@ -56,15 +56,16 @@ void in_launches(std::span<const Update<S>> list, Launch launch) {
 template <class S, class Step>
 struct UpdateBody {
     Tensors<S> tensors;
-    Step step;
+    Told<Step> step;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
+        if (step.off()) return;
         const auto [tensor, element] = tensors.find(i);
-        update_element(step, tensors.list[tensor], element);
+        update_element(step.get(), tensors.list[tensor], element);
     }
 };
 
 template <class On, class Step, class S>
-void update(std::span<const Update<S>> list, const Step& step) {
+void update(std::span<const Update<S>> list, const Told<Step>& step) {
     static_assert(sizeof(UpdateBody<S, Step>) <= 4000);
     in_launches(list, [&](const Tensors<S>& some) {
         On::each("update", some.size, UpdateBody<S, Step>{some, step});

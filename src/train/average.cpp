@@ -18,12 +18,23 @@ MovingAverage<S>::MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOp
 }
 
 template <class S>
-void MovingAverage<S>::update() {
+void MovingAverage<S>::prepare() {
+    refuse_swapped("update");  // before the parameters have been stepped
+    for (Array<S>& average : averages_) average.writable();
+}
+
+template <class S>
+AverageStep<S> MovingAverage<S>::numbers() const {
     refuse_swapped("update");
     double decay = options_.decay;
     if (options_.bias_correction)  // what the corrected average of t - 1 updates weighs in that of t
         decay *= (1 - std::pow(decay, static_cast<double>(updates_))) /
                  (1 - std::pow(decay, static_cast<double>(updates_ + 1)));
+    return {static_cast<S>(decay), static_cast<S>(1 - decay)};
+}
+
+template <class S>
+void MovingAverage<S>::launch(const Told<AverageStep<S>>& step) {
     std::vector<Update<S>> list;
     for (std::size_t i = 0; i < averages_.size(); ++i) {
         Update<S> one;
@@ -33,8 +44,12 @@ void MovingAverage<S>::update() {
         one.state = updates_ == 0 ? Write::set : Write::add;
         list.push_back(one);
     }
-    kernels<S>(averages_[0].device())
-        .average(list, AverageStep<S>{static_cast<S>(decay), static_cast<S>(1 - decay)});
+    kernels<S>(averages_[0].device()).average(list, step);
+}
+
+template <class S>
+void MovingAverage<S>::update() {
+    launch(numbers());
     ++updates_;
 }
 

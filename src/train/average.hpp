@@ -27,7 +27,8 @@ public:
     MovingAverage(const MovingAverage&) = delete;
     MovingAverage& operator=(const MovingAverage&) = delete;
 
-    void update();  // once per update of the parameters
+    void prepare();  // the next update will need no memory
+    void update();   // once per update of the parameters
     std::int64_t updates() const { return updates_; }
     const Array<S>& value(
         std::size_t i) const;  // before the first update: the parameter as it was at the start
@@ -40,6 +41,11 @@ public:
     void load(const TrainingState& state, const std::string& under);  // all, or nothing and an Error
 
 private:
+    template <class>
+    friend class CapturedWindow;
+
+    AverageStep<S> numbers() const;  // of the next update
+    void launch(const Told<AverageStep<S>>& step);
     void refuse_swapped(const char* doing) const;
 
     std::vector<Var<Array<S>>> parameters_;

@@ -69,8 +69,8 @@ double clip_grad_norm(const Parameters<S>& parameters, double max_norm, NonFinit
     if (non_finite == NonFiniteNorm::raise && !std::isfinite(found.norm))
         throw Error("[clip_grad_norm] the norm is " + in_words(found.norm) + ": " +
                     std::to_string(found.non_finite) + " elements are infinite or NaN");
-    const double factor = max_norm / (found.norm + 1e-6);
-    if (!(factor >= 1)) limit(parameters, static_cast<S>(factor), std::numeric_limits<S>::infinity());
+    const double factor = clip_factor(found.norm, max_norm);
+    if (factor != 1) limit(parameters, static_cast<S>(factor), std::numeric_limits<S>::infinity());
     return found.norm;
 }
 

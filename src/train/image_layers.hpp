@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -92,6 +93,13 @@ public:
         return std::make_unique<Seen>(*this, std::move(seen));
     }
 
+    // A batch that the running statistics will take in when the window finishes.
+    void leave(Pass& pass, BatchStatistics<S> batch) {
+        pass.effects.leave(static_cast<const Module<S>*>(this),
+                           std::make_unique<Seen>(*this, std::move(batch)));
+    }
+    double eps() const { return eps_; }
+
     Var<Array<S>> weight, bias;
     RunningStatistics<S> running;
     Array<std::int32_t> updates = Array<std::int32_t>::zeros({});
@@ -100,9 +108,7 @@ protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
         if (!pass.training) return batch_norm(std::move(x), weight, bias, running, eps_);
         BatchNormed<S> normed = batch_norm(std::move(x), weight, bias, eps_);
-        if (normed.batch.count > 0)
-            pass.effects.leave(static_cast<const Module<S>*>(this),
-                               std::make_unique<Seen>(*this, std::move(normed.batch)));
+        if (normed.batch.count > 0) leave(pass, std::move(normed.batch));
         return std::move(normed.y);
     }
 
@@ -110,8 +116,15 @@ private:
     struct Seen : Effect {
         Seen(BatchNorm& of, BatchStatistics<S> batch) : layer(&of), seen(std::move(batch)) {}
         void join(const Effect& later) override { seen = pooled(seen, static_cast<const Seen&>(later).seen); }
+        void prepare() override {
+            if (next) return;
+            RunningStatistics<S> moved = layer->running;
+            moved.commit(seen, layer->momentum_);
+            layer->updates.writable();
+            next = std::move(moved);
+        }
         void commit() override {
-            layer->running.commit(seen, layer->momentum_);
+            layer->running = *std::exchange(next, {});
             ++*layer->updates.writable();
         }
         void save(TrainingState& state, const std::string& under) const override {
@@ -121,6 +134,7 @@ private:
         }
         BatchNorm* layer;
         BatchStatistics<S> seen;
+        std::optional<RunningStatistics<S>> next;
     };
 
     double eps_, momentum_;

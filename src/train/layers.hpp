@@ -7,6 +7,9 @@
 #include <limits>
 #include <optional>
 
+#include "autograd/chain.hpp"
+#include "autograd/here.hpp"
+#include "autograd/onlooker.hpp"
 #include "autograd/ops/dropout.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/embedding.hpp"
@@ -120,7 +123,8 @@ public:
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
         if (!pass.training) return x;
-        return dropout(std::move(x), p_, {pass.seed, stream_, static_cast<std::uint64_t>(pass.first_item)});
+        return dropout(std::move(x), p_,
+                       {pass.seed, stream_, static_cast<std::uint64_t>(pass.first_item), pass.seed_at});
     }
 
 private:
@@ -233,9 +237,47 @@ public:
     }
     template <std::derived_from<Layer<S>> Added>
     void add(Added layer) {
-        layers_.push_back(std::make_unique<Added>(std::move(layer)));
+        layers_.push_back(std::make_shared<Added>(std::move(layer)));
     }
     std::size_t size() const { return layers_.size(); }
+    Layer<S>& layer(std::size_t i) const { return *layers_.at(i); }
+
+    // Its layers as functions of what comes in, for checkpoints: each has what the pass says now, and only
+    // the first time leaves its effects there.
+    Chain<Array<S>> chain(Pass& pass) const {
+        Chain<Array<S>> functions;
+        for (std::size_t i = 0; i < layers_.size(); ++i)
+            functions.push_back([i, layer = layers_[i], seed_at = pass.seed_at, effects = &pass.effects,
+                                 training = pass.training, seed = pass.seed,
+                                 first = pass.first_item](Var<Array<S>> x) {
+                Pass again{training, seed, first, {}, seed_at};
+                x = run(i, *layer, std::move(x), again);
+                if (!recomputing()) effects->join(std::move(again.effects));
+                return x;
+            });
+        return functions;
+    }
+    // From now on only what enters a segment is remembered; the way back runs all segments but the last
+    // again, to the same bits. For a number of bytes the layers are measured when the next batch comes.
+    bool checkpoint(const Checkpointing& how) override {
+        if (layers_.empty()) return false;
+        sizes_ = how.bytes > 0 ? std::vector<std::size_t>()
+                               : even_segments(layers_.size(),
+                                               how.segments > 0 ? how.segments : segments_by_default(size()));
+        bytes_ = how.bytes;
+        return true;
+    }
+    void checkpoint_segments(std::vector<std::size_t> sizes) {
+        expect_segments(sizes, size());
+        sizes_ = std::move(sizes);
+        bytes_ = 0;
+    }
+    void remember_all() {
+        sizes_.clear();
+        bytes_ = 0;
+    }
+    // What was chosen for a number of bytes; nothing before a batch has come.
+    const std::optional<Segmentation>& segmentation() const { return segmentation_; }
 
     void list(Members<S>& members) override {
         for (std::size_t i = 0; i < layers_.size(); ++i) members.child(std::to_string(i), *layers_[i]);
@@ -243,12 +285,30 @@ public:
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
-        for (const auto& layer : layers_) x = (*layer)(std::move(x), pass);
+        if (context.recording && bytes_ > 0) measure(x, pass);
+        if (context.recording && !sizes_.empty())
+            return tally::checkpoint_segments(chain(pass), sizes_, std::move(x));
+        for (std::size_t i = 0; i < layers_.size(); ++i) x = run(i, *layers_[i], std::move(x), pass);
         return x;
     }
 
 private:
-    std::vector<std::unique_ptr<Layer<S>>> layers_;
+    static Var<Array<S>> run(std::size_t i, Layer<S>& layer, Var<Array<S>> x, Pass& pass) {
+        std::optional<Here> here;  // for who looks on
+        if (context.onlooker) here.emplace(std::to_string(i) + " " + kind_of(typeid(layer)), nowhere);
+        return layer(std::move(x), pass);
+    }
+    void measure(const Var<Array<S>>& x, const Pass& pass) {
+        Pass unseen{pass.training, pass.seed, pass.first_item, {}, pass.seed_at};
+        segmentation_ = fit_into(chain(unseen), x, bytes_);
+        sizes_ = segmentation_->sizes;
+        bytes_ = 0;
+    }
+
+    std::vector<std::shared_ptr<Layer<S>>> layers_;  // shared with blocks that will run again
+    std::vector<std::size_t> sizes_;                 // of the segments; none: all is remembered
+    std::size_t bytes_ = 0;  // into which they are to fit, while that has not been measured
+    std::optional<Segmentation> segmentation_;
 };
 
 }  // namespace tally

@@ -2,6 +2,7 @@
 // of.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "autograd/array.hpp"
+#include "autograd/block.hpp"
 #include "autograd/var.hpp"
 #include "train/training_state.hpp"
 
@@ -21,6 +23,7 @@ class Effect {
 public:
     virtual ~Effect() = default;
     virtual void join(const Effect& later) = 0;  // what the same layer left in a later micro-batch
+    virtual void prepare() {}  // takes the memory that commit() needs: memory must not run out there
     virtual void commit() = 0;
     // For a window that is saved before it happens; Module::saved_effect() reads it back.
     virtual void save(TrainingState&, const std::string& under) const {
@@ -32,6 +35,7 @@ public:
 class Effects {
 public:
     void leave(const void* owner, std::unique_ptr<Effect> effect) {
+        if (recomputing()) return;  // it was left the first time
         for (auto& [present, joined] : all_)
             if (present == owner) return joined->join(*effect);
         all_.emplace_back(owner, std::move(effect));
@@ -40,7 +44,11 @@ public:
     void join(Effects later) {
         for (auto& [owner, effect] : later.all_) leave(owner, std::move(effect));
     }
+    void prepare() {
+        for (auto& [owner, effect] : all_) effect->prepare();
+    }
     void commit() {
+        prepare();
         for (auto& [owner, effect] : std::exchange(all_, {})) effect->commit();
     }
     bool empty() const { return all_.empty(); }
@@ -62,6 +70,7 @@ struct Pass {
     std::uint64_t seed = 0;       // of this window
     std::int64_t first_item = 0;  // where this micro-batch begins in its window
     Effects effects{};
+    const std::uint64_t* seed_at = nullptr;  // in a captured window, whose seed the device looks up
 };
 
 // Where a layer's randomness comes from. No two layers of a model share a stream.
@@ -121,6 +130,13 @@ private:
     std::vector<std::pair<std::string, Module<S>*>> modules_;
 };
 
+// How a chain of layers is checkpointed: in so many segments, or as a number of bytes demands; 0 of both:
+// as many segments as the square root of the layers.
+// For each chain of a model.
+struct Checkpointing {
+    std::size_t segments = 0, bytes = 0;
+};
+
 // A model or a part of one. It may move, but not while a window is open: effects point at it.
 template <class S>
 class Module {
@@ -136,6 +152,8 @@ public:
     virtual std::unique_ptr<Effect> saved_effect(const TrainingState&, const std::string& /*under*/) {
         return nullptr;
     }
+    // Says whether it is a chain, which from now on is checkpointed so.
+    virtual bool checkpoint(const Checkpointing&) { return false; }
 };
 
 // A module of one input and one output.
@@ -169,6 +187,20 @@ std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
     std::vector<std::pair<std::string, Module<S>*>> all{{"", &model}};
     all.insert(all.end(), members.modules().begin(), members.modules().end());
     return all;
+}
+
+// The outermost chains in the model, which from now on are checkpointed: how many there are.
+template <class S>
+std::size_t checkpoint(Module<S>& model, const Checkpointing& how) {
+    std::size_t chains = 0;
+    std::vector<std::string> done;
+    for (const auto& [name, module] : modules(model)) {
+        const auto within = [&name = name](const std::string& chain) { return name.rfind(chain, 0) == 0; };
+        if (std::any_of(done.begin(), done.end(), within) || !module->checkpoint(how)) continue;
+        done.push_back(name);
+        ++chains;
+    }
+    return chains;
 }
 
 // A parameter that several layers share is there once, by its first name.

@@ -1,6 +1,7 @@
 // The optimizers' host side: what is remembered of each parameter, the numbers of a step, saving and loading.
 #include "train/optimizer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -34,7 +35,35 @@ void Optimizer<S>::step() {
     if (open_ && *open_ > 0)
         throw Error("[step] a window is open, with " + std::to_string(*open_) +
                     " micro-batches in it; its finish() normalises, clips and steps");
-    update();
+    try {
+        update();
+    } catch (...) {
+        let_go_of_unused();
+        throw;
+    }
+}
+
+template <class S>
+void Optimizer<S>::let_go_of_unused() {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        if (!remembers(i))
+            for (auto& [name, arrays] : arrays_) arrays[i].let_go();
+}
+
+template <class S>
+bool Optimizer<S>::remembers(std::size_t i) const {
+    return std::any_of(counts_.begin(), counts_.end(), [i](const auto& each) { return each.second[i] > 0; });
+}
+
+template <class S>
+typename Optimizer<S>::Bytes Optimizer<S>::remembered() const {
+    Bytes bytes;
+    for (const auto& [name, arrays] : arrays_)
+        for (const Array<S>& array : arrays) {
+            bytes.whole += array.size() * sizeof(S);
+            if (ready(array)) bytes.now += array.size() * sizeof(S);
+        }
+    return bytes;
 }
 
 template <class S>
@@ -54,8 +83,7 @@ Update<S> Optimizer<S>::remembering(std::size_t i, std::size_t arrays) {
     update.size = parameters_[i].value().size();
     if (arrays > 0) update.first = place(0);
     if (arrays > 1) update.second = place(1);
-    for (const auto& [name, counts] : counts_)
-        if (counts[i] > 0) update.state = Write::add;
+    if (remembers(i)) update.state = Write::add;
     return update;
 }
 
@@ -72,9 +100,44 @@ void Optimizer<S>::update_reached(std::size_t arrays, Launch launch) {
             lists[count(0)[i] + 1].push_back(change);
             reached.push_back(i);
         });
+    if (capture_ && (lists.size() > 1 || lists.contains(1)))
+        throw Error("[capture] the parameters of " + name_ +
+                    " have had different numbers of updates; in a captured window all are at the same");
     for (const auto& [number, list] : lists) launch(number, list);
+    if (capture_) {
+        capture_->reached = std::move(reached);
+        return;
+    }
     for (std::size_t i : reached)
         ++count(0)[i];  // at the end: had memory run out, nothing would have changed
+}
+
+template <class S>
+void Optimizer<S>::put_numbers(std::int64_t, Decisions<S>&) const {
+    throw Error("[capture] the numbers of " + name_ + " cannot be told to a captured window");
+}
+
+template <class S>
+void Optimizer<S>::decide(const Capture& of, Decisions<S>& next) const {
+    const Counts& updates = counts_[0].second;
+    for (std::size_t i : of.reached)
+        if (updates[i] != updates[of.reached[0]])
+            throw Error("[capture] parameter " + std::to_string(i) + " of " + name_ + " has had " +
+                        std::to_string(updates[i]) + " updates, parameter " + std::to_string(of.reached[0]) +
+                        " " + std::to_string(updates[of.reached[0]]) +
+                        "; in a captured window all are at the same");
+    put_numbers(of.reached.empty() ? 1 : updates[of.reached[0]] + 1, next);
+}
+
+template <class S>
+void Optimizer<S>::count_update(const Capture& of) {
+    for (std::size_t i : of.reached) ++count(0)[i];
+}
+
+template <class S>
+void Optimizer<S>::tell_places(std::vector<const void*>& places) {
+    for (auto& [name, arrays] : arrays_)
+        for (Array<S>& array : arrays) places.push_back(ready(array) ? array.writable() : nullptr);
 }
 
 template <class S>
@@ -85,13 +148,9 @@ void Optimizer<S>::save(TrainingState& state, const std::string& under) const {
     for (const auto& [name, value] : options_) state.put(under + "/options/" + name, value);
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         const std::string which = "/" + std::to_string(i);
-        bool remembered = false;
-        for (const auto& [name, counts] : counts_) {
-            state.put(under + "/" + name + which, counts[i]);
-            remembered = remembered || counts[i] > 0;
-        }
+        for (const auto& [name, counts] : counts_) state.put(under + "/" + name + which, counts[i]);
         for (const auto& [name, arrays] : arrays_)
-            if (remembered) state.put(under + "/" + name + which, arrays[i]);
+            if (remembers(i)) state.put(under + "/" + name + which, arrays[i]);
     }
 }
 
@@ -145,15 +204,20 @@ Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options)
 }
 
 template <class S>
+SgdStep<S> Sgd<S>::numbers() const {
+    return {static_cast<S>(-this->learning_rate()),
+            static_cast<S>(options_.momentum),
+            static_cast<S>(1 - options_.dampening),
+            static_cast<S>(options_.weight_decay),
+            options_.nesterov,
+            options_.weight_decay != 0};
+}
+
+template <class S>
 void Sgd<S>::update() {
-    const SgdStep<S> numbers{static_cast<S>(-this->learning_rate()),
-                             static_cast<S>(options_.momentum),
-                             static_cast<S>(1 - options_.dampening),
-                             static_cast<S>(options_.weight_decay),
-                             options_.nesterov,
-                             options_.weight_decay != 0};
-    this->update_reached(options_.momentum != 0 ? 1 : 0,
-                         [&](std::int64_t, const auto& list) { this->kernel().sgd(list, numbers); });
+    this->update_reached(options_.momentum != 0 ? 1 : 0, [&](std::int64_t, const auto& list) {
+        this->kernel().sgd(list, this->told(numbers(), &Decisions<S>::sgd));
+    });
 }
 
 // ---- Adam and its kin ----
@@ -197,8 +261,9 @@ AdamStep<S> Adam<S>::numbers(std::int64_t update) const {
 
 template <class S>
 void Adam<S>::update() {
-    this->update_reached(
-        moments, [&](std::int64_t number, const auto& list) { this->kernel().adam(list, numbers(number)); });
+    this->update_reached(moments, [&](std::int64_t number, const auto& list) {
+        this->kernel().adam(list, this->told(numbers(number), &Decisions<S>::adam));
+    });
 }
 
 template <class S>

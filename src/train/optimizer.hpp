@@ -28,17 +28,35 @@ public:
     virtual ~Optimizer() = default;
 
     // One update of every parameter that a gradient has reached; the others stay as they are, and so does
-    // what is remembered of them.
+    // what is remembered of them. Where memory runs out, all stay as they are.
     void step();  // an Error while a window is open: its finish() is what steps
     void zero_grad() const;
     virtual bool folds() const { return false; }  // takes in micro-batches by itself
     // For a window: where it counts the micro-batches that have come; null when it has gone.
     void guard(const std::int64_t* micro_batches) { open_ = micro_batches; }
 
+    // Of what is remembered: now, and once a gradient has reached every parameter.
+    struct Bytes {
+        std::size_t now = 0, whole = 0;
+    };
+    Bytes remembered() const;
+
     const std::string& name() const { return name_; }
     const Parameters& parameters() const { return parameters_; }
     double learning_rate() const { return learning_rate_; }
     void set_learning_rate(double rate);
+
+    // ---- for a captured window ----
+
+    // Which parameters its step updates; while it is captured the step is told where its numbers lie.
+    struct Capture {
+        const Decisions<S>* numbers;
+        std::vector<std::size_t> reached;
+    };
+    void capture(Capture* capture) { capture_ = capture; }     // null when it is over
+    void decide(const Capture& of, Decisions<S>& next) const;  // the numbers of its next update
+    void count_update(const Capture& of);                      // it was made
+    void tell_places(std::vector<const void*>& places);  // of what is remembered; nobody else holds it now
 
     // All that a resumed training needs, under names like "optimizer/momentum/0". What is loaded must come
     // from an optimizer of the same kind, options and shapes; else nothing changes. It is brought to the
@@ -64,6 +82,14 @@ protected:
     Update<S> remembering(std::size_t i, std::size_t arrays);
 
     virtual void update() = 0;
+    // Puts the numbers of update t, from 1, in their place.
+    virtual void put_numbers(std::int64_t t, Decisions<S>& into) const;
+
+    template <class Step>
+    Told<Step> told(const Step& now, Step Decisions<S>::*place) const {
+        if (!capture_) return now;
+        return {&(capture_->numbers->*place), &capture_->numbers->withheld};
+    }
 
     // launch(number, list): the parameters that a gradient has reached; each counts its own updates, and
     // those with the same number, from 1, go together.
@@ -71,10 +97,14 @@ protected:
     void update_reached(std::size_t arrays, Launch launch);
 
 private:
+    bool remembers(std::size_t i) const;  // of parameter i anything
+    void let_go_of_unused();              // memory that nothing has been written to
+
     std::string name_;
     Parameters parameters_;
     double learning_rate_ = 0;
     const std::int64_t* open_ = nullptr;
+    Capture* capture_ = nullptr;
     Options options_;
     Named<Arrays> arrays_;
     Named<Counts> counts_;
@@ -95,6 +125,8 @@ public:
 
 private:
     void update() override;
+    void put_numbers(std::int64_t, Decisions<S>& into) const override { into.sgd = numbers(); }
+    SgdStep<S> numbers() const;
 
     SgdOptions options_;
 };
@@ -117,6 +149,7 @@ protected:
     static constexpr std::size_t moments = 2;
 
     void update() override;
+    void put_numbers(std::int64_t t, Decisions<S>& into) const override { into.adam = numbers(t); }
 
     Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptions options,
          const std::vector<std::string>& counts);

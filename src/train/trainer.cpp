@@ -77,7 +77,8 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
       items_(items),
       loss_(std::move(loss)),
       options_(std::move(options)),
-      window_(optimizer, window_options(options_)) {
+      window_(optimizer, window_options(options_)),
+      size_(std::max<std::int64_t>(options_.per_device_batch_size, 1)) {
     require_at_least("the number of items", items, 1);
     require_at_least("per_device_batch_size", options_.per_device_batch_size, 1);
     require_at_least("num_train_epochs", options_.num_train_epochs, 0);
@@ -85,6 +86,19 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
     require_at_least("save_steps", options_.save_steps, 0);
     require_at_least("save_micro_batches", options_.save_micro_batches, 0);
     if (!loss_) throw Error("[trainer] there is no loss to go backward from");
+    if (options_.gradient_checkpointing && checkpoint(model_, *options_.gradient_checkpointing) == 0)
+        throw Error(
+            "[trainer] gradient_checkpointing: the model has no Sequential that could be cut into segments");
+    if (options_.auto_find_batch_size) {
+        const auto refuse = [](const std::string& what) {
+            throw Error("[trainer] auto_find_batch_size tries a window again as a whole: " + what);
+        };
+        if (options_.tail == Tail::carry)
+            refuse("none is carried into the next epoch; choose Tail::scale or drop");
+        if (options_.weigh == Weigh::micro_batches)
+            refuse("how many micro-batches it has depends on memory, so they cannot weigh the same");
+        if (options_.save_micro_batches > 0) refuse("it is not saved in its middle; choose save_steps");
+    }
     if (!options_.checkpoint.empty() && options_.resume_from_checkpoint &&
         std::filesystem::exists(options_.checkpoint))
         load(options_.checkpoint);
@@ -98,10 +112,13 @@ bool Trainer<S>::train_epoch() {
     if (epoch_ >= options_.num_train_epochs) return false;
     open_metrics();
     begun_ = Clock::now();
-    window_.plan(options_.gradient_accumulation_steps.at(epoch_));
+    window_.plan(options_.auto_find_batch_size ? 0 : options_.gradient_accumulation_steps.at(epoch_));
     const Items order = options_.shuffle ? shuffled(items_, options_.seed, epoch_) : in_order(items_);
     while (position_ < items_)
-        micro_batch(order.part(position_, std::min(items_, position_ + options_.per_device_batch_size)));
+        if (options_.auto_find_batch_size)
+            fitted_window(order);
+        else
+            micro_batch(order.part(position_, std::min(items_, position_ + options_.per_device_batch_size)));
     finished(window_.flush());
     ++epoch_;
     position_ = 0;
@@ -122,13 +139,36 @@ bool Trainer<S>::train_epoch() {
 template <class S>
 void Trainer<S>::micro_batch(const Items& items) {
     window_.add(loss_(items, window_.pass(items.count())));
-    position_ += items.count();
-    samples_ += items.count();
-    samples_since_ += items.count();
-    ++micro_batches_;
+    came(items.count(), 1);
     const std::int64_t before = window_.updates();
     if (window_.full()) finished(window_.finish());
     save_if_due(window_.updates() > before);
+}
+
+template <class S>
+void Trainer<S>::came(std::int64_t items, std::int64_t micro_batches) {
+    position_ += items;
+    samples_ += items;
+    samples_since_ += items;
+    micro_batches_ += micro_batches;
+}
+
+template <class S>
+void Trainer<S>::fitted_window(const Items& order) {
+    const std::int64_t steps = options_.gradient_accumulation_steps.at(epoch_),
+                       size = options_.per_device_batch_size;
+    const Items items = order.part(position_, std::min(items_, position_ + size * steps));
+    if (options_.tail == Tail::drop && items.count() <= size * (steps - 1)) {  // a micro-batch is missing
+        dropped_ += (items.count() + size - 1) / size;
+        position_ += items.count();
+        return;
+    }
+    const Finished<S> done = size_.update(window_, items.count(), [&](std::int64_t most) {
+        for (const Items& micro : split(items, most)) window_.add(loss_(micro, window_.pass(micro.count())));
+    });
+    came(items.count(), done.micro_batches);
+    finished(done);
+    save_if_due(done.stepped);
 }
 
 template <class S>
@@ -218,6 +258,8 @@ TrainingSummary Trainer<S>::summary() const {
             .updates = window_.updates(),
             .samples = samples_,
             .dropped_micro_batches = dropped_,
+            .micro_batch_size = size_.now(),
+            .retries = size_.retries(),
             .peak = report.peak,
             .beyond = report.peak - std::min(report.peak, kept),
             .saved = most(MemoryClass::saved)};
@@ -232,6 +274,8 @@ void Trainer<S>::save(const std::string& path) const {
     state.put("trainer/epoch", epoch_);
     state.put("trainer/position", position_);
     state.put("trainer/micro_batches", micro_batches_);
+    state.put("trainer/micro_batch_size", size_.now());
+    state.put("trainer/retries", size_.retries());
     state.put("trainer/records", as_array(records_));
     state.put("trainer/since", as_array({since_}));
     window_.save(state, "window", &model_);
@@ -250,12 +294,23 @@ void Trainer<S>::load(const std::string& path) {
     const auto epoch = saved_count("trainer", state, "trainer/epoch"),
                position = saved_count("trainer", state, "trainer/position"),
                micro_batches = saved_count("trainer", state, "trainer/micro_batches");
+    const bool found = options_.auto_find_batch_size && state.has("trainer/micro_batch_size");
+    const MicroBatchSize size =
+        !found ? size_
+               : MicroBatchSize(saved_count("trainer", state, "trainer/micro_batch_size"),
+                                saved_count("trainer", state, "trainer/retries"));
+    if (options_.auto_find_batch_size && saved_count("trainer", state, "window/micro_batches") > 0)
+        throw Error(
+            "[trainer] '" + path +
+            "' was saved in the middle of a window, which auto_find_batch_size cannot try again; go on "
+            "without it to the next checkpoint");
     if (since.size() != 1 || position > items_)
         throw Error("[trainer] '" + path + "' holds no place in this training");
     window_.load(state, "window", &model_);
     epoch_ = epoch;
     position_ = position;
     micro_batches_ = micro_batches;
+    size_ = size;
     records_ = records;
     since_ = since[0];
 }

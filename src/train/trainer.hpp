@@ -17,6 +17,7 @@
 
 #include "train/accumulate.hpp"
 #include "train/batches.hpp"
+#include "train/micro_batch.hpp"
 #include "train/training_log.hpp"
 #include "train/window.hpp"
 
@@ -24,11 +25,18 @@ namespace tally {
 
 template <class S>
 struct TrainerOptions {
-    std::int64_t per_device_batch_size = 8;             // items a micro-batch; an epoch's last may have fewer
+    std::int64_t per_device_batch_size = 8;  // items a micro-batch; an epoch's last may have fewer
+    // Where memory runs out, the same window is tried again with half of them, which stays. An update has
+    // per_device_batch_size * gradient_accumulation_steps items all the same. Checkpoints are then made
+    // between windows only.
+    bool auto_find_batch_size = false;
     AccumulationSteps gradient_accumulation_steps = 1;  // micro-batches an update
     std::int64_t num_train_epochs = 1;
     std::uint64_t seed = 0;  // of the order of the items, and of what is random in the model
     bool shuffle = true;
+
+    // The model's chains of layers are checkpointed (module.hpp): {} in the square root of their layers.
+    std::optional<Checkpointing> gradient_checkpointing = {};
 
     std::optional<double> max_grad_norm = {}, max_grad_value = {};
     std::optional<Schedule> schedule = {};  // without it the optimizer's own learning rate stays
@@ -70,6 +78,7 @@ public:
 
     std::int64_t epoch() const { return epoch_; }  // those that have passed
     std::int64_t updates() const { return window_.updates(); }
+    std::int64_t micro_batch_size() const { return size_.now(); }  // what auto_find_batch_size has found
     Window<S>& window() { return window_; }
     const std::vector<UpdateRecord>& records() const { return records_; }
 
@@ -83,6 +92,8 @@ private:
     using Clock = std::chrono::steady_clock;
 
     void micro_batch(const Items& items);
+    void fitted_window(const Items& order);
+    void came(std::int64_t items, std::int64_t micro_batches);
     void finished(const Finished<S>& done);
     void log();
     void open_metrics();
@@ -96,6 +107,7 @@ private:
     LossOf loss_;
     TrainerOptions<S> options_;
     Window<S> window_;
+    MicroBatchSize size_;
     std::int64_t epoch_ = 0, position_ = 0;  // how many items of this epoch have come
     std::int64_t micro_batches_ = 0;         // of the whole training
     std::vector<UpdateRecord> records_;

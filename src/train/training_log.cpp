@@ -3,24 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <vector>
 
 #include "autograd/diagram_layout.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/xml.hpp"
+#include "autograd/svg.hpp"
 #include "train/require.hpp"
 
 namespace tally {
 namespace {
 
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
-    char text[160];
-    std::snprintf(text, sizeof text, format, values...);
-    return text;
-}
+using svg::formatted, svg::rule, svg::text;
 
 std::string json_number(double number) { return std::isfinite(number) ? in_words(number) : "null"; }
 
@@ -66,6 +60,9 @@ std::string to_string(const TrainingSummary& s) {
                                  static_cast<long>(s.samples), s.seconds, s.samples_per_second());
     if (s.dropped_micro_batches > 0)
         text += std::to_string(s.dropped_micro_batches) + " micro-batches were dropped\n";
+    if (s.retries > 0)
+        text += "memory ran out " + std::to_string(s.retries) + " times, down to " +
+                std::to_string(s.micro_batch_size) + " items a micro-batch\n";
     return text + "memory: " + memory::bytes_in_words(s.peak) + " at most, " +
            memory::bytes_in_words(s.beyond) + " of it beyond parameters and gradients; saved for backward " +
            memory::bytes_in_words(s.saved) + " at most\n";
@@ -97,26 +94,9 @@ std::vector<double> ticks(const Axis& axis, double least) {
     return all;
 }
 
-std::string text(int x, int y, const char* style, const std::string& words) {
-    return formatted("<text x=\"%d\" y=\"%d\" class=\"%s\">", x, y, style) + words + "</text>\n";
-}
-
-std::string rule(int x1, int y1, int x2, int y2, const char* style) {
-    return formatted("<path d=\"M%d,%d L%d,%d\" class=\"%s\"/>\n", x1, y1, x2, y2, style);
-}
-
-constexpr const char* style_sheet =
-    "<style>\n"
-    ".t-page{fill:#ffffff}\n"
-    ".t-text{font-family:monospace;font-size:18px;fill:#1f2328}\n"
-    ".t-title{font-size:22px;font-weight:bold}\n"
-    ".t-middle{text-anchor:middle}\n"
-    ".t-end{text-anchor:end}\n"
-    ".t-rule{stroke:#d5dbe1;stroke-width:1}\n"
-    ".t-axis{stroke:#3d444d;stroke-width:2}\n"
+constexpr const char* styles =
     ".t-curve{fill:none;stroke:#0b57d0;stroke-width:2;stroke-linejoin:round}\n"
-    ".t-mark{fill:#0b57d0}\n"
-    "</style>\n";
+    ".t-mark{fill:#0b57d0}\n";
 
 // As many points as can be told apart: those in one column of pixels become their mean.
 std::string points(const std::vector<UpdateRecord>& records, const Axis& x, const Axis& y, int& count) {
@@ -151,29 +131,23 @@ std::string loss_curve_svg(std::span<const UpdateRecord> records, const std::str
     const double around = high > low ? (high - low) * 0.05 : std::max(std::abs(high) * 0.05, 1e-3);
     const Axis x{first, std::max(last, first + 1), left, right}, y{low - around, high + around, bottom, top};
 
-    const std::string shown = escape_xml(drawing::clean(title, 200));
+    const std::string shown = drawing::clean(title, 200);
     const std::string told =
         formatted("Loss by update: from %.4g at update %ld to %.4g at update %ld, %.4g at least.",
                   finite.front().loss(), static_cast<long>(finite.front().update), finite.back().loss(),
                   static_cast<long>(finite.back().update), low);
-    std::string svg =
-        formatted("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ", width, height) +
-        formatted("viewBox=\"0 0 %d %d\" role=\"img\" ", width, height) +
-        "aria-labelledby=\"t-title t-desc\">\n<title id=\"t-title\">" + shown +
-        "</title>\n<desc id=\"t-desc\">" + told + "</desc>\n" + style_sheet +
-        formatted("<rect width=\"%d\" height=\"%d\" rx=\"12\" class=\"t-page\"/>\n", width, height) +
-        text(left, 44, "t-text t-title", shown);
+    std::string svg = svg::page(width, height, shown, told, styles) + text(left, 44, "t-title", shown);
     for (const double tick : ticks(y, 0)) {
         svg += rule(left, y.place(tick), right, y.place(tick), "t-rule");
-        svg += text(left - 12, y.place(tick) + 6, "t-text t-end",
+        svg += text(left - 12, y.place(tick) + 6, "t-end",
                     formatted("%.4g", std::abs(tick) < around * 1e-6 ? 0 : tick));
     }
     for (const double tick : ticks(x, 1)) {
         svg += rule(x.place(tick), bottom, x.place(tick), bottom + 8, "t-axis");
-        svg += text(x.place(tick), bottom + 32, "t-text t-middle", formatted("%.6g", tick));
+        svg += text(x.place(tick), bottom + 32, "t-middle", formatted("%.6g", tick));
     }
     svg += rule(left, bottom, right, bottom, "t-axis") + rule(left, top, left, bottom, "t-axis");
-    svg += text((left + right) / 2, bottom + 64, "t-text t-middle", "update");
+    svg += text((left + right) / 2, bottom + 64, "t-middle", "update");
     int count = 0;
     const std::string curve = points(finite, x, y, count);
     svg += "<polyline points=\"" + curve + "\" class=\"t-curve\"/>\n";

@@ -45,6 +45,8 @@ struct TrainingSummary {
     std::int64_t epochs = 0, updates = 0;    // of the whole training
     std::int64_t samples = 0;                // of this process, like the following
     std::int64_t dropped_micro_batches = 0;  // alone or with their window
+    std::int64_t micro_batch_size = 0;       // items at most
+    std::int64_t retries = 0;                // of windows for which memory had run out, in the whole training
     std::size_t peak = 0;                    // bytes in the ledger at most: with the data set, if it is there
     std::size_t beyond = 0;                  // without parameters and gradients
     std::size_t saved = 0;                   // at most kept for backward

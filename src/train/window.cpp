@@ -55,6 +55,7 @@ Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options)
         for (const V& parameter : parameters()) before_.push_back(empty_like(parameter.value()));
     before_there_.resize(before_.size());
     optimizer_.guard(&micro_batches_);
+    zero_ = number<S>(0, parameters()[0].value().device());
     reset();
 }
 
@@ -87,17 +88,6 @@ void Window<S>::expect_whole(const char* what) const {
 }
 
 template <class S>
-template <class F>
-void Window<S>::or_broken(F f) {
-    try {
-        f();
-    } catch (...) {
-        broken_ = true;
-        throw;
-    }
-}
-
-template <class S>
 void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
     expect_whole("add");
     if (!std::isfinite(weight) || weight < 0)
@@ -114,13 +104,14 @@ void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
         counted = counted * weight;
     }
     remember();
-    or_broken([&] { (options_.total > 0 ? sum / options_.total : sum).backward(); });
-    ++micro_batches_;
-    if (dropped(sum)) {
-        pass_.effects = {};
-        return;
-    }
-    count(sum, counted);
+    whole([&] {
+        (options_.total > 0 ? sum / options_.total : sum).backward();
+        ++micro_batches_;
+        if (dropped(sum))
+            pass_.effects = {};
+        else
+            count(sum, counted);
+    });
 }
 
 template <class S>
@@ -138,16 +129,22 @@ void Window<S>::swept(double counted) {
             "add()");
     if (!std::isfinite(counted) || counted < 0)
         throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
-    ++micro_batches_;
-    const Device device = count_.value().device();
-    count(number<S>(0, device), number<S>(counted, device));
+    whole([&] {
+        ++micro_batches_;
+        count(zero_, number<S>(counted, zero_.value().device()));
+    });
+}
+
+template <class S>
+std::uint64_t Window<S>::seed() const {
+    const auto words = random::detail::words(options_.seed, 0, static_cast<std::uint64_t>(updates_));
+    return random::detail::join(words[0], words[1]);
 }
 
 template <class S>
 Pass& Window<S>::pass(std::int64_t items) {
-    const auto words = random::detail::words(options_.seed, 0, static_cast<std::uint64_t>(updates_));
     pass_.training = true;
-    pass_.seed = random::detail::join(words[0], words[1]);
+    pass_.seed = seed();
     pass_.first_item = items_;
     items_ += items;
     return pass_;
@@ -193,10 +190,14 @@ void Window<S>::count(const V& sum, const V& counted) {
 // ---- the gate ----
 
 template <class S>
+double Window<S>::rounding() const {
+    return 64 * static_cast<double>(std::numeric_limits<S>::epsilon()) * options_.total;
+}
+
+template <class S>
 bool Window<S>::complete(double counted) const {
     if (options_.total > 0) {
-        const double few = 64 * static_cast<double>(std::numeric_limits<S>::epsilon()) * options_.total;
-        if (std::abs(counted - options_.total) <= few) return true;
+        if (std::abs(counted - options_.total) <= rounding()) return true;
         const bool short_of = options_.micro_batches > 0 ? !full() : counted < options_.total;
         if (!short_of && dropped_ == 0)
             throw Error("[window] finish: a total of " + in_words(options_.total) + " was announced, but " +
@@ -211,7 +212,7 @@ void Window<S>::normalise(double counted) {
     if (options_.reduction == Reduction::sum) return;
     if (options_.total == 0)
         change_all(parameters(), functor::DivNumber{counted});
-    else if (counted != options_.total)
+    else if (std::abs(counted - options_.total) > rounding())
         change_all(parameters(), functor::MulNumber{options_.total / counted});
 }
 
@@ -247,7 +248,7 @@ Finished<S> Window<S>::finish() {
         discard();  // nothing is left of it
         return done;
     }
-    or_broken([&] {
+    whole([&] {
         normalise(done.count);
         for (const V& term : std::exchange(once_, {})) term.backward();
         if (!finite_after_clipping(done)) {
@@ -259,6 +260,8 @@ Finished<S> Window<S>::finish() {
             done.dropped = micro_batches_;
             return;
         }
+        if (options_.average) options_.average->prepare();
+        effects_.prepare();
         if (options_.schedule) optimizer_.set_learning_rate(options_.schedule->at(updates_));
         optimizer_.guard(nullptr);
         optimizer_.step();
@@ -274,13 +277,18 @@ Finished<S> Window<S>::finish() {
 template <class S>
 void Window<S>::discard() {
     optimizer_.zero_grad();
+    if (broken_)  // a rule that failed may have left a gradient that is not counted as one
+        for (const V& parameter : parameters()) {
+            const Storage* const storage = parameter.node()->gradient.storage();
+            if (storage && storage->held_as != MemoryClass::gradient) parameter.free_grad();
+        }
     reset();
 }
 
 template <class S>
 void Window<S>::reset() {
     micro_batches_ = dropped_ = items_ = 0;
-    sum_ = count_ = number<S>(0, parameters()[0].value().device());
+    sum_ = count_ = zero_;
     once_.clear();
     pass_.effects = {};
     effects_ = {};

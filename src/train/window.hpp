@@ -90,17 +90,32 @@ public:
     // Somebody else went backward through a micro-batch, whose loss counts so much.
     void swept(double count);
 
+    // What f does makes sense as a whole only: after an error in it the window can but be discarded.
+    template <class F>
+    void whole(F f) {
+        try {
+            f();
+        } catch (...) {
+            broken_ = true;
+            throw;
+        }
+    }
+
     // What the model is told about the next micro-batch, which has so many items; what its layers leave there
     // happens when the window finishes.
     Pass& pass(std::int64_t items);
 
+    bool empty() const { return micro_batches_ == 0 && once_.empty(); }
     bool full() const { return options_.micro_batches > 0 && micro_batches_ >= options_.micro_batches; }
     std::int64_t micro_batches() const { return micro_batches_; }
     std::int64_t planned() const { return options_.micro_batches; }
     void plan(std::int64_t micro_batches);  // from now on; also of a window that is carried into this epoch
     std::int64_t updates() const { return updates_; }
+    Optimizer<S>& optimizer() const { return optimizer_; }
+    const WindowOptions<S>& options() const { return options_; }
 
     // The gate; afterwards the next window is open. Where the window is not full, its tail policy decides.
+    // All memory is had before the first parameter changes: where it runs out, nothing was updated.
     Finished<S> finish();
     // At the end of an epoch: the same, if anything has come.
     Finished<S> flush() { return micro_batches_ > 0 ? finish() : Finished<S>(); }
@@ -113,15 +128,18 @@ public:
     void load(const TrainingState& state, const std::string& under, Module<S>* model = nullptr);
 
 private:
+    template <class>
+    friend class CapturedWindow;
+
     const std::vector<V>& parameters() const { return optimizer_.parameters(); }
     void expect_untouched() const;
     void expect_whole(const char* what) const;
-    template <class F>
-    void or_broken(F f);
     void remember();
     bool dropped(const V& sum);
     void count(const V& sum, const V& count);
     bool complete(double counted) const;
+    double rounding() const;     // by how much a count may miss the total
+    std::uint64_t seed() const;  // of what is random in this window
     void normalise(double counted);
     bool finite_after_clipping(Finished<S>& done);
     void reset();
@@ -129,7 +147,7 @@ private:
     Optimizer<S>& optimizer_;
     WindowOptions<S> options_;
     std::int64_t micro_batches_ = 0, dropped_ = 0, updates_ = 0, items_ = 0;
-    V sum_, count_;  // on the parameters' device, so that adding to them makes nobody wait
+    V zero_, sum_, count_;  // on the parameters' device, so that adding to them makes nobody wait
     std::vector<V> once_;
     Pass pass_;                     // of the micro-batch that is on its way
     Effects effects_;               // of those that have come

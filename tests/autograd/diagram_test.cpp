@@ -15,6 +15,7 @@
 #include "autograd/diagram_layout.hpp"
 #include "autograd/error.hpp"
 #include "autograd/write_file.hpp"
+#include "autograd/xml_fault.hpp"
 #include "catch.hpp"
 
 using namespace tally;
@@ -38,33 +39,6 @@ void compare_with_golden(const std::string& name, const std::string& text) {
     const auto differ = std::mismatch(golden.begin(), golden.end(), text.begin(), text.end());
     INFO(path << " differs at byte " << differ.first - golden.begin());
     CHECK(golden == text);
-}
-
-// The first thing that is not well-formed, or "": tags nest and close, attributes are quoted, &'s are
-// entities.
-std::string xml_fault(const std::string& xml) {
-    static const std::regex tag("<(/?)([a-zA-Z]+)((?: [a-zA-Z:-]+=\"[^\"<]*\")*)(/?)>");
-    static const std::regex stray("&(?!(amp|lt|gt|quot);)");
-    if (std::regex_search(xml, stray)) return "a bare &";
-    std::vector<std::string> open;
-    std::size_t at = 0;
-    for (auto it = std::sregex_iterator(xml.begin(), xml.end(), tag); it != std::sregex_iterator(); ++it) {
-        const auto begin = static_cast<std::size_t>(it->position());
-        if (xml.substr(at, begin - at).find_first_of("<>") != std::string::npos)
-            return "a bare < or > at " + std::to_string(at);
-        if (open.empty() && at > 0) return "text after the root";
-        at = begin + static_cast<std::size_t>(it->length());
-        const std::string name = (*it)[2];
-        if ((*it)[4].length() > 0) continue;
-        if ((*it)[1].length() == 0) {
-            open.push_back(name);
-        } else {
-            if (open.empty() || open.back() != name) return "</" + name + "> closes nothing";
-            open.pop_back();
-        }
-    }
-    if (!open.empty()) return "<" + open.back() + "> is never closed";
-    return xml.substr(at) == "\n" ? "" : "text after the end";
 }
 
 std::vector<std::string> all_matches(const std::string& text, const char* pattern) {

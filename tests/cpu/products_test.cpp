@@ -74,6 +74,11 @@ TEMPLATE_TEST_CASE("linear_relu agrees with the plain loop in both directions", 
         plain<S>().relu_bias_back(dy.data(), out.data(), want_dz.data(), to(want_dbias), m, n);
         CHECK(bit_difference(dz, want_dz) == "");
         if (learns) CHECK(bit_difference(dbias, want_dbias) == "");
+
+        const Buffer<S> in_place = dy, dbias_too(n);
+        fast<S>().relu_bias_back(in_place.data(), out.data(), in_place.data(),
+                                 {learns ? dbias_too.data() : nullptr, Write::set}, m, n);
+        CHECK(bit_difference(in_place, want_dz) == "");
     }
 }
 

@@ -14,11 +14,16 @@
 #include "autograd/error.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/peer.hpp"
+#include "gpu/capture.hpp"
 #include "gpu/on_host.hpp"
 #include "gpu/scratch.hpp"
 #include "gpu/staging.hpp"
 
 namespace tally {
+
+struct peer::Graph {
+    std::vector<std::function<void()>> tasks;
+};
 
 namespace {
 
@@ -33,17 +38,20 @@ public:
     }
 
     void* grab(std::size_t bytes) {
+        gpu::refuse_fresh_memory(captured_ != nullptr, bytes);
         const std::lock_guard lock(mutex_);
         const auto offset = arena_.take(whole_lines(bytes));
         return offset ? base_ + *offset : nullptr;
     }
     void give(void* data, std::size_t bytes) {
+        gpu::refuse_giving_back(captured_ != nullptr, bytes);
         const std::lock_guard lock(mutex_);
         arena_.give(static_cast<std::size_t>(static_cast<std::byte*>(data) - base_), whole_lines(bytes));
     }
 
     void later(std::function<void()> task) {
         const std::lock_guard lock(mutex_);
+        if (captured_) return captured_->tasks.push_back(std::move(task));
         queue_.push_back(std::move(task));
         ++queued_;
         if (queue_.size() > 5000) run();
@@ -60,6 +68,9 @@ public:
         f();
         protect(PROT_NONE);
     }
+    // Until `capture` is given null: what comes is kept there.
+    void capture(peer::Graph* graph) { captured_ = graph; }
+    peer::Graph* captured() const { return captured_; }
     std::uint64_t waits() const { return waits_; }
     std::uint64_t queued() const { return queued_; }
     std::uint64_t done() const { return queued_ - queue_.size(); }
@@ -88,6 +99,7 @@ private:
     std::byte* base_;
     memory::Arena arena_{size};
     std::vector<std::function<void()>> queue_;
+    peer::Graph* captured_ = nullptr;
     std::uint64_t waits_ = 0, queued_ = 0;
 };
 
@@ -129,6 +141,7 @@ struct Link {
 };
 
 void wait_for_device() {
+    gpu::refuse_wait(peer::capturing(), "reading values");
     StandIn::one().wait();
     const gpu::WrongLabel seen = *OnStandIn::wrong_label();
     *OnStandIn::wrong_label() = {};
@@ -159,6 +172,7 @@ const memory::detail::Raw& raw() {
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes) {
     if (bytes == 0) return;
     if (from_device == Device::cpu) {
+        gpu::refuse_upload(capturing(), bytes);
         static auto& staging = *new gpu::Staging<Link>(Link{});
         return staging.upload(to, from, bytes);
     }
@@ -178,6 +192,26 @@ const Kernels<Dual<double>>& kernels() {
     throw Error("[kernels] dual numbers are computed on the CPU only; use to(Device::cpu)");
 }
 
+bool capturing() { return StandIn::one().captured() != nullptr; }
+void begin_capture() { StandIn::one().capture(new Graph); }
+Graph* end_capture() {
+    Graph* const graph = StandIn::one().captured();
+    StandIn::one().capture(nullptr);
+    return graph;
+}
+void abandon_capture() noexcept { delete end_capture(); }
+void replay(const Graph& graph) {
+    for (const auto& task : graph.tasks) StandIn::one().later(task);
+}
+void discard(Graph* graph) noexcept { delete graph; }
+
+template <class S>
+void decide(const Conditions<S>& conditions, Decisions<S>* decisions) {
+    OnStandIn::each("decide", 1, gpu::DecideBody<S>{conditions, OnStandIn::wrong_label(), decisions});
+}
+
+template void decide(const Conditions<float>&, Decisions<float>*);
+template void decide(const Conditions<double>&, Decisions<double>*);
 template const Kernels<float>& kernels<float>();
 template const Kernels<double>& kernels<double>();
 

@@ -33,7 +33,14 @@ FAKES = {
                 if [ -e "$fakes/endless" ]; then echo "[  7%] Building CXX object x.o"; exec sleep 60; fi
                 for p in 10 50 100; do echo "[ $p%] Building CXX object x.o"; done
                 printf '#!/bin/sh\\necho "runner in $PWD: $*"; exit 77\\n' >"$2/learn-runner"
-                chmod +x "$2/learn-runner" ;;
+                chmod +x "$2/learn-runner"
+                mkdir -p "$2/bench" && cp "$2/learn-runner" "$2/bench/bench_table"
+                [ ! -e "$fakes/bench.md" ] || cat >"$2/bench/bench_table" <<'PROGRAM'
+#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+mkdir -p "$2" && cp "$fakes/bench.md" "$2"
+PROGRAM
+                ;;
         esac
     """,
     "apt-get": """
@@ -59,7 +66,7 @@ SUDO = {
     "free": '[ "$1" != -n ] || shift; echo sudo >>"$calls"; exec "$@"',
     "password": '[ "$1" != -n ] || exit 1; echo sudo >>"$calls"; exec "$@"',
 }
-REAL = "sh env awk sed grep head tail cut cat mkdir rm touch dirname chmod seq sleep true nproc getconf uname".split()
+REAL = "sh env awk sed grep head tail cut cat mkdir rm touch dirname chmod seq sleep true nproc getconf uname cp mv".split()
 
 
 class FirstContact(unittest.TestCase):
@@ -270,6 +277,36 @@ class FirstContact(unittest.TestCase):
         self.assertNotIn("nvcc", calls)
         self.state(**{"test fails": ""})
         self.assertEqual(self.learn("test").returncode, 1)
+
+    def test_bench_is_built_apart_and_run_where_one_stands(self):
+        self.state(installed="")
+        result = self.learn("bench", "--quick", "--peers", "/a b;/c", "-o", "here")
+        self.assertEqual(result.returncode, 77, result.stderr)  # the program's own
+        self.assertEqual(result.stdout, f"runner in {self.top}: --quick --only  -o here\n")
+        configured = [call for call in self.calls() if call.startswith("cmake --preset")]
+        self.assertEqual(len(configured), 1)
+        self.assertIn(f"-B {self.tree}/build/bench -DTALLY_BENCH=ON -DTALLY_CUDA=OFF", configured[0])
+        self.assertTrue(configured[0].endswith("-DTALLY_PEERS=/a b;/c"), configured)
+        self.assertFalse((self.tree / "build/release").exists())
+        self.learn("bench")
+        self.assertEqual([call for call in self.calls() if "--preset" in call][0][-14:], "-DTALLY_PEERS=")  # looks again
+
+    def test_bench_refuses_before_it_builds(self):
+        for words, named in ((["bench", "--fast"], "'--fast'"), (["bench", "-o"], "-o wants"), (["bench", "toy"], "'toy'")):
+            result = self.learn(*words)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(named, result.stderr)
+        self.assertFalse((self.tree / "build").exists())
+
+    def test_bench_writes_its_section_of_the_docs_and_nothing_else(self):
+        self.state(installed="", **{"bench.md": "a table\n![curve](nodes.svg)\n"})
+        (self.tree / "docs").mkdir()
+        page = self.tree / "docs/performance.md"
+        before, after = "# Performance\n<!-- what ./learn bench --docs writes -->\n", "<!-- end of what it writes -->\nmore\n"
+        page.write_text(before + "old\n" + after)
+        result = self.learn("bench", "--docs")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(page.read_text(), before + "a table\n![curve](measurements/bench/nodes.svg)\n" + after)
 
     def test_gpu_builds_in_a_folder_of_its_own_and_requires_the_device(self):
         self.state(installed="")

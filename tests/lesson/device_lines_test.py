@@ -1,6 +1,7 @@
 """A lesson says the same on the GPU, line for line. Usage: device_lines_test.py LESSON_PROGRAM
 
-What may differ: the device in the title; and where a check promises a bound and no bits, how far below it the lesson stays.
+What may differ: the device in the title and in an error; where a check promises a bound and no bits, how far below it the
+lesson stays; and the rows BEFORE and AFTER of a table, which tell a time, with what stands above them.
 """
 
 import difflib
@@ -19,6 +20,9 @@ def lines(lesson, device, dtype):
     assert result.returncode == 0, f"{device}, {dtype}: exit {result.returncode}\n{result.stdout[-2000:]}{result.stderr}"
     said, titles = re.subn(rf"=+ {device}  {dtype} ", "", result.stdout)
     assert titles == 1, f"no title says {device} and {dtype}:\n{result.stdout[:1200]}"
+    said = re.sub(rf" on {device}\b", "", said)
+    said = re.sub(r"(?m)^( *(?:BEFORE|AFTER)\b).*", r"\1", said)
+    said = re.sub(r"(?m)^ +Time.*", "", said)  # above these rows, as wide as they are
     return re.sub(r"exact (?:yes|no)   (close \w+)   max\|diff\| \S+", r"\1", said).splitlines()
 
 

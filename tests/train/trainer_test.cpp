@@ -83,7 +83,8 @@ TEST_CASE("Law: micro-batches and accumulation that make the same window train a
     Random random(seed);
     const std::int64_t items = random.whole(3, 30), size = random.whole(1, 4), steps = random.whole(1, 4);
     const Array<double> x = random.array<double>({items, 3}), y = random.array<double>({items, 2});
-    const auto trained = [&](std::int64_t batch_size, std::int64_t accumulation) {
+    const auto trained = [&](std::int64_t batch_size, std::int64_t accumulation,
+                             std::optional<Checkpointing> checkpointing = {}) {
         Sequential<double> model{Linear<double>(3, 5, {seed, 0}), Tanh<double>(), Dropout<double>(0.4, 2),
                                  Linear<double>(5, 2, {seed, 1})};
         Sgd<double> sgd(parameters(model), {.learning_rate = 0.1, .momentum = 0.9});
@@ -95,6 +96,7 @@ TEST_CASE("Law: micro-batches and accumulation that make the same window train a
                                  .gradient_accumulation_steps = accumulation,
                                  .num_train_epochs = 3,
                                  .seed = seed,
+                                 .gradient_checkpointing = checkpointing,
                                  .max_grad_norm = 1.0});
         trainer.train();
         std::vector<double> all;
@@ -104,6 +106,9 @@ TEST_CASE("Law: micro-batches and accumulation that make the same window train a
     };
     const auto whole = trained(size * steps, 1), split = trained(size, steps);
     for (std::size_t i = 0; i < whole.size(); ++i) CHECK(std::abs(whole[i] - split[i]) < 1e-12);
+    CHECK(trained(size, steps, Checkpointing()) == split);
+    CHECK(trained(size, steps, Checkpointing{.segments = 4}) == split);
+    CHECK(trained(size, steps, Checkpointing{.bytes = 1 << 20}) == split);
 }
 
 TEST_CASE("What an epoch leaves over is scaled or dropped or carried into the next") {
@@ -427,6 +432,11 @@ TEST_CASE("A Trainer says in words what it cannot do") {
     CHECK(said(2, {.logging_steps = 0}) == "[trainer] logging_steps must be at least 1; 0 is not");
     CHECK_THROWS_WITH(Trainer<double>(straight.model, straight.sgd, 2, {}),
                       "[trainer] there is no loss to go backward from");
+    Linear<double> no_chain(1, 1, {1, 1});
+    CHECK_THROWS_WITH(
+        Trainer<double>(no_chain, straight.sgd, 2, straight.loss,
+                        {.gradient_checkpointing = Checkpointing()}),
+        "[trainer] gradient_checkpointing: the model has no Sequential that could be cut into segments");
     CHECK_THROWS_WITH(evaluate<double>(0, 2, straight.loss), "[evaluate] there is nothing to evaluate");
     const Folder folder;
     Trainer<double> trainer(straight.model, straight.sgd, 2, straight.loss,

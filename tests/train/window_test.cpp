@@ -181,6 +181,20 @@ TEST_CASE("A total known beforehand gives the full batch's bits on the ordered k
     }
 }
 
+TEST_CASE("A count that misses the total by its rounding scales nothing") {
+    const Tensor w = parameter<float>({0.3f, -0.7f, 1.1f}), same = parameter<float>({0.3f, -0.7f, 1.1f});
+    Sgd<float> sgd({w}, {.learning_rate = 0.1});
+    Window<float> window(sgd, {.total = 0.3});
+    for (int micro = 0; micro < 3; ++micro) {
+        window.add(Loss<Array<float>>{sum(w * w), Array<float>::full({}, 1)}, 0.1);
+        (sum(same * same) * 0.1 / 0.3).backward();
+    }
+    const auto done = window.finish();
+    REQUIRE(done.count != 0.3);
+    Sgd<float>({same}, {.learning_rate = 0.1}).step();
+    CHECK(w.value().to_vector() == same.value().to_vector());
+}
+
 TEST_CASE("A tail is scaled or dropped or carried") {
     for (const bool known : {false, true}) {
         const auto after_tail = [&](Tail tail) {
@@ -338,6 +352,40 @@ TEST_CASE("The gate does each thing once per update") {
     CHECK(one.w.value().item() == 1 - 2 * 1 - 2 * 0.5);
     CHECK(average.updates() == 2);
     CHECK(window.updates() == 2);
+}
+
+TEST_CASE("An average that is swapped in refuses the update before anything has changed") {
+    const Tensor64 w = parameter<double>({1, -2});
+    Adam<double> adam({w}, {.learning_rate = 0.1});
+    MovingAverage<double> average({w}, {.decay = 0.5});
+    Window<double> window(adam, {.schedule = Schedule::step(1, 1, 0.5), .average = &average});
+    const auto state = [&] {
+        std::vector<double> all = w.value().to_vector();
+        TrainingState saved;
+        adam.save(saved, "adam");
+        for (const auto& [name, entry] : saved.entries()) {
+            if (const auto* array = std::get_if<Array<double>>(&entry))
+                for (const double number : array->to_vector()) all.push_back(number);
+            if (const auto* count = std::get_if<std::int64_t>(&entry))
+                all.push_back(static_cast<double>(*count));
+        }
+        all.push_back(adam.learning_rate());
+        return all;
+    };
+    const auto add = [&] { window.add(counted(w * w)); };
+    add();
+    window.finish();
+    average.swap();
+    const std::vector<double> before = state();
+    add();
+    CHECK_THROWS_WITH(window.finish(), contains("[average] update: the model has the averages for weights"));
+    CHECK(state() == before);
+    CHECK(window.updates() == 1);
+    window.discard();
+    average.swap();
+    add();
+    CHECK(window.finish().stepped);
+    CHECK(average.updates() == 2);
 }
 
 TEST_CASE("A window saved in its middle and loaded goes on with the same bits") {

@@ -7,7 +7,7 @@
 
 #include "autograd/array.hpp"
 #include "autograd/ops/shape.hpp"
-#include "autograd/var.hpp"
+#include "autograd/record.hpp"
 
 namespace tally {
 
@@ -131,6 +131,17 @@ Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>
 
 }  // namespace detail
 
+// Those of x (items, features, ...), as batch_norm with this gain and bias takes them.
+template <class S>
+BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
+    const Fold fold = detail::checked_features(x, gain, bias);
+    BatchStatistics<S> batch{empty_like(gain), empty_like(gain),
+                             static_cast<double>(fold.outer * fold.inner)};
+    on("batch_norm", x.value(), gain)
+        .batch_moments(x.value().data(), batch.mean.raw(), batch.variance.raw(), fold);
+    return batch;
+}
+
 // In training, x (items, features) or (items, features, height, width) is normalised by its own statistics,
 // which are handed out: they are an effect, to be committed once per update.
 template <class S>
@@ -140,9 +151,7 @@ BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bia
     if (count == 1)
         throw Error("[batch_norm] one value a feature has no variance: " + to_string(x.shape()) +
                     "; evaluation takes running statistics");
-    BatchStatistics<S> batch{empty_like(gain.value()), empty_like(gain.value()), static_cast<double>(count)};
-    on("batch_norm", x.value(), gain.value())
-        .batch_moments(x.value().data(), batch.mean.raw(), batch.variance.raw(), fold);
+    BatchStatistics<S> batch = batch_statistics(x, gain.value(), bias.value());
     Var<Array<S>> y = detail::batch_normalised(std::move(x), std::move(gain), std::move(bias), batch.mean,
                                                batch.variance, eps, true, fold);
     return {std::move(y), std::move(batch)};

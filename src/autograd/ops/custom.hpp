@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "autograd/var.hpp"
+#include "autograd/record.hpp"
 
 namespace tally {
 

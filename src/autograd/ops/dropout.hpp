@@ -8,7 +8,7 @@
 
 #include "autograd/array.hpp"
 #include "autograd/axes.hpp"
-#include "autograd/var.hpp"
+#include "autograd/record.hpp"
 
 namespace tally {
 
@@ -16,6 +16,7 @@ namespace tally {
 // batches, so that a micro-batch gets the masks that its items have in the full batch.
 struct MaskKey {
     std::uint64_t seed = 0, layer = 0, first = 0;
+    const std::uint64_t* seed_at = nullptr;  // instead, where the seed lies: in a captured window (Pass)
 };
 
 // Each element of x (items, ...) is dropped with probability p, and otherwise divided by 1 - p. Nothing is
@@ -33,8 +34,12 @@ Var<Array<S>> dropout(Var<Array<S>> x, double p, const MaskKey& of) {
         throw Error("[dropout] items and their elements are numbered up to 2^32; from item " +
                     std::to_string(of.first) + " on they are " + to_string(shape));
     if (p == 0) return x;
+    if (!of.seed_at && capturing(x.value().device()))
+        throw Error(
+            "[dropout] in a captured window every replay would drop the same; hand on the pass's seed_at");
 
-    const DropoutMask mask{of.seed, of.layer, of.first, static_cast<std::uint64_t>(std::round(p * 0x1p32))};
+    const DropoutMask mask{of.seed, of.layer, of.first, static_cast<std::uint64_t>(std::round(p * 0x1p32)),
+                           of.seed_at};
     const S scale = p == 1 ? S(0) : static_cast<S>(1 / (1 - p));
     Array<S> y = empty_like(x.value());
     on("dropout", x.value()).dropout(x.value().data(), mask, scale, {y.raw(), Write::set}, items, width);

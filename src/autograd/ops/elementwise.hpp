@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "autograd/var.hpp"
+#include "autograd/record.hpp"
 
 namespace tally {
 
@@ -19,12 +19,13 @@ Var<T> apply(F f, Var<T>&& x) {
             std::move(y), NothingKept(), [](Pull<T> to, const T& dy) { to.give(0, dy); }, std::move(x));
     else if constexpr (F::keeps == Keep::nothing)
         return record<F::name>(
-            std::move(y), NothingKept(), [f](Pull<T> to, const T& dy) { map_back(f, dy, dy, to.into(0)); },
-            std::move(x));
+            std::move(y), NothingKept(),
+            [f](Pull<T> to, const T& dy) { map_back(f, dy, dy, to.into(0), to.spare()); }, std::move(x));
     else
         return record<F::name>(
             std::move(y), keep(F::keeps == Keep::input ? x.value() : y),
-            [f](Pull<T> to, const T& dy, const T& kept) { map_back(f, dy, kept, to.into(0)); }, std::move(x));
+            [f](Pull<T> to, const T& dy, const T& kept) { map_back(f, dy, kept, to.into(0), to.spare()); },
+            std::move(x));
 }
 
 // What the derivatives read is kept, and only for an operand that wants a gradient.
@@ -43,9 +44,9 @@ Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
                    keep_if<ever_y, 2>(keeps_y, y)),
         [f](Pull<T> to, const T& dy, const T& kept_a, const T& kept_b, const T& kept_y) {
             if (to.wants(0) && !(passes_a<F> && to.pass_on(0, dy)))
-                zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0));
+                zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0), to.spare() && !to.wants(1));
             if (to.wants(1) && !(passes_b<F> && to.pass_on(1, dy)))
-                zip_back_b(f, dy, kept_a, kept_b, kept_y, to.into(1));
+                zip_back_b(f, dy, kept_a, kept_b, kept_y, to.into(1), to.spare());
         },
         std::move(a), std::move(b));
 }

@@ -8,7 +8,7 @@
 
 #include "autograd/array.hpp"
 #include "autograd/ops/shape.hpp"
-#include "autograd/var.hpp"
+#include "autograd/record.hpp"
 
 namespace tally {
 

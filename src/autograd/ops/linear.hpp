@@ -6,7 +6,7 @@
 
 #include "autograd/array.hpp"
 #include "autograd/axes.hpp"
-#include "autograd/var.hpp"
+#include "autograd/record.hpp"
 
 namespace tally {
 
@@ -174,7 +174,7 @@ Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) 
         [rows = plan.rows, in = plan.in, out = plan.out](Pull<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& kept_y, const Array<S>& kept_x,
                                                          const Array<S>& kept_w) {
-            Array<S> dz = empty_like(dy);
+            Array<S> dz = to.spare() && sole(dy) ? dy : empty_like(dy);
             const Into<S[]> dbias = to.wants(2) ? destination(to.into(2)) : Into<S[]>{nullptr, Write::set};
             on("linear_relu", dy).relu_bias_back(dy.data(), kept_y.data(), dz.raw(), dbias, rows, out);
             if (to.wants(0)) multiply({rows, in, out, false, true}, dz, kept_w, destination(to.into(0)));

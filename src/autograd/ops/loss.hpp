@@ -11,7 +11,7 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/linear.hpp"
 #include "autograd/ops/reduce.hpp"
-#include "autograd/var.hpp"
+#include "autograd/record.hpp"
 
 namespace tally {
 
@@ -20,6 +20,13 @@ struct Loss {
     Var<T> sum;    // over everything that counts
     Var<T> count;  // how much that is; carries no gradient
     Var<T> mean() const { return sum / count; }
+
+    using value_type = Var<T>;
+    template <class Visit>
+    void each(Visit visit) {
+        visit(sum);
+        visit(count);
+    }
 };
 
 template <class S>

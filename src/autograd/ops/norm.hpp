@@ -6,7 +6,7 @@
 
 #include "autograd/array.hpp"
 #include "autograd/axes.hpp"
-#include "autograd/var.hpp"
+#include "autograd/record.hpp"
 
 namespace tally {
 

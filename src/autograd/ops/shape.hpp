@@ -2,6 +2,7 @@
 // were repeated.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <string>
 #include <utility>
@@ -9,7 +10,7 @@
 
 #include "autograd/array.hpp"
 #include "autograd/axes.hpp"
-#include "autograd/var.hpp"
+#include "autograd/record.hpp"
 
 namespace tally {
 
@@ -87,6 +88,7 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
     if (from < 0 || to < from || to > x.shape()[along])
         throw Error("[slice] " + std::to_string(from) + " to " + std::to_string(to) + " is not within axis " +
                     std::to_string(along) + " of " + to_string(x.shape()));
+    if (along == 0 && !x.wants_grad()) return x.value().leading(from, to);  // micro-batches of data
     const Blocks blocks(x.shape(), along, from, to);
     Array<S> y;
     if (along == 0) {
@@ -154,6 +156,7 @@ template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::int64_t>& sizes) {
     if (x.shape().rank() == 0) throw Error("[split] a single number has no rows");
     std::vector<Var<Array<S>>> parts;
+    parts.reserve(sizes.size());
     std::int64_t from = 0;
     for (std::int64_t size : sizes) {
         if (size < 0) throw Error("[split] a part cannot have " + std::to_string(size) + " rows");
@@ -173,9 +176,12 @@ template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std::int64_t size) {
     if (x.shape().rank() == 0) throw Error("[split] a single number has no rows");
     if (size < 1) throw Error("[split] a part cannot have " + std::to_string(size) + " rows");
-    std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.shape()[0] / size), size);
-    if (x.shape()[0] % size) sizes.push_back(x.shape()[0] % size);
-    return split(x, sizes);
+    const std::int64_t rows = x.shape()[0];
+    std::vector<Var<Array<S>>> parts;
+    parts.reserve(static_cast<std::size_t>(rows / size + 1));
+    for (std::int64_t from = 0; from < rows; from += std::min(size, rows - from))
+        parts.push_back(slice(x, 0, from, from + std::min(size, rows - from)));
+    return parts;
 }
 
 // An Error when an index is not a row of `whole`. They are given on the CPU, where looking at them makes

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "autograd/array.hpp"
-#include "autograd/var.hpp"
+#include "autograd/record.hpp"
 
 namespace tally {
 

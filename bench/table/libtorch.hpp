@@ -1,0 +1,24 @@
+// LibTorch's side of each row; where it is not installed, nothing is added to a row.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/table/problems.hpp"
+#include "bench/table/row.hpp"
+
+namespace tally::bench {
+
+constexpr const char* libtorch = "LibTorch";
+std::string libtorch_version();  // empty where it is absent
+void libtorch_threads(int threads);
+
+void add_libtorch(Row& row, const Toy& toy, std::int64_t micro);
+void add_libtorch(Row& row, const ElementwiseChain& chain);
+void add_libtorch(Row& row, const ScalarNetwork& network);
+void add_libtorch(Row& row, const Mlp& mlp);
+void add_libtorch(Row& row, const Logits& logits);
+void add_libtorch(Row& row, const Elementwise& work);
+void add_libtorch(Row& row, const Deep& deep);  // with its memory
+
+}  // namespace tally::bench

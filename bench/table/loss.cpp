@@ -1,0 +1,107 @@
+// Softmax cross-entropy over many classes, beside one fused loop whose exp the compiler vectorises by itself.
+#include <bit>
+#include <cmath>
+#include <memory>
+
+#include "bench/table/aligned.hpp"
+#include "bench/table/libtorch.hpp"
+#include "bench/table/rows.hpp"
+#include "tally.hpp"
+
+namespace tally::bench {
+namespace {
+
+// exp within two units in the last place for x <= 0, without a branch: 2^n times a polynomial of what is
+// left. Below -87 it is 0, or nearly.
+inline float exp_of_negative(float x) {
+    x = x < -87 ? -87 : x;
+    const float shifted = x * 1.44269504f + 12582912.f;  // n stands in the lowest bits
+    const float n = shifted - 12582912.f;
+    const float r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1;
+    return std::bit_cast<float>(std::bit_cast<std::int32_t>(p) +
+                                (std::bit_cast<std::int32_t>(shifted) << 23));
+}
+
+class FusedLoop {
+public:
+    explicit FusedLoop(const Logits& logits)
+        : rows_(static_cast<std::size_t>(logits.rows)),
+          classes_(static_cast<std::size_t>(logits.classes)),
+          x_(logits.values()),
+          dx_(rows_ * classes_),
+          labels_(logits.labels()) {}
+
+    void run() {
+        loss_ = 0;
+        const float share = 1 / static_cast<float>(rows_);
+        for (std::size_t r = 0; r < rows_; ++r) row(x_ + r * classes_, dx_ + r * classes_, labels_[r], share);
+    }
+    Numbers numbers() {
+        run();
+        return {dx_.doubles()};
+    }
+
+private:
+    static constexpr std::size_t lanes = 64;  // sums in an order of their own: nothing is reassociated
+
+    void row(const float* __restrict x, float* __restrict d, std::int32_t label, float share) {
+        float top[lanes], total[lanes] = {};
+        std::fill_n(top, lanes, x[0]);
+        const std::size_t whole = classes_ / lanes * lanes;
+        for (std::size_t i = 0; i < whole; i += lanes)
+            for (std::size_t l = 0; l < lanes; ++l) top[l] = top[l] > x[i + l] ? top[l] : x[i + l];
+        float largest = *std::max_element(top, top + lanes);
+        for (std::size_t i = whole; i < classes_; ++i) largest = largest > x[i] ? largest : x[i];
+        for (std::size_t i = 0; i < whole; i += lanes)
+            for (std::size_t l = 0; l < lanes; ++l)
+                total[l] += d[i + l] = exp_of_negative(x[i + l] - largest);
+        for (std::size_t i = whole; i < classes_; ++i) total[0] += d[i] = exp_of_negative(x[i] - largest);
+        float sum = 0;
+        for (const float t : total) sum += t;
+        const float scale = share / sum;
+        for (std::size_t i = 0; i < classes_; ++i) d[i] *= scale;
+        d[label] -= share;
+        loss_ += (std::log(sum) - (x[label] - largest)) * share;
+    }
+
+    std::size_t rows_, classes_;
+    float loss_ = 0;
+    Aligned x_, dx_;
+    std::vector<std::int32_t> labels_;
+};
+
+Row cross_entropy_row() {
+    const Logits logits;
+    const Tensor x = parameter(Array<float>({logits.rows, logits.classes}, logits.values()));
+    const Array<std::int32_t> labels({logits.rows}, logits.labels());
+    const auto run = [x, labels] {
+        x.zero_grad();
+        cross_entropy(x, labels).mean().backward();
+    };
+    const auto loop = std::make_shared<FusedLoop>(logits);
+    Row row{"cross-entropy",
+            "softmax cross-entropy 512x1000, forward + backward",
+            {{"tally", Role::tally, run,
+              [x, run] {
+                  run();
+                  return Numbers{doubles(x.grad().span())};
+              }},
+             {"one fused loop", Role::floor, [loop] { loop->run(); }, [loop] { return loop->numbers(); }}}};
+    row.must = {{Goal::faster, 2.5, libtorch}};
+    row.aims = {{Goal::faster, 3.5, libtorch}};
+    add_libtorch(row, logits);
+    return row;
+}
+
+}  // namespace
+
+std::vector<Planned> loss_rows() { return {{"cross-entropy", cross_entropy_row}}; }
+
+}  // namespace tally::bench

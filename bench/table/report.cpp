@@ -1,0 +1,200 @@
+// Tables of results.
+#include "bench/table/report.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "bench/table/libtorch.hpp"
+#include "bench/table/rows.hpp"
+
+namespace tally::bench {
+namespace {
+
+template <class... Values>
+std::string formatted(const char* format, Values... values) {
+    char text[200];
+    std::snprintf(text, sizeof text, format, values...);
+    return text;
+}
+
+std::string in_time(double ns) {
+    if (ns < 1e3) return formatted(ns < 100 ? "%.3g ns" : "%.0f ns", ns);
+    if (ns < 1e6) return formatted("%.3g us", ns / 1e3);
+    return formatted(ns < 1e9 ? "%.3g ms" : "%.4g ms", ns / 1e6);
+}
+
+const char* word(Role role) { return role == Role::tally ? "tally" : role == Role::floor ? "floor" : "peer"; }
+
+std::string in_words(const Verdict& v) {
+    if (!v.measured) return v.asked + ": not measured";
+    return v.asked + formatted(": %.4g, ", *v.measured) + (v.holds ? "holds" : "**misses**");
+}
+
+std::string in_words(const Timed& side, bool first) {
+    std::string words = in_time(side.median) + " (" + in_time(side.minimum) + ")";
+    if (!first)
+        words += side.ratio >= 1 ? formatted(", tally takes %.3g x", side.ratio)
+                                 : formatted(", tally is %.3g x as fast", 1 / side.ratio);
+    if (side.mebibytes) words += formatted(", %.4g MiB", *side.mebibytes);
+    return words;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+    std::string all;
+    for (const std::string& part : parts) all += (all.empty() ? "" : "<br>") + part;
+    return all.empty() ? " " : all;
+}
+
+std::string sides(const Result& row, Role role) {
+    std::vector<std::string> parts;
+    for (std::size_t i = 1; i < row.sides.size(); ++i)
+        if ((row.sides[i].role == Role::peer) == (role == Role::peer))
+            parts.push_back(row.sides[i].name + " " + in_words(row.sides[i], false));
+    return joined(parts);
+}
+
+std::string verdicts(const std::vector<Verdict>& all) {
+    std::vector<std::string> parts;
+    for (const Verdict& v : all) parts.push_back(in_words(v));
+    return joined(parts);
+}
+
+std::string line_after(const char* path, const std::string& key) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with(key)) return line.substr(line.find(':') + 2);
+    return "unknown";
+}
+
+std::string words(const Machine& m) {
+    std::string peers;
+    for (const auto& [name, here] : m.peers)
+        peers += (peers.empty() ? "" : ", ") + name + (here ? "" : " (absent)");
+    return m.date + ", " + m.processor + formatted(", %u cores, load %.1f", m.cores, m.load) + ", " +
+           m.compiler + " " + m.flags + ", commit " + m.commit + ". Peers: " + peers + ".";
+}
+
+std::string in_words(const Sweep& sweep) {
+    std::string words = sweep.title + (sweep.catches_up ? ". " + *sweep.catches_up : "");
+    return "![" + words + "](" + sweep.name + ".svg)\n\n" + words + ".\n";
+}
+
+nlohmann::ordered_json verdicts_json(const std::vector<Verdict>& all) {
+    auto list = nlohmann::ordered_json::array();
+    for (const Verdict& v : all) {
+        list.push_back({{"asked", v.asked}, {"measured", nullptr}, {"holds", v.holds}});
+        if (v.measured) list.back()["measured"] = *v.measured;
+    }
+    return list;
+}
+
+nlohmann::ordered_json row_json(const Result& row) {
+    nlohmann::ordered_json made{{"name", row.name},     {"title", row.title},
+                                {"note", row.note},     {"threads", row.threads},
+                                {"rounds", row.rounds}, {"sides", nlohmann::ordered_json::array()}};
+    for (const Timed& side : row.sides) {
+        made["sides"].push_back({{"name", side.name},
+                                 {"role", word(side.role)},
+                                 {"median_ns", side.median},
+                                 {"minimum_ns", side.minimum},
+                                 {"tally_over_it", side.ratio},
+                                 {"mebibytes", nullptr}});
+        if (side.mebibytes) made["sides"].back()["mebibytes"] = *side.mebibytes;
+    }
+    made["must"] = verdicts_json(row.must);
+    made["aims"] = verdicts_json(row.aims);
+    return made;
+}
+
+nlohmann::ordered_json sweep_json(const Sweep& sweep) {
+    nlohmann::ordered_json made{{"name", sweep.name},
+                                {"title", sweep.title},
+                                {"x", sweep.x},
+                                {"y", sweep.y},
+                                {"lines", nlohmann::ordered_json::array()}};
+    for (const Line& line : sweep.lines)
+        made["lines"].push_back({{"name", line.name}, {"points", line.points}});
+    made["catches_up"] = nullptr;
+    if (sweep.catches_up) made["catches_up"] = *sweep.catches_up;
+    return made;
+}
+
+}  // namespace
+
+Machine this_machine() {
+    Machine m;
+    char date[32];
+    const std::time_t now = std::time(nullptr);
+    std::strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", std::gmtime(&now));
+    m.date = date;
+    m.processor = line_after("/proc/cpuinfo", "model name");
+#ifdef __clang__
+    m.compiler = "clang " __clang_version__;
+#else
+    m.compiler = "g++ " __VERSION__;
+#endif
+    m.flags = TALLY_BENCH_FLAGS;
+    const char* commit = std::getenv("TALLY_COMMIT");
+    m.commit = commit && *commit ? commit : "unknown";
+    m.cores = std::thread::hardware_concurrency();
+    if (getloadavg(&m.load, 1) != 1) m.load = std::nan("");
+    m.peers = taping_peers();
+    const std::string version = libtorch_version();
+    m.peers.insert(m.peers.begin(), {libtorch + (version.empty() ? "" : " " + version), !version.empty()});
+    return m;
+}
+
+std::string text(const Result& row) {
+    std::string all = row.title + (row.note.empty() ? "" : " (" + row.note + ")") + "\n";
+    for (std::size_t i = 0; i < row.sides.size(); ++i)
+        all += formatted("  %-20s ", row.sides[i].name.c_str()) + in_words(row.sides[i], i == 0) + "\n";
+    for (const Verdict& v : row.must) all += "  must  " + in_words(v) + "\n";
+    for (const Verdict& v : row.aims) all += "  aims  " + in_words(v) + "\n";
+    return all;
+}
+
+std::string markdown(const Report& report) {
+    std::string all =
+        words(report.machine) +
+        "\n\nMedians, in brackets minima; ratios are medians of those round by round, and they decide.\n\n"
+        "| work | tally | floors | peers | must reach | aims for |\n|---|---|---|---|---|---|\n";
+    std::size_t asked = 0, holds = 0;
+    for (const Result& row : report.rows) {
+        all += "| " + row.title + (row.note.empty() ? "" : "<br>" + row.note) + " | " +
+               in_words(row.sides[0], true) + " | " + sides(row, Role::floor) + " | " +
+               sides(row, Role::peer) + " | " + verdicts(row.must) + " | " + verdicts(row.aims) + " |\n";
+        for (const Verdict& v : row.must)
+            if (v.measured) ++asked, holds += v.holds;
+    }
+    all += "\n" + std::to_string(holds) + " of " + std::to_string(asked) + " that must be reached hold.\n";
+    for (const Sweep& sweep : report.sweeps) all += "\n" + in_words(sweep);
+    return all;
+}
+
+std::string json(const Report& report) {
+    const Machine& m = report.machine;
+    nlohmann::ordered_json peers;
+    for (const auto& [name, here] : m.peers) peers[name] = here;
+    nlohmann::ordered_json made{{"v", 1},
+                                {"machine",
+                                 {{"date", m.date},
+                                  {"processor", m.processor},
+                                  {"cores", m.cores},
+                                  {"load", m.load},
+                                  {"compiler", m.compiler},
+                                  {"flags", m.flags},
+                                  {"commit", m.commit},
+                                  {"peers", peers}}},
+                                {"rows", nlohmann::ordered_json::array()},
+                                {"sweeps", nlohmann::ordered_json::array()}};
+    for (const Result& row : report.rows) made["rows"].push_back(row_json(row));
+    for (const Sweep& sweep : report.sweeps) made["sweeps"].push_back(sweep_json(sweep));
+    return made.dump(2) + "\n";
+}
+
+}  // namespace tally::bench

@@ -1,0 +1,36 @@
+// What was measured, as a table at the terminal, as Markdown and as JSON.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/table/row.hpp"
+#include "bench/table/sweeps.hpp"
+
+namespace tally::bench {
+
+struct Machine {
+    std::string date, processor, compiler, flags, commit;
+    unsigned cores;
+    double load;                                      // of the last minute, when the program began
+    std::vector<std::pair<std::string, bool>> peers;  // which of them are here
+};
+Machine this_machine();
+
+struct Report {
+    Machine machine;
+    std::vector<Result> rows;
+    std::vector<Sweep> sweeps;
+};
+
+std::string text(const Result& row);  // a few lines
+std::string markdown(const Report& report);
+// {"v": 1, "machine": {date, processor, cores, load, compiler, flags, commit, peers: {name: here}},
+//  "rows": [{name, title, note, threads, rounds,
+//            sides: [{name, role: tally | floor | peer, median_ns, minimum_ns, tally_over_it, mebibytes |
+//            null}], must, aims: [{asked, measured | null, holds}]}],
+//  "sweeps": [{name, title, x, y, lines: [{name, points: [[x, y], ...]}], catches_up | null}]}
+std::string json(const Report& report);
+
+}  // namespace tally::bench

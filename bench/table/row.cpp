@@ -1,0 +1,108 @@
+// Compare first, then time in turn.
+#include "bench/table/row.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "autograd/error.hpp"
+#include "autograd/kernels.hpp"
+#include "bench/table/libtorch.hpp"
+#include "bench/timing.hpp"
+
+namespace tally::bench {
+namespace {
+
+std::string short_number(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4g", number);
+    return text;
+}
+
+void set_all_threads(int threads) {
+    set_threads(threads);
+    libtorch_threads(threads);
+}
+
+std::string words(const Goal& goal) {
+    const std::string number = short_number(goal.number);
+    switch (goal.kind) {
+        case Goal::faster:
+            return ">= " + number + " x as fast as " + goal.beside;
+        case Goal::at_most:
+            return "<= " + number + " x " + goal.beside;
+        case Goal::at_most_mebibytes:
+            return "<= " + number + " MiB, " + goal.beside;
+    }
+    return {};
+}
+
+Verdict judge(const Goal& goal, const std::vector<Timed>& sides) {
+    Verdict verdict{words(goal), {}};
+    for (const Timed& side : sides) {
+        if (side.name != goal.beside) continue;
+        verdict.measured = goal.kind == Goal::faster ? 1 / side.ratio
+                           : goal.kind == Goal::at_most
+                               ? side.ratio
+                               : std::round(side.mebibytes.value());  // asked for in whole MiB
+        verdict.holds =
+            goal.kind == Goal::faster ? *verdict.measured >= goal.number : *verdict.measured <= goal.number;
+    }
+    return verdict;
+}
+
+}  // namespace
+
+void must_agree(const std::string& what, const Numbers& expected, const Numbers& got, double tolerance) {
+    if (expected.size() != got.size()) throw Error("[bench] " + what + ": not as many gradients as tally's");
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        if (expected[i].size() != got[i].size())
+            throw Error("[bench] " + what + ": gradient " + std::to_string(i) + " has another size");
+        double apart = 0, largest = 0;
+        for (std::size_t j = 0; j < got[i].size(); ++j) {
+            const double difference = std::abs(expected[i][j] - got[i][j]);
+            apart = difference <= apart ? apart : difference;  // NaN stays
+            largest = std::max(largest, std::abs(expected[i][j]));
+        }
+        if (!(apart <= tolerance * largest))
+            throw Error("[bench] " + what + ": gradient " + std::to_string(i) + " differs from tally's by " +
+                        short_number(apart / largest) + " of its largest number");
+    }
+}
+
+std::size_t units_a_turn(const std::function<void()>& run, double milliseconds) {
+    using clock = std::chrono::steady_clock;
+    for (std::size_t units = 1;; units *= 2) {
+        const auto start = clock::now();
+        for (std::size_t i = 0; i < units; ++i) run();
+        const std::chrono::duration<double, std::milli> took = clock::now() - start;
+        if (took.count() * 2 >= milliseconds)
+            return static_cast<std::size_t>(
+                std::max(1.0, std::ceil(static_cast<double>(units) * milliseconds / took.count())));
+    }
+}
+
+Result race(const Row& row, const Effort& effort) {
+    set_all_threads(row.threads);
+    const Numbers expected = row.sides.at(0).numbers();
+    for (std::size_t i = 1; i < row.sides.size(); ++i)
+        must_agree(row.title + ", " + row.sides[i].name, expected, row.sides[i].numbers(), row.tolerance);
+
+    std::vector<Contestant> contestants;
+    for (const Side& side : row.sides)
+        contestants.push_back({side.name, side.run, units_a_turn(side.run, effort.milliseconds), row.units});
+    const auto times = measure(contestants, effort.rounds);
+    set_all_threads(1);
+
+    Result result{row.name, row.title, row.note, row.threads, effort.rounds, {}, {}, {}};
+    for (std::size_t i = 0; i < row.sides.size(); ++i)
+        result.sides.push_back({row.sides[i].name, row.sides[i].role, median(times[i]),
+                                *std::min_element(times[i].begin(), times[i].end()),
+                                times_longer(times[0], times[i]), row.sides[i].mebibytes});
+    for (const Goal& goal : row.must) result.must.push_back(judge(goal, result.sides));
+    for (const Goal& goal : row.aims) result.aims.push_back(judge(goal, result.sides));
+    return result;
+}
+
+}  // namespace tally::bench

@@ -1,0 +1,28 @@
+// The rows of the table, in its order, and how one of several sizes is made.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "bench/table/problems.hpp"
+#include "bench/table/row.hpp"
+
+namespace tally::bench {
+
+std::vector<Planned> teaching_rows();
+std::vector<Planned> network_rows();  // MLP, one thread and two
+std::vector<Planned> loss_rows();
+std::vector<Planned> elementwise_rows();
+std::vector<Planned> memory_rows();
+
+// The sides of a row, without goals.
+Row chain_row(const ElementwiseChain& chain, bool with_libtorch = true);
+Row number_chain_row(int operations);
+Row deep_row(const Deep& deep);  // with its memory
+Row mlp_row(const Mlp& mlp, int threads = 1);
+
+// Peers that record numbers, each where it is installed.
+void add_taping_peers(Row& row, const ScalarNetwork& network);
+std::vector<std::pair<std::string, bool>> taping_peers();  // and whether they are here
+
+}  // namespace tally::bench

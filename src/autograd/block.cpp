@@ -1,0 +1,172 @@
+// Noting and comparing what a checkpointed function does; and the kernels that rest.
+#include "autograd/block.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <utility>
+
+#include "autograd/dual.hpp"
+#include "autograd/error.hpp"
+#include "autograd/kernels.hpp"
+
+namespace tally {
+
+namespace {
+
+std::atomic<bool> verifying{true};
+
+// Turns into a pointer to a function of any kind that does nothing.
+struct DoesNothing {
+    template <class... Arguments>
+    using Function = void(Arguments...);
+    template <class... Arguments>
+    constexpr operator Function<Arguments...>*() const {
+        return [](Arguments...) {};
+    }
+};
+
+template <class Table>
+constexpr Table all_do_nothing() {
+    Table table{};
+    table.fill(DoesNothing());
+    return table;
+}
+
+}  // namespace
+
+void verify_recomputation(bool on) { verifying.store(on); }
+bool verifies_recomputation() { return verifying.load(); }
+bool recomputing() { return context.block && context.block->recomputing(); }
+
+BlockRun::BlockRun(Block& block, Time time)
+    : block_(block),
+      around_(std::exchange(context.block, this)),
+      mark_(context.next_id),
+      time_(time),
+      resting_before_(kernels_rest) {
+    block_.rested = false;
+    if (first())
+        block_.verified = verifies_recomputation();
+    else
+        rest_if_done();
+}
+
+BlockRun::~BlockRun() {
+    kernels_rest = resting_before_;
+    context.block = around_;
+}
+
+// ---- the first time ----
+
+std::size_t BlockRun::made_by(const Node& node) const {
+    const auto found = std::lower_bound(ids_.begin(), ids_.end(), node.id);
+    return found != ids_.end() && *found == node.id ? static_cast<std::size_t>(found - ids_.begin())
+                                                    : place();
+}
+
+std::uint64_t BlockRun::origin(const Node& operand) const {
+    return operand.id < mark_ ? ~operand.id : made_by(operand);
+}
+
+void BlockRun::reads(const Node& operand) {
+    if (operand.id >= mark_) need(made_by(operand));
+}
+
+void BlockRun::note(Block::Step step, const Node& result) {
+    block_.steps.push_back(std::move(step));
+    ids_.push_back(result.id);
+}
+
+std::vector<std::optional<std::size_t>> BlockRun::close(const std::vector<const Node*>& results, bool keeps) {
+    std::vector<std::size_t> places;
+    for (const Node* result : results) {
+        places.push_back(made_by(*result));
+        block_.results.push_back(origin(*result));
+    }
+    for (const std::size_t place : reading_result_)
+        if (!keeps || std::find(places.begin(), places.end(), place) == places.end()) need(place);
+    std::vector<std::optional<std::size_t>> kept;
+    for (const std::size_t place : places) {
+        const bool read = std::binary_search(reading_result_.begin(), reading_result_.end(), place);
+        kept.push_back(read && place >= block_.needed ? std::optional(place) : std::nullopt);
+    }
+    return kept;
+}
+
+// ---- again ----
+
+void BlockRun::rest_if_done() {
+    if (block_.needed >= block_.steps.size() || place() < block_.needed) return;
+    block_.rested = kernels_rest = true;
+}
+
+bool BlockRun::meet(const char* op, std::uint64_t held, std::uint32_t versions) {
+    const std::size_t which = place();
+    const auto described = [&] { return "operation " + std::to_string(which + 1) + " "; };
+    if (which >= block_.steps.size())
+        throw Error("[checkpoint] the function did " + std::to_string(block_.steps.size()) +
+                    " operations, and now goes on with '" + op + "'; it must do the same when it runs again");
+    const Block::Step& before = block_.steps[which];
+    if (before.op != op)
+        throw Error("[checkpoint] " + described() + "was '" + before.op + "' and is now '" + op +
+                    "'; the function must do the same when it runs again");
+    if (before.versions != versions)
+        throw Error("[checkpoint] " + described() + "'" + op +
+                    "' reads parameters that were changed in place between forward and backward (versions " +
+                    std::to_string(before.versions) + " and " + std::to_string(versions) +
+                    "); step the optimizer after backward()");
+    if (before.held != held)
+        throw Error("[checkpoint] " + described() + "'" + op +
+                    "' has other operands or other sizes than the first time; the function must do the same "
+                    "when it runs again");
+    return which < block_.needed;
+}
+
+void BlockRun::compare(std::uint64_t checksum, const std::string& form) const {
+    const Block::Step& before = block_.steps[place()];
+    if (before.checksum == checksum) return;
+    throw Error("[checkpoint] operation " + std::to_string(place() + 1) + " '" + before.op + "', of " + form +
+                ", gave other values than the first time; a checkpointed function must be a function of its "
+                "inputs (give randomness a seed and an index)");
+}
+
+void BlockRun::step() {
+    ids_.push_back(context.next_id);
+    rest_if_done();
+}
+
+void BlockRun::close_again(const std::vector<const Node*>& results) const {
+    if (place() < block_.steps.size())
+        throw Error("[checkpoint] the function did " + std::to_string(block_.steps.size()) +
+                    " operations, and now only " + std::to_string(place()) +
+                    "; it must do the same when it runs again");
+    if (results.size() != block_.results.size())
+        throw Error("[checkpoint] the function gave " + std::to_string(block_.results.size()) +
+                    " results, and now " + std::to_string(results.size()));
+    for (std::size_t i = 0; i < results.size(); ++i)
+        if (origin(*results[i]) != block_.results[i])
+            throw Error("[checkpoint] result " + std::to_string(i + 1) +
+                        " is another than the first time; the function must do the same when it runs again");
+}
+
+template <class S>
+const Kernels<S>& resting_kernels() {
+    using K = Kernels<S>;
+    constexpr std::size_t tables =
+        sizeof(K::map) + sizeof(K::map_back) + sizeof(K::zip) + sizeof(K::zip_back_a) + sizeof(K::zip_back_b);
+    constexpr auto others = std::make_index_sequence<(sizeof(K) - tables) / sizeof(void*)>();
+    static constexpr K resting = []<std::size_t... other>(std::index_sequence<other...>) {
+        return K{all_do_nothing<decltype(K::map)>(),        all_do_nothing<decltype(K::map_back)>(),
+                 all_do_nothing<decltype(K::zip)>(),        all_do_nothing<decltype(K::zip_back_a)>(),
+                 all_do_nothing<decltype(K::zip_back_b)>(), (void(other), DoesNothing())...};
+    }
+    (others);
+    return resting;
+}
+
+template const Kernels<float>& resting_kernels();
+template const Kernels<double>& resting_kernels();
+template const Kernels<Dual<double>>& resting_kernels();
+
+}  // namespace tally

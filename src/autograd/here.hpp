@@ -1,0 +1,45 @@
+// Here: names a place in the program for what is recorded there, so that reports can say where.
+//
+//     const Here here;                    // this file and line
+//     const Here encoder("encoder");      // and, inside of it, a name
+#pragma once
+
+#include <string>
+#include <typeinfo>
+#include <utility>
+
+namespace tally {
+
+struct SourceLine {
+    const char* file = nullptr;
+    int line = 0;
+    // Where it is called; std::source_location, which clang 14 lacks.
+    static constexpr SourceLine current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+        return {file, line};
+    }
+};
+// For a part of a library, whose own line would tell nothing: then that of the place around it is said.
+inline constexpr SourceLine nowhere;
+
+// For this thread, while one lives. Several nest.
+class Here {
+public:
+    explicit Here(SourceLine at = SourceLine::current()) : Here("", at) {}
+    explicit Here(std::string name, SourceLine at = SourceLine::current())
+        : name_(std::move(name)), at_(at), outer_(std::exchange(innermost_, this)) {}
+    ~Here() { innermost_ = outer_; }
+    Here(const Here&) = delete;
+    Here& operator=(const Here&) = delete;
+
+    static std::string place();  // "model.cpp:12 encoder > 3 ReLU"; empty where nothing is named
+
+private:
+    std::string name_;
+    SourceLine at_;
+    const Here* outer_;
+    static inline constinit thread_local const Here* innermost_ = nullptr;
+};
+
+std::string kind_of(const std::type_info& type);  // "ReLU" of a tally::ReLU<float>
+
+}  // namespace tally

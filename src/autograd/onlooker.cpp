@@ -1,0 +1,32 @@
+// How the ledger's rows moved when an operation was computed.
+#include "autograd/onlooker.hpp"
+
+#include <algorithm>
+
+namespace tally {
+
+std::size_t savers_before(const Computed& operation, const Seen& kept) {
+    const auto of_its_own = std::ranges::count(operation.kept, kept.storage, &Seen::storage);
+    return kept.storage->savers - static_cast<std::size_t>(of_its_own);
+}
+
+std::size_t newly_kept(const Computed& operation) {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < operation.kept.size(); ++i) {
+        const Seen& kept = operation.kept[i];
+        if (!kept.storage || kept.storage->held_as != MemoryClass::saved) continue;
+        const bool first = std::ranges::find(operation.kept, kept.storage, &Seen::storage) ==
+                           operation.kept.begin() + static_cast<std::ptrdiff_t>(i);
+        if (first && savers_before(operation, kept) == 0) bytes += kept.bytes;
+    }
+    return bytes;
+}
+
+std::size_t made(const Computed& operation) {
+    const Storage* const storage = operation.value.storage;
+    if (!storage) return 0;
+    const auto kept = std::ranges::count(operation.kept, storage, &Seen::storage);
+    return storage->refs == 1 + static_cast<std::size_t>(kept) ? operation.value.bytes : 0;
+}
+
+}  // namespace tally

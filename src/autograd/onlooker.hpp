@@ -1,0 +1,92 @@
+// For whoever wants to know what this thread's operations do: Profile, Timeline and Kept are told here.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "autograd/device.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/node.hpp"
+#include "autograd/shape.hpp"
+
+namespace tally {
+
+// A value as it is reported: enough to describe it, not to change it.
+struct Seen {
+    Shape shape;
+    std::size_t bytes = 0;             // of its buffer, as the ledger counts them; a number's own size
+    const Storage* storage = nullptr;  // null for numbers
+    Device device = Device::cpu;
+};
+
+template <class T>
+Seen seen(const T& x) {
+    if constexpr (requires { x.storage(); })
+        return {x.shape(), x.storage() ? x.storage()->bytes : 0, x.storage(), x.device()};
+    else
+        return {Shape(), sizeof x, nullptr, Device::cpu};
+}
+
+// An operation that has just been computed; its operands have not been let go yet, and `node` does not name
+// them yet.
+struct Computed {
+    const char* op;              // for as long as the call lasts
+    const Node* node;            // null when nothing was recorded
+    Seen value;                  // its result
+    std::span<const Seen> kept;  // what its rule keeps for the way back
+};
+
+// Told of what this thread's operations do. An error that it throws is the operation's.
+class Onlooker {
+public:
+    virtual ~Onlooker() = default;
+    virtual void computed(const Computed&) {}
+    virtual void pulling(const Node&) {}  // a sweep is about to call this node's rule
+    virtual void pulled(const Node&) {}   // and has, or the rule has thrown
+};
+
+// Bytes by which an operation raised the ledger's `saved`: of buffers that no rule kept before.
+std::size_t newly_kept(const Computed& operation);
+// How many rules kept this buffer already when the operation came.
+std::size_t savers_before(const Computed& operation, const Seen& kept);
+// Bytes of the buffer that holds the result; none where it is an operand's.
+std::size_t made(const Computed& operation);
+
+// Tells this thread's onlooker, which may throw: then the node, whose only holder this is, is dismantled.
+[[gnu::cold]] void tell_unrecorded(const char* op, const Seen& value);
+[[gnu::cold]] void tell_recorded(Node& node, const Seen& value, std::span<const Seen> kept);
+
+// While one lives, an onlooker is told of what the thread does that made it, after those that were told
+// already. They may end in any order.
+class LookOn final : Onlooker {
+public:
+    explicit LookOn(Onlooker& onlooker) : onlooker_(onlooker), before_(context.onlooker) {
+        context.onlooker = this;
+    }
+    ~LookOn() override {
+        Onlooker** place = &context.onlooker;  // nothing but LookOns are in this list
+        while (*place && *place != this) place = &static_cast<LookOn*>(*place)->before_;
+        if (*place) *place = before_;
+    }
+    LookOn(const LookOn&) = delete;
+    LookOn& operator=(const LookOn&) = delete;
+
+private:
+    void computed(const Computed& operation) override {
+        if (before_) before_->computed(operation);
+        onlooker_.computed(operation);
+    }
+    void pulling(const Node& node) override {
+        if (before_) before_->pulling(node);
+        onlooker_.pulling(node);
+    }
+    void pulled(const Node& node) override {
+        if (before_) before_->pulled(node);
+        onlooker_.pulled(node);
+    }
+
+    Onlooker& onlooker_;
+    Onlooker* before_;
+};
+
+}  // namespace tally

@@ -1,0 +1,176 @@
+// record(): by which every operation joins the graph, or a checkpointed block, and onlookers are told of it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include "autograd/block.hpp"
+#include "autograd/checksum.hpp"
+#include "autograd/onlooker.hpp"
+#include "autograd/var.hpp"
+
+namespace tally {
+
+// A result while a checkpointed function runs for the first time: there is no way back from it.
+template <class T>
+class Draft final : public ValueNode<T> {
+public:
+    explicit Draft(T&& v) : ValueNode<T>(std::move(v), State::fresh) {}
+    const char* op() const override { return "inside of checkpoint"; }
+    void pull(Sweep&) override { refuse_draft(); }
+    void dismantle(Node*&) override {
+        this->~Draft();
+        pool::give(this, sizeof *this);
+    }
+};
+
+template <class T>
+std::uint32_t versions_of_parameters(std::span<ValueNode<T>* const> inputs) {
+    std::uint32_t versions = 0;
+    for (const ValueNode<T>* input : inputs)
+        if (input->state == State::leaf) versions += version_of(input->value);
+    return versions;
+}
+
+// What a rule holds beside what it reads, as one number to compare.
+struct Held {
+    std::uint64_t sum = 0;
+    bool known = true;  // or nobody can tell: then the operation is computed again, and its value compared
+};
+// In a checkpointed function: what the rule holds, and where the operands come from.
+template <class T>
+Held with_origins(Held held, std::span<ValueNode<T>* const> inputs) {
+    for (const ValueNode<T>* input : inputs)
+        held.sum = (held.sum ^ context.block->origin(*input)) * 0x9E3779B97F4A7C15u;
+    return held;
+}
+template <class Rule>
+Held held_by(const Rule& rule) {
+    if constexpr (std::has_unique_object_representations_v<Rule>)
+        return {checksum_of(&rule, sizeof rule)};
+    else
+        return {0, sizeof rule == 1};  // a formula without numbers
+}
+
+// The first time that a checkpointed function runs: of an operation its result remains, and what is noted of
+// it (block.hpp).
+template <class T, class... Wishes>
+[[gnu::noinline]] Var<T> draft(const char* op, T&& value, const std::tuple<Wishes...>& wishes,
+                               std::span<ValueNode<T>* const> inputs, const Held& held) {
+    BlockRun& run = *context.block;
+    const auto note = [&](const auto& wish) {
+        const void* const wished = wish.address();
+        if (!wished) return;
+        if (wished == &value) return run.reads_result();
+        for (const ValueNode<T>* input : inputs)
+            if (wished == &input->value) return run.reads(*input);
+        run.reads_inside();
+    };
+    std::apply([&](const auto&... wish) { (note(wish), ...); }, wishes);
+    if (!held.known) run.reads_inside();
+    if (context.onlooker) tell_unrecorded(op, seen(value));
+    const std::uint64_t sum = run.verified() ? checksum(value) : 0;
+    const Var<T> result(new (pool::take(sizeof(Draft<T>))) Draft<T>(std::move(value)));
+    run.note({op, sum, with_origins(held, inputs).sum, versions_of_parameters(inputs)}, *result.node());
+    return result;
+}
+
+// When it runs again: the value was computed and must be the same, or was kept, or is not needed.
+template <class T>
+[[gnu::noinline]] void meet_again(const char* op, T& value, std::span<ValueNode<T>* const> inputs,
+                                  const Held& held) {
+    BlockRun& run = *context.block;
+    if (run.meet(op, with_origins(held, inputs).sum, versions_of_parameters(inputs))) {
+        if (run.verified()) run.compare(checksum(value), form(value));
+    } else if (const void* const kept = run.kept(run.place(), typeid(T))) {
+        value = *static_cast<const T*>(kept);
+    } else {
+        let_go(value);
+    }
+    run.step();
+}
+
+// Of such a value nothing is noted in a checkpointed function, so it must be there when that runs again.
+[[gnu::cold]] inline void note_unrecorded(const char* op, const Seen& value) {
+    if (context.block && context.block->first()) context.block->reads_inside();
+    if (context.onlooker) tell_unrecorded(op, value);
+}
+
+// Joins a computed value to the graph. Inputs are moved in: a temporary's value is let go here unless a rule
+// keeps it. (By reference, because the arguments before them still read what is moved.)
+template <class Name, class T, class... Wishes, class Rule, class... Inputs>
+Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, Inputs&&... inputs) {
+    (Var<T>::check_thread(name.text(), inputs.checked(name.text())), ...);
+    if (!context.recording || !((inputs.node()->state != State::constant) || ...)) {
+        if (context.block || context.onlooker) [[unlikely]]
+            note_unrecorded(name.text(), seen(value));
+        (void(Inputs(std::move(inputs))), ...);
+        return Var<T>(std::move(value), State::constant);
+    }
+    if (context.block) [[unlikely]] {
+        const std::array<ValueNode<T>*, sizeof...(Inputs)> nodes{inputs.node()...};
+        const Held held = std::is_same_v<Name, Label> ? Held{0, false} : held_by(rule);
+        if (context.block->first()) {
+            Var<T> result = draft<T>(name.text(), std::move(value), wishes, nodes, held);
+            (void(Inputs(std::move(inputs))), ...);
+            return result;
+        }
+        meet_again<T>(name.text(), value, nodes, held);
+    }
+    using Nodes = std::array<ValueNode<T>*, sizeof...(Inputs)>;
+    using Op = Operation<T, Name, Nodes, std::decay_t<Rule>, Wishes...>;
+    Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), wishes, std::move(rule));
+    if (context.onlooker) [[unlikely]]
+        node->tell();
+    node->read_from(
+        {std::move(inputs).release(inputs.node()->state != State::constant || context.watching)...});
+    return Var<T>(node);
+}
+
+template <FixedName Name, class T, class... Wishes, class Rule, class... Inputs>
+Var<T> record(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, Inputs&&... inputs) {
+    return record_as(FixedLabel<Name>(), std::move(value), wishes, std::move(rule), std::move(inputs)...);
+}
+
+// The same for any number of inputs.
+template <FixedName Name, class T, class... Wishes, class Rule>
+Var<T> record_many(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, std::vector<Var<T>> inputs) {
+    bool wanted = false;
+    for (const Var<T>& input : inputs) {
+        Var<T>::check_thread(Name, input.checked(Name));
+        wanted = wanted || input.wants_grad();
+    }
+    if (!context.recording || !wanted) {
+        if (context.block || context.onlooker) [[unlikely]]
+            note_unrecorded(Name, seen(value));
+        return Var<T>(std::move(value), State::constant);
+    }
+    using Nodes = std::vector<ValueNode<T>*>;
+    using Op = Operation<T, FixedLabel<Name>, Nodes, std::decay_t<Rule>, Wishes...>;
+    Nodes nodes;
+    nodes.reserve(inputs.size());
+    if (context.block) [[unlikely]] {
+        for (const Var<T>& input : inputs) nodes.push_back(input.node());
+        const Held held = held_by(rule);
+        if (context.block->first()) return draft<T>(Name, std::move(value), wishes, nodes, held);
+        meet_again<T>(Name, value, nodes, held);
+        nodes.clear();
+    }
+    Op* node = new (pool::take(sizeof(Op))) Op({}, std::move(value), wishes, std::move(rule));
+    if (context.onlooker) [[unlikely]]
+        node->tell();
+    for (Var<T>& input : inputs)
+        nodes.push_back(std::move(input).release(input.wants_grad() || context.watching));
+    node->read_from(std::move(nodes));
+    return Var<T>(node);
+}
+
+}  // namespace tally

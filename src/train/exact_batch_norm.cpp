@@ -1,0 +1,125 @@
+// Three passes: statistics, everything but their own gradient, and that.
+#include "train/exact_batch_norm.hpp"
+
+#include <string>
+#include <utility>
+
+#include "train/image_layers.hpp"
+
+namespace tally {
+namespace {
+
+// Where the only batch norm stands in the model.
+template <class S>
+std::size_t only_batch_norm(Sequential<S>& model) {
+    std::string names;
+    std::vector<const Module<S>*> found;
+    for (const auto& [name, module] : modules(model))
+        if (dynamic_cast<const BatchNorm<S>*>(module)) {
+            names += (found.empty() ? "'" : ", '") + name.substr(0, name.size() - 1) + "'";
+            found.push_back(module);
+        }
+    if (found.empty())
+        throw Error("[exact_batch_norm] the model has no batch norm; add() its micro-batches to the window");
+    if (found.size() > 1)
+        throw Error(
+            "[exact_batch_norm] the model has " + std::to_string(found.size()) + " batch norms, " + names +
+            ": the statistics of each, and the gradients through them, are needed for the whole window "
+            "before the next can be passed. Exact for one only; normalise the others within an item, as "
+            "LayerNorm does");
+    for (std::size_t i = 0; i < model.size(); ++i)
+        if (&model.layer(i) == found[0]) return i;
+    throw Error(
+        "[exact_batch_norm] the model's batch norm " + names +
+        " is inside another module, which cannot be stopped there; it must be a layer of the Sequential "
+        "itself");
+}
+
+template <class S>
+void add_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
+    if (!parameter.wants_grad()) return;
+    take(parameter.node()->into(), gradient);
+    settle(parameter.node()->gradient, MemoryClass::gradient);
+}
+
+}  // namespace
+
+template <class S>
+void add_with_exact_batch_norm(
+    Window<S>& window, Sequential<S>& model, const std::vector<Items>& micro_batches,
+    const std::function<Var<Array<S>>(const Items&)>& input,
+    const std::function<Loss<Array<S>>(const Var<Array<S>>& y, const Items&)>& loss) {
+    using V = Var<Array<S>>;
+    const std::size_t at = only_batch_norm(model);
+    auto& norm = static_cast<BatchNorm<S>&>(model.layer(at));
+    if (window.micro_batches() > 0)
+        throw Error("[exact_batch_norm] the window holds " + std::to_string(window.micro_batches()) +
+                    " micro-batches, which were normalised apart; give all of them at once");
+    if (window.options().non_finite == NonFinite::drop_micro)
+        throw Error(
+            "[exact_batch_norm] a micro-batch that is in the statistics of all cannot be dropped; choose "
+            "NonFinite::raise or drop_window");
+    const auto through = [&](V x, std::size_t from, std::size_t to, Pass& pass) {
+        for (std::size_t i = from; i < to; ++i) x = model.layer(i)(std::move(x), pass);
+        return x;
+    };
+    window.whole([&] {
+        // 1: the statistics.
+        Pass* pass = nullptr;
+        std::vector<std::int64_t> first_items;
+        const auto before = [&](std::size_t k) {  // what its layers leave there is left in 2
+            Pass apart{true, pass->seed, first_items[k], {}, pass->seed_at};
+            return through(input(micro_batches[k]), 0, at, apart);
+        };
+        BatchStatistics<S> all;
+        for (std::size_t k = 0; k < micro_batches.size(); ++k) {
+            const NoGrad off;
+            pass = &window.pass(micro_batches[k].count());
+            first_items.push_back(pass->first_item);
+            all = pooled(all, batch_statistics(before(k), norm.weight.value(), norm.bias.value()));
+        }
+        if (all.count < 2)
+            throw Error("[exact_batch_norm] " + std::to_string(static_cast<std::int64_t>(all.count)) +
+                        " values a feature have no variance; the window needs at least 2");
+        RunningStatistics<S> fixed(norm.weight.shape()[0], all.mean.device());
+        fixed.mean = all.mean;
+        fixed.variance = all.variance;
+
+        // 2: as if they were constants. Leaves of their own for gain and bias gather the two sums.
+        const V gain(norm.weight.value(), State::leaf), bias(norm.bias.value(), State::leaf);
+        norm.leave(*pass, all);
+        for (std::size_t k = 0; k < micro_batches.size(); ++k) {
+            pass->first_item = first_items[k];
+            V y = batch_norm(through(input(micro_batches[k]), 0, at, *pass), gain, bias, fixed, norm.eps());
+            y = through(std::move(y), at + 1, model.size(), *pass);
+            window.add(loss(y, micro_batches[k]));
+        }
+        if (!gain.has_grad()) return;  // the loss does not depend on it
+        add_gradient(norm.weight, gain.grad());
+        add_gradient(norm.bias, bias.grad());
+
+        // 3: that they are none. -gain / deviation * (Σ dy + x̂ Σ dy x̂) / N is a batch norm with other gain
+        // and bias.
+        const Array<S> deviation = map(functor::Sqrt{}, map(functor::AddNumber{norm.eps()}, all.variance)),
+                       factor = map(functor::MulNumber{-1 / all.count},
+                                    zip(functor::Div{}, gain.value(), deviation));
+        const V along(zip(functor::Mul{}, factor, gain.grad())),
+            total(zip(functor::Mul{}, factor, bias.grad()));
+        for (std::size_t k = 0; k < micro_batches.size(); ++k) {
+            const V x = before(k);
+            if (!x.wants_grad()) return;
+            x.backward(batch_norm(detach(x), along, total, fixed, norm.eps()).value());
+        }
+    });
+}
+
+#define TALLY_MADE_FOR(S)                                      \
+    template void add_with_exact_batch_norm(                   \
+        Window<S>&, Sequential<S>&, const std::vector<Items>&, \
+        const std::function<Var<Array<S>>(const Items&)>&,     \
+        const std::function<Loss<Array<S>>(const Var<Array<S>>&, const Items&)>&);
+TALLY_MADE_FOR(float)
+TALLY_MADE_FOR(double)
+#undef TALLY_MADE_FOR
+
+}  // namespace tally

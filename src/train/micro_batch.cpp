@@ -1,0 +1,114 @@
+// Trying, undoing and trying again; and the words for what cannot be had by smaller micro-batches.
+#include "train/micro_batch.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/memory.hpp"
+
+namespace tally {
+namespace {
+
+using memory::bytes_in_words;
+
+// The memory of a window's parameters, gradients and optimizer, as it was before a try.
+template <class S>
+class Before {
+public:
+    explicit Before(const Window<S>& window)
+        : window_(window),
+          in_use_(memory::in_use(device())),
+          remembered_(window.optimizer().remembered().now) {
+        for (const Var<Array<S>>& parameter : parameters()) there_.push_back(ready(gradient(parameter)));
+    }
+
+    // What the failure tells, as long as the gradients that the try has made are there.
+    std::string in_words(const OutOfMemory& failure, bool filled) const {
+        std::size_t values = 0, gradients_before = 0, gradients_made = 0;
+        for (std::size_t i = 0; i < there_.size(); ++i) {
+            const std::size_t bytes = parameters()[i].value().size() * sizeof(S);
+            values += bytes;
+            if (there_[i])
+                gradients_before += bytes;
+            else if (ready(gradient(parameters()[i])))
+                gradients_made += bytes;
+        }
+        const std::size_t optimizer = window_.optimizer().remembered().whole,
+                          known = values + gradients_before + remembered_,
+                          others = in_use_ - std::min(in_use_, known),
+                          beyond = failure.in_use + failure.asked -
+                                   std::min(failure.in_use, in_use_ + gradients_made);
+        const std::size_t budget = memory::budget(failure.device);
+        return "[micro_batch] not even one item at a time fits. Fixed, whatever the size: " +
+               bytes_in_words(2 * values + optimizer) + " (parameters " + bytes_in_words(values) +
+               ", gradients " + bytes_in_words(values) + ", optimizer " + bytes_in_words(optimizer) +
+               "), beside " + bytes_in_words(others) + " of others. " +
+               (filled ? "One item fits, but then the update asked for " : "One item takes ") +
+               bytes_in_words(beyond) + (filled ? " more. " : " or more. ") +
+               (budget > 0 ? "The budget is " + bytes_in_words(budget) : "There is no budget") +
+               "; use checkpoints or a smaller model" + (budget > 0 ? ", or raise the budget" : "");
+    }
+
+    void restore() const {
+        for (std::size_t i = 0; i < there_.size(); ++i)
+            if (!there_[i]) parameters()[i].free_grad();
+    }
+
+private:
+    static const Array<S>& gradient(const Var<Array<S>>& parameter) { return parameter.node()->gradient; }
+    const std::vector<Var<Array<S>>>& parameters() const { return window_.optimizer().parameters(); }
+    Device device() const { return parameters()[0].value().device(); }
+
+    const Window<S>& window_;
+    std::size_t in_use_, remembered_;
+    std::vector<bool> there_;  // memory for a gradient
+};
+
+}  // namespace
+
+MicroBatchSize::MicroBatchSize(std::int64_t begin, std::int64_t retries) : size_(begin), retries_(retries) {
+    if (begin < 1)
+        throw Error("[micro_batch] a micro-batch holds at least one item; " + std::to_string(begin) +
+                    " are asked for");
+}
+
+template <class S>
+Finished<S> MicroBatchSize::update(Window<S>& window, std::int64_t items,
+                                   const std::function<void(std::int64_t)>& fill) {
+    if (!window.empty())
+        throw Error(
+            "[micro_batch] the window holds something already, which could not be tried again; "
+            "finish() or discard() it first");
+    if (window.planned() > 0)
+        throw Error("[micro_batch] the window is planned for " + std::to_string(window.planned()) +
+                    " micro-batches, but how many there will be is what is to be found; plan(0)");
+    for (;;) {
+        const Before<S> before(window);
+        bool filled = false;
+        std::optional<OutOfMemory> failure;
+        try {
+            fill(size_);
+            filled = true;
+            return window.finish();
+        } catch (const OutOfMemory& error) {
+            failure = error;
+        }
+        const std::int64_t tried = std::min(size_, std::max<std::int64_t>(items, 1));
+        const std::string words = tried == 1 ? before.in_words(*failure, filled) : "";
+        window.discard();
+        before.restore();
+        memory::drop_cache(failure->device);
+        if (tried == 1) throw OutOfMemory(words, failure->device, failure->asked, failure->in_use);
+        size_ = tried / 2;
+        ++retries_;
+    }
+}
+
+template Finished<float> MicroBatchSize::update(Window<float>&, std::int64_t,
+                                                const std::function<void(std::int64_t)>&);
+template Finished<double> MicroBatchSize::update(Window<double>&, std::int64_t,
+                                                 const std::function<void(std::int64_t)>&);
+
+}  // namespace tally

@@ -1,0 +1,383 @@
+// Chains in segments and with snapshots: how often a layer is begun, how many bytes that takes, and gradients
+// that do not care.
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "tally.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+using Sizes = std::vector<std::size_t>;
+
+// Layers of a few kinds, which count how often they are begun.
+template <class S>
+struct Layers {
+    using V = Var<Array<S>>;
+    Chain<Array<S>> chain;
+    std::vector<V> leaves;
+    std::size_t begun = 0;
+
+    Layers(std::size_t count, std::uint64_t seed, std::int64_t rows = 3, std::int64_t width = 4) {
+        Random random(seed);
+        leaves.push_back(parameter(random.array<S>({rows, width}, -1, 1)));
+        for (std::size_t i = 0; i < count; ++i) {
+            const V w = parameter(random.array<S>({width, width}, -1, 1)),
+                    b = parameter(random.array<S>({width}, -1, 1));
+            leaves.push_back(w), leaves.push_back(b);
+            switch (random.whole(0, 4)) {
+                case 0:
+                    add([w, b](V x) { return relu(linear(std::move(x), w, b)); });
+                    break;
+                case 1:
+                    add([w, b](V x) { return linear_relu(std::move(x), w, b); });
+                    break;
+                case 2:
+                    add([w, b](V x) { return x + tanh(linear(x, w, b)); });
+                    break;
+                case 3:
+                    add([b, i](V x) { return dropout(std::move(x) * b, 0.2, {1, i, 0}); });
+                    break;
+                default:
+                    add([w, b](V x) { return layer_norm(matmul(std::move(x), w), b, b); });
+            }
+        }
+    }
+    void add(std::function<V(V)> layer) {
+        chain.push_back([this, layer = std::move(layer)](V x) {
+            ++begun;
+            return layer(std::move(x));
+        });
+    }
+    template <class Way>
+    std::vector<Array<S>> gradients(Way way) {
+        begun = 0;
+        sum(way(leaves[0])).backward();
+        std::vector<Array<S>> all;
+        for (const V& leaf : leaves) {
+            all.push_back(leaf.has_grad() ? leaf.grad().clone() : Array<S>());
+            leaf.zero_grad();
+        }
+        return all;
+    }
+    std::vector<Array<S>> plain() {
+        return gradients([&](const V& x) { return run_chain(chain, 0, chain.size(), x); });
+    }
+};
+
+template <class S>
+bool same(const std::vector<Array<S>>& a, const std::vector<Array<S>>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (ready(a[i]) != ready(b[i]) || (ready(a[i]) && !same_bits(a[i], b[i]))) return false;
+    return a.size() == b.size();
+}
+
+// p(l, c) by its recursion.
+std::uint64_t least_advances(std::size_t steps, std::size_t snapshots) {
+    static std::vector<std::vector<std::uint64_t>> known(65,
+                                                         std::vector<std::uint64_t>(9, ~std::uint64_t{0}));
+    std::uint64_t& least = known[steps][snapshots];
+    if (least != ~std::uint64_t{0}) return least;
+    if (snapshots == 1 || steps == 1) return least = steps * (steps - 1) / 2;
+    for (std::size_t k = 1; k < steps; ++k)
+        least = std::min(least, k + least_advances(steps - k, snapshots - 1) + least_advances(k, snapshots));
+    return least;
+}
+
+}  // namespace
+
+TEST_CASE("a remainder is spread evenly over the segments") {
+    CHECK(even_segments(9, 5) == Sizes{2, 2, 2, 2, 1});
+    CHECK(even_segments(16, 4) == Sizes{4, 4, 4, 4});
+    CHECK(even_segments(3, 3) == Sizes{1, 1, 1});
+    for (std::size_t n = 1; n <= 64; ++n)
+        for (std::size_t k = 1; k <= n; ++k) {
+            const Sizes sizes = even_segments(n, k);
+            REQUIRE(sizes.size() == k);
+            REQUIRE(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}) == n);
+            REQUIRE(std::is_sorted(sizes.rbegin(), sizes.rend()));
+            REQUIRE(sizes.front() - sizes.back() <= 1);
+        }
+    CHECK(segments_by_default(16) == 4);
+    CHECK(segments_by_default(1) == 1);
+    CHECK(segments_by_default(100) == 10);
+    CHECK(message_of([] { even_segments(4, 5); }) ==
+          "[checkpoint_sequential] 4 layers cannot be cut into 5 segments; choose between 1 and 4");
+    CHECK(message_of([] { even_segments(4, 0); }).find("into 0 segments") != std::string::npos);
+    Layers<double> layers(3, 1);
+    CHECK(message_of([&] {
+              checkpoint_segments(layers.chain, {2, 2}, layers.leaves[0]);
+          }) ==
+          "[checkpoint_segments] 2 segments of 4 layers in all, each of at least one, do not make a chain of "
+          "3");
+}
+
+TEST_CASE("n layers in k segments begin 2n - n/k times and leave every gradient as it is") {
+    for (std::size_t n = 1; n <= 64; ++n) {
+        Layers<float> layers(n, n);
+        const auto plain = layers.plain();
+        CHECK(layers.begun == n);
+        for (std::size_t k = 1; k <= n; ++k) {
+            INFO(n << " layers, " << k << " segments");
+            const auto again =
+                layers.gradients([&](const Tensor& x) { return checkpoint_sequential(layers.chain, k, x); });
+            REQUIRE(layers.begun == 2 * n - n / k);
+            REQUIRE(same(plain, again));
+        }
+    }
+}
+
+TEST_CASE("Revolve runs as few steps as its formula says, and never holds more snapshots") {
+    CHECK(revolve_cost(10, 3) == 15);
+    CHECK(revolve_cost(16, 4) == 27);
+    CHECK(revolve_cost(100, 5) == 316);
+    CHECK(revolve_cost(100, 10) == 222);
+    CHECK(revolve_cost(1000, 10) == 3636);
+    for (std::size_t l = 1; l <= 64; ++l) {
+        Layers<float> layers(l, l, 2, 3);
+        const auto plain = layers.plain();
+        for (std::size_t c = 1; c <= 8; ++c) {
+            INFO(l << " steps, " << c << " snapshots");
+            REQUIRE(revolve_cost(l, c) == least_advances(l, c));
+            const Revolve<Array<float>> revolve(layers.chain, c);
+            const auto again = layers.gradients([&](const Tensor& x) { return revolve(x); });
+            REQUIRE(revolve.count().advanced == revolve_cost(l, c));
+            REQUIRE(revolve.count().recorded == l);
+            REQUIRE(layers.begun == revolve_cost(l, c) + l);
+            REQUIRE(revolve.count().snapshots == std::min(c, std::max<std::size_t>(l, 2) - 1));
+            REQUIRE(same(plain, again));
+        }
+    }
+}
+
+TEST_CASE("Revolve refuses nothing to begin from, an empty chain, and to be inside a checkpoint") {
+    Layers<double> layers(3, 1);
+    using R = Revolve<Array<double>>;
+    CHECK(message_of([&] { R(layers.chain, 0); }) ==
+          "[revolve] with 0 snapshots there is nothing to begin from; the input is the first");
+    CHECK(message_of([] { R({}, 1); }) == "[revolve] a chain without steps");
+    const R revolve(layers.chain, 2);
+    CHECK(message_of([&] {
+              checkpoint([&](const Tensor64& x) { return revolve(x); }, layers.leaves[0]);
+          }).find("[revolve] inside a checkpointed function") == 0);
+    {
+        const NoGrad off;
+        CHECK_FALSE(revolve(layers.leaves[0]).wants_grad());
+    }
+}
+
+TEST_CASE("a step of Revolve that gives other values is noticed, and nothing is left of two ways at once") {
+    const Tensor64 x = parameter(Random(1).array<double>({3}));
+    const std::int64_t nodes = live_nodes();
+    int runs = 0;
+    Chain<Array<double>> steps(5, [](Tensor64 h) { return sin(std::move(h)); });
+    {
+        const Revolve<Array<double>> revolve(steps, 2);
+        const Tensor64 first = sum(revolve(x)), second = sum(revolve(x) * 2);
+        first.backward();
+        const Array<double> once = x.grad().clone();
+        x.zero_grad();
+        second.backward();
+        CHECK(x.grad().span()[0] == 2 * once.span()[0]);
+        const Tensor64 never = revolve(x);  // let go without going back
+        steps[1] = [&](Tensor64 h) { return std::move(h) * double(++runs); };
+        const std::string error = message_of([&] { sum(Revolve<Array<double>>(steps, 2)(x)).backward(); });
+        INFO(error);
+        CHECK(error.find("other values") != std::string::npos);
+    }
+    CHECK(live_nodes() == nodes);
+}
+
+TEST_CASE("steps of Revolve that give another state, or look at what is not computed") {
+    const Tensor64 x = parameter(Random(1).array<double>({3}));
+    std::uint64_t runs = 0;
+    Chain<Array<double>> steps(6, [](Tensor64 h) { return sin(std::move(h)); });
+    steps[1] = [&](Tensor64 h) {
+        return std::move(h) + constant(Array<double>::full({3}, static_cast<double>(++runs), here()));
+    };
+    CHECK(message_of([&] {
+              sum(Revolve<Array<double>>(steps, 2)(x)).backward();
+          }).find("gave other values than the first time") != std::string::npos);
+    x.zero_grad();
+    const Tensor64 w = parameter(Random(2).array<double>({3, 3})),
+                   b = parameter(Random(3).array<double>({3}));
+    std::size_t looked = 0;
+    for (auto& step : steps)
+        step = [&](const Tensor64& h) {
+            const Tensor64 y = linear(reshape(h, {1, 3}), w, b);
+            looked += y.value().to_vector().size();
+            return reshape(y, {3});
+        };
+    sum(run_chain(steps, 0, 6, x)).backward();
+    const Array<double> plain = x.grad().clone();
+    x.zero_grad();
+    sum(Revolve<Array<double>>(steps, 2)(x)).backward();
+    CHECK(same_bits(plain, x.grad()));
+    CHECK(message_of([] { revolve_cost(5, 0); }).find("[revolve] with 0 snapshots") == 0);
+    CHECK(revolve_cost(5, ~std::uint64_t{0}) == 4);
+}
+
+TEST_CASE("a chain is cut into the square root of its layers, also within a block and measured there") {
+    Layers<double> layers(9, 4);
+    const auto plain = layers.plain();
+    CHECK(same(plain,
+               layers.gradients([&](const Tensor64& x) { return checkpoint_sequential(layers.chain, x); })));
+    CHECK(layers.begun == 2 * 9 - 3);
+    CHECK(same(plain, layers.gradients([&](const Tensor64& x) {
+        return checkpoint(
+            [&](const Tensor64& h) {
+                const auto cut = fit_into(layers.chain, h, 1 << 20);
+                return checkpoint_segments(layers.chain, cut.sizes, h);
+            },
+            x);
+    })));
+}
+
+// ---- bytes ----
+
+namespace {
+
+constexpr std::size_t buffer = 4096;  // of a state: 16 x 64 floats
+
+// Layers that keep one buffer each.
+struct Uniform {
+    Tensor w = parameter(Random(1).array<float>({64, 64}, -0.1, 0.1)),
+           b = parameter(Random(2).array<float>({64}));
+    Tensor x = constant(Random(3).array<float>({16, 64}));
+    Chain<Array<float>> chain;
+    explicit Uniform(std::size_t layers)
+        : chain(layers, [this](Tensor h) { return relu(linear(std::move(h), w, b)); }) {
+        sum(run_chain(chain, 0, 1, x)).backward();  // the gradients have their memory
+        w.zero_grad(), b.zero_grad();
+    }
+    template <class Way>
+    std::size_t peak(Way way) {
+        w.zero_grad(), b.zero_grad();
+        const std::size_t before = memory::in_use();
+        memory::reset_peak();
+        sum(way(x)).backward();
+        return memory::peak() - before;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("what is in use follows the model within one buffer, and is least near the square root") {
+    for (const std::size_t n : {1u, 2u, 5u, 16u, 33u, 64u}) {
+        Uniform model(n);
+        const auto measured = measure_layers(model.chain, model.x);
+        CHECK_FALSE(model.w.has_grad());
+        std::vector<std::size_t> peaks;
+        for (std::size_t k = 1; k <= n; ++k) {
+            INFO(n << " layers, " << k << " segments");
+            const std::size_t peak =
+                model.peak([&](const Tensor& x) { return checkpoint_sequential(model.chain, k, x); });
+            const std::size_t predicted = predicted_bytes(measured, even_segments(n, k));
+            CHECK(peak <= predicted);
+            CHECK(predicted <= peak + buffer + 256);  // x, which is there anyway
+            // k - 1 snapshots beside x, the longest segment, and two gradients or one of these and the loss
+            const std::size_t model_of_docs = (k - 1 + (n + k - 1) / k + 1) * buffer;
+            CHECK(peak <= model_of_docs + buffer);
+            CHECK(peak + buffer >= model_of_docs - (k > 1 ? buffer : 0));
+            peaks.push_back(peak);
+        }
+        const auto least = *std::min_element(peaks.begin(), peaks.end());
+        CHECK(peaks[segments_by_default(n) - 1] <= least + buffer);
+    }
+}
+
+TEST_CASE("Revolve holds its snapshots, one step and what passes") {
+    Uniform model(33);
+    for (std::size_t c = 1; c <= 8; ++c) {
+        const Revolve<Array<float>> revolve(model.chain, c);
+        const std::size_t peak = model.peak([&](const Tensor& x) { return revolve(x); });
+        INFO(c << " snapshots: " << peak);
+        // c - 1 snapshots beside x, what a step keeps, and two gradients, or a gradient and a state on its
+        // way
+        const std::size_t model_of_docs = (c - 1 + 1 + 2) * buffer;
+        CHECK(peak <= model_of_docs + 256);
+        CHECK(peak + buffer >= model_of_docs);
+    }
+}
+
+TEST_CASE("a cut for a number of bytes needs no more, and runs as little again as it can") {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        Random random(seed);
+        const auto n = static_cast<std::size_t>(random.whole(1, 9));
+        std::vector<LayerBytes> layers;
+        std::size_t state = static_cast<std::size_t>(random.whole(1, 9)) * 64;
+        for (std::size_t i = 0; i < n; ++i) {
+            LayerBytes layer;
+            layer.input = state;
+            layer.result = state = static_cast<std::size_t>(random.whole(1, 9)) * 64;
+            layer.inside = static_cast<std::size_t>(random.whole(0, 9)) * 64;
+            layer.passing = static_cast<std::size_t>(random.whole(0, 5)) * 64;
+            layer.keeps_input = random.coin();
+            layer.keeps_result = random.coin();
+            layers.push_back(layer);
+        }
+        // All cuts: a bit says that a segment ends after this layer.
+        std::size_t least = ~std::size_t{0};
+        std::vector<std::pair<std::size_t, std::size_t>> all;  // bytes, layers again
+        for (std::size_t bits = 0; bits < std::size_t{1} << (n - 1); ++bits) {
+            Sizes sizes{1};
+            for (std::size_t i = 0; i + 1 < n; ++i) {
+                if (bits >> i & 1) sizes.push_back(0);
+                ++sizes.back();
+            }
+            all.emplace_back(predicted_bytes(layers, sizes), n - sizes.back());
+            least = std::min(least, all.back().first);
+        }
+        for (const auto& [bytes, again] : all) {
+            INFO("seed " << seed << ", " << bytes << " bytes");
+            std::size_t fewest = again;
+            for (const auto& [other, other_again] : all)
+                if (other <= bytes) fewest = std::min(fewest, other_again);
+            const Segmentation cut = fit_into(layers, bytes);
+            CHECK(cut.bytes <= bytes);
+            CHECK(cut.bytes == predicted_bytes(layers, cut.sizes));
+            CHECK(cut.again == fewest);
+        }
+        const std::string error = message_of([&] { fit_into(layers, least - 1); });
+        INFO("seed " << seed << ": " << error);
+        CHECK(error.find("the least is " + std::to_string(least) + " bytes") != std::string::npos);
+    }
+}
+
+TEST_CASE("where the plain chain does not fit into the budget, the cut that is chosen does") {
+    std::vector<std::vector<float>> expected;
+    Sizes sizes;
+    std::string words;
+    const auto gradients = [&](bool cut) {
+        Uniform model(32);
+        if (cut) {
+            const Segmentation chosen = fit_into(model.chain, model.x, 14 * buffer);
+            sizes = chosen.sizes;
+            words = to_string(chosen);
+        }
+        sum(checkpoint_segments(model.chain, cut ? sizes : Sizes{32}, model.x)).backward();
+        return std::vector{model.w.grad().to_vector(), model.b.grad().to_vector()};
+    };
+    expected = gradients(false);
+    memory::drop_cache();
+    struct Budget {
+        explicit Budget(std::size_t bytes) { memory::set_budget(bytes); }
+        ~Budget() {
+            memory::drop_cache();
+            memory::set_budget(0);
+        }
+    } const small(27 * buffer);  // weights and gradients take 8.5, x one; some is lost between blocks
+    CHECK_THROWS_AS(gradients(false), OutOfMemory);
+    CHECK(gradients(true) == expected);
+    CHECK(words.find("segments of ") != std::string::npos);
+    INFO(words);
+    CHECK(words.find("instead of 136.1 KiB") != std::string::npos);
+}

@@ -1,0 +1,646 @@
+// A checkpointed program has the gradients of the plain one, bit for bit; and what a block must not do is
+// noticed.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "tally.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+// A random program over arrays of one shape: every step makes a new one from two that are there; some steps
+// are programs themselves, to be run as a block.
+struct Program {
+    struct Step {
+        std::int64_t op;
+        std::size_t a, b;
+        std::shared_ptr<Program> block = {};
+        std::vector<std::size_t> passed = {}, returned = {};
+        std::int64_t form = 0;  // in which the results come
+    };
+    std::vector<Step> steps;
+    std::size_t inputs = 0;
+};
+
+constexpr std::int64_t formulas = 13;
+
+std::shared_ptr<Program> draw(Random& random, std::size_t there, int depth) {
+    auto program = std::make_shared<Program>();
+    program->inputs = there;
+    const std::int64_t count = random.whole(1, depth == 3 ? 4 : 7);
+    const auto any = [&](std::size_t among) {
+        return static_cast<std::size_t>(random.whole(0, static_cast<std::int64_t>(among) - 1));
+    };
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::size_t newest = there - 1, other = random.coin() ? any(there) : newest;
+        if (depth == 0 || random.whole(0, 2) > 0) {
+            program->steps.push_back({random.whole(0, formulas - 1), newest, other});
+            ++there;
+            continue;
+        }
+        Program::Step step{formulas, newest, other};
+        for (std::int64_t passed = random.whole(0, 2); passed > 0; --passed)
+            step.passed.push_back(any(there));
+        step.block = draw(random, there + step.passed.size(), depth - 1);
+        const std::size_t in_it = step.block->inputs;
+        std::size_t made = in_it;
+        for (const auto& inner : step.block->steps) made += inner.block ? inner.returned.size() : 1;
+        for (std::int64_t results = random.whole(1, 3); results > 0; --results)
+            step.returned.push_back(random.whole(0, 4) == 0 ? any(made) : in_it + any(made - in_it));
+        there += step.returned.size();
+        program->steps.push_back(std::move(step));
+    }
+    return program;
+}
+
+template <class S>
+struct Model {
+    using V = Var<Array<S>>;
+    std::vector<V> leaves;  // weight, bias, gain, and two inputs
+
+    explicit Model(std::uint64_t seed) {
+        Random random(seed);
+        for (const Shape& shape : {Shape{5, 5}, Shape{5}, Shape{5}, Shape{4, 5}, Shape{4, 5}})
+            leaves.push_back(parameter(random.array<S>(shape, -1, 1)));
+    }
+
+    V formula(const Program::Step& step, std::vector<V>& there, std::size_t number) const {
+        const V &a = there[step.a], &b = there[step.b], &w = leaves[0], &bias = leaves[1], &gain = leaves[2];
+        switch (step.op) {
+            case 0:
+                return a + b;
+            case 1:
+                return a * b;
+            case 2:
+                return relu(a);
+            case 3:
+                return tanh(a) - b;
+            case 4:
+                return linear(a, w, bias);
+            case 5:
+                return linear_relu(a, w, bias);
+            case 6:
+                return softmax(a) * b;
+            case 7:
+                return layer_norm(a, gain, bias);
+            case 8:
+                return dropout(a, 0.3, {7, number, 0});
+            case 9:
+                return relu(linear(tanh(a), w, bias)) / (exp(b * 0.1) + 1);
+            case 10:
+                return slice(concat(std::vector{a, b}, 0), 0, 2, 6);
+            case 11:
+                return reshape(matmul(reshape(a, {2, 2, 5}), w), Shape{4, 5});
+            default:
+                return sigmoid(a) * constant(Array<S>::full({5}, S(0.5), here()));
+        }
+    }
+
+    void run(const Program& program, std::vector<V>& there, bool checkpointed) const {
+        for (const auto& step : program.steps) {
+            if (!step.block) {
+                there.push_back(formula(step, there, there.size()));
+                continue;
+            }
+            std::vector<V> passed;
+            for (const std::size_t which : step.passed) passed.push_back(there[which]);
+            const auto block = [this, &step, captured = there, checkpointed](const std::vector<V>& given) {
+                std::vector<V> inside = captured, results;
+                inside.insert(inside.end(), given.begin(), given.end());
+                run(*step.block, inside, checkpointed);
+                for (const std::size_t which : step.returned) results.push_back(inside[which]);
+                return results;
+            };
+            for (V& result : checkpointed ? checkpoint(block, passed) : block(passed))
+                there.push_back(std::move(result));
+        }
+    }
+
+    std::vector<Array<S>> gradients(const Program& program, bool checkpointed) const {
+        std::vector<V> there{leaves[3], leaves[4] * 0.5};
+        run(program, there, checkpointed);
+        V total = sum(there.back());
+        for (std::size_t i = 2; i + 1 < there.size(); i += 2) total = total + sum(there[i]);
+        there.clear();
+        total.backward();
+        std::vector<Array<S>> all;
+        for (const V& leaf : leaves) {
+            all.push_back(leaf.has_grad() ? leaf.grad().clone() : Array<S>());
+            leaf.free_grad();
+        }
+        return all;
+    }
+};
+
+Tensor64 two_layers(const Tensor64& x, const Tensor64& w) { return tanh(matmul(tanh(matmul(x, w)), w)); }
+
+Tensor64 square(std::uint64_t seed) { return parameter(Random(seed).array<double>({3, 3})); }
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("invariant 11: a program with checkpoints has the gradients of the plain one bit for bit",
+                   "", float, double) {
+    const Poison poison;
+    const std::uint64_t first = static_cast<std::uint64_t>(GENERATE(0, 1, 2, 3)) * 100;
+    for (std::uint64_t seed = first; seed < first + 100; ++seed) {
+        INFO("seed " << seed);
+        const std::int64_t nodes = live_nodes();
+        {
+            const Model<TestType> model(seed);
+            Random random(seed);
+            const auto program = draw(random, 2, 3);
+            const auto plain = model.gradients(*program, false), again = model.gradients(*program, true);
+            for (std::size_t i = 0; i < plain.size(); ++i) {
+                INFO("leaf " << i << ": " << plain[i] << " and " << again[i]);
+                REQUIRE(ready(plain[i]) == ready(again[i]));
+                if (ready(plain[i])) REQUIRE(same_bits(plain[i], again[i]));
+            }
+        }
+        REQUIRE(live_nodes() == nodes);
+    }
+    CHECK(memory::in_use(here()) == 0);
+}
+
+TEST_CASE("a checkpoint of numbers") {
+    const Scalar x = parameter(0.5), y = parameter(3.0);
+    const Scalar z = checkpoint([&](const Scalar& a) { return sin(a * y) * a; }, x);
+    CHECK(z.item() == std::sin(1.5) * 0.5);
+    z.backward();
+    const double dx = x.grad(), dy = y.grad();
+    x.zero_grad(), y.zero_grad();
+    (sin(x * y) * x).backward();
+    CHECK(dx == x.grad());
+    CHECK(dy == y.grad());
+}
+
+TEST_CASE("results may come in a vector, an array, a pair, a tuple or a Loss, and inputs may be anything") {
+    const Tensor64 w = square(1), x = square(2);
+    const Array<std::int32_t> labels({3}, {2, 0, 1}, here());
+    const auto gradients = [&](auto loss) {
+        loss().backward();
+        auto both = std::pair(w.grad().clone(), x.grad().clone());
+        w.zero_grad(), x.zero_grad();
+        return both;
+    };
+    const auto expect = [&](auto plain, auto checkpointed) {
+        const auto [pw, px] = gradients(plain);
+        const auto [cw, cx] = gradients(checkpointed);
+        CHECK(same_bits(pw, cw));
+        CHECK(same_bits(px, cx));
+    };
+    const auto both = [&](const Tensor64& a, double factor) {
+        return std::pair(matmul(a, w) * factor, tanh(a));
+    };
+    const auto total = [](const auto& two) { return sum(two.first * two.second); };
+    expect([&] { return total(both(x, 2)); }, [&] { return total(checkpoint(both, x, 2.0)); });
+    expect([&] { return total(both(x, 2)); },
+           [&] {
+               const auto [a, b] = checkpoint(
+                   [&](const Tensor64& h) {
+                       auto [first, second] = both(h, 2);
+                       return std::tuple(first, second);
+                   },
+                   x);
+               return sum(a * b);
+           });
+    expect([&] { return total(both(x, 2)); },
+           [&] {
+               const auto results = checkpoint(
+                   [&](const Tensor64& h) {
+                       auto [first, second] = both(h, 2);
+                       return std::array{first, second};
+                   },
+                   x);
+               return sum(results[0] * results[1]);
+           });
+    const auto loss = [&](const Tensor64& a, const Array<std::int32_t>& of) {
+        return cross_entropy(matmul(a, w), of);
+    };
+    expect([&] { return loss(x, labels).mean(); }, [&] { return checkpoint(loss, x, labels).mean(); });
+}
+
+TEST_CASE("parameters that a block captures get gradients although none of its inputs wants one") {
+    const Tensor64 w = square(1);
+    const Tensor64 data = constant(Random(2).array<double>({3, 3}));
+    sum(checkpoint([&](const Tensor64& x) { return two_layers(x, w); }, data)).backward();
+    const Array<double> with_input = w.grad().clone();
+    w.zero_grad();
+    sum(checkpoint([&] { return two_layers(data, w); })).backward();
+    const Array<double> without = w.grad().clone();
+    w.zero_grad();
+    sum(two_layers(data, w)).backward();
+    CHECK(same_bits(with_input, w.grad()));
+    CHECK(same_bits(without, w.grad()));
+}
+
+TEST_CASE("what a block returns unchanged passes through it") {
+    const Tensor64 w = square(1), x = square(2);
+    const Tensor64 data = constant(Array<double>::full({3, 3}, 2, here()));
+    const auto [same, captured, fixed, made] =
+        checkpoint([&](const Tensor64& h) { return std::tuple(h, w, data, tanh(h)); }, x);
+    CHECK(same.node() == x.node());
+    CHECK(captured.node() == w.node());
+    CHECK(fixed.node() == data.node());
+    sum(same * captured * fixed * made).backward();
+    const Array<double> of_x = x.grad().clone();
+    x.zero_grad(), w.zero_grad();
+    sum(x * w * data * tanh(x)).backward();
+    CHECK(same_bits(of_x, x.grad()));
+}
+
+TEST_CASE("between forward and backward a block keeps its inputs only") {
+    const Tensor64 w = parameter(Random(1).array<double>({8, 8})),
+                   x = parameter(Random(2).array<double>({16, 8}));
+    const auto kept = [&](bool checkpointed) {
+        const std::size_t before =
+            memory::report(here()).in_use_by[static_cast<std::size_t>(MemoryClass::saved)];
+        Tensor64 h = tanh(x);  // a buffer of 1 KiB
+        const auto layers = [&](const Tensor64& a) { return matmul(exp(sin(matmul(a, w))), w); };
+        h = checkpointed ? checkpoint(layers, std::move(h)) : layers(std::move(h));
+        const Tensor64 y = sum(h);
+        h = {};
+        return memory::report(here()).in_use_by[static_cast<std::size_t>(MemoryClass::saved)] - before;
+    };
+    CHECK(kept(false) ==
+          3 * 1024);  // the inputs of both products and of sin; exp keeps what the second reads
+    CHECK(kept(true) == 1024);
+}
+
+// ---- how much is computed again ----
+
+TEST_CASE("what no rule reads is not computed again") {
+    const Tensor64 w = parameter(Random(1).array<double>({8, 8})),
+                   b = parameter(Random(2).array<double>({8}));
+    const Tensor64 x = parameter(Random(3).array<double>({4, 8}));
+    std::vector<std::pair<bool, bool>> there;  // by run: whether the two products have values
+    const auto block = [&](const Tensor64& a) {
+        const Tensor64 first = linear(a, w, b), second = linear(tanh(first), w, b);
+        there.emplace_back(ready(first.value()), ready(second.value()));
+        return relu(second);
+    };
+    sum(checkpoint(block, x)).backward();
+    REQUIRE(there.size() == 2);
+    CHECK(there[0] == std::pair(true, true));
+    CHECK(there[1] == std::pair(true, false));  // relu reads its result, which was kept
+    const Array<double> of_w = w.grad().clone(), of_x = x.grad().clone();
+    w.zero_grad(), x.zero_grad();
+    sum(block(x)).backward();
+    CHECK(same_bits(of_w, w.grad()));
+    CHECK(same_bits(of_x, x.grad()));
+}
+
+TEST_CASE("a function that looks at a value which no rule reads gets it") {
+    const Tensor64 w = square(1), x = square(2);
+    std::vector<double> looked_at;
+    const auto block = [&](const Tensor64& a) {
+        const Tensor64 y = linear(a, w);
+        looked_at.push_back(y.value().to_vector()[0]);
+        return -y;
+    };
+    sum(checkpoint(block, x)).backward();
+    REQUIRE(looked_at.size() == 2);  // the second run stopped there, and a third went on
+    CHECK(looked_at[0] == looked_at[1]);
+    const Array<double> of_w = w.grad().clone();
+    w.zero_grad(), x.zero_grad();
+    sum(block(x)).backward();
+    CHECK(same_bits(of_w, w.grad()));
+}
+
+TEST_CASE("the gradients are of the same bits also where nothing is verified") {
+    const Tensor64 w = square(1), x = square(2);
+    sum(checkpoint([&](const Tensor64& h) { return two_layers(h, w); }, x)).backward();
+    const Array<double> verified = w.grad().clone();
+    w.zero_grad();
+    verify_recomputation(false);
+    sum(checkpoint([&](const Tensor64& h) { return two_layers(h, w); }, x)).backward();
+    verify_recomputation(true);
+    CHECK(same_bits(verified, w.grad()));
+}
+
+// ---- what a block must not do ----
+
+TEST_CASE("a block that gives other values when it runs again is named operation by operation") {
+    const Tensor64 w = square(1), x = square(2);
+    double drawn = 1;
+    const Tensor64 y =
+        checkpoint([&](const Tensor64& h) { return tanh(matmul(tanh(h) * (drawn += 1), w)) * 3; }, x);
+    CHECK(message_of([&] { sum(y).backward(); }) ==
+          "[checkpoint] operation 2 'mul_number', of " + form(x.value()) +
+              ", gave other values than the first time; a checkpointed function must be a function of its "
+              "inputs (give randomness a seed and an index)");
+    CHECK_FALSE(w.has_grad());
+    verify_recomputation(false);
+    sum(checkpoint([&](const Tensor64& h) { return tanh(h * (drawn += 1)); }, x)).backward();
+    verify_recomputation(true);
+    CHECK(x.has_grad());
+}
+
+TEST_CASE("values that differ are noticed at every operation that is computed again, in every bit") {
+    const Tensor64 w = square(1), x = square(2);
+    for (std::size_t at = 0; at < 3; ++at)
+        for (std::size_t element = 0; element < 9; ++element) {
+            bool again = false;
+            const auto block = [&](Tensor64 h) {
+                for (std::size_t i = 0; i < 3; ++i) {
+                    std::vector<double> noise(9, 0.0);
+                    if (again && i == at) noise[element] = 1e-15;
+                    h = tanh(h + constant(Array<double>({3, 3}, noise, here())));
+                }
+                return matmul(h, w);
+            };
+            const Tensor64 y = checkpoint(block, x);
+            again = true;
+            CHECK(message_of([&] { sum(y).backward(); }).find("gave other values") != std::string::npos);
+        }
+}
+
+TEST_CASE("a last operation whose value nobody reads is held to its numbers") {
+    const Tensor64 x = square(2);
+    int runs = 0;
+    const auto error = [&](auto last) {
+        runs = 0;
+        const Tensor64 y = checkpoint([&](const Tensor64& h) { return last(tanh(h)); }, x);
+        return message_of([&] { sum(y).backward(); });
+    };
+    CHECK(error([&](Tensor64 h) { return h * double(++runs); }).find("'mul_number'") != std::string::npos);
+    CHECK(error([&](Tensor64 h) {
+              return dropout(h, 0.5, {1, 2, static_cast<std::uint64_t>(++runs)});
+          }).find("'dropout'") != std::string::npos);
+    CHECK(error([&](Tensor64 h) {
+              ++runs;
+              return slice(h, 0, runs - 1, runs);
+          }).find("operation 2 'slice'") != std::string::npos);
+}
+
+TEST_CASE("numbers that are twice as large, negated, or in other rows have another checksum") {
+    Random random(7);
+    for (const Shape& shape : {Shape{2}, Shape{64}, Shape{128, 256}, Shape{7, 33}}) {
+        const Array<float> x = random.array<float>(shape);
+        const auto differs = [&](auto change) {
+            std::vector<float> values = x.to_vector();
+            change(values);
+            return checksum(Array<float>(shape, values, here())) != checksum(x);
+        };
+        CHECK(checksum(x.clone()) == checksum(x));
+        CHECK(differs([](auto& v) {
+            for (float& each : v) each = -each;
+        }));
+        CHECK(differs([](auto& v) {
+            for (float& each : v) each *= 2;
+        }));
+        CHECK(differs([](auto& v) { std::reverse(v.begin(), v.end()); }));
+        const std::size_t row = shape.size() / static_cast<std::size_t>(shape[0]);
+        CHECK(differs(
+            [&](auto& v) { std::rotate(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(row), v.end()); }));
+        CHECK(differs([&](auto& v) {
+            v[0] = -v[0];
+            v[v.size() - 1] = -v[v.size() - 1];
+        }));
+    }
+    for (const std::size_t bytes : {0u, 1u, 63u, 64u, 255u, 256u, 257u})
+        CHECK(checksum_of(std::vector<char>(bytes).data(), bytes) !=
+              checksum_of(std::vector<char>(bytes + 1).data(), bytes + 1));
+    int runs = 0;
+    const Tensor wide = parameter(random.array<float>({128, 256}));
+    const Tensor y = checkpoint([&](const Tensor& h) { return tanh(h * double(++runs)); }, wide);
+    CHECK(message_of([&] { sum(y).backward(); }).find("other values") != std::string::npos);
+}
+
+TEST_CASE("what is only recorded is held to its operands, and results to their order") {
+    const Tensor64 w = square(1), v = square(3), x = square(2);
+    int runs = 0;
+    const Tensor64 y = checkpoint([&](const Tensor64& h) { return linear(h, runs++ ? v : w); }, x);
+    CHECK(message_of([&] { sum(y).backward(); }) ==
+          "[checkpoint] operation 1 'linear' has other operands or other sizes than the first time; the "
+          "function "
+          "must do the same when it runs again");
+    runs = 0;
+    const auto both = checkpoint(
+        [&](const Tensor64& h) {
+            const Tensor64 p = h + w, q = h + v;
+            return runs++ ? std::pair(q, p) : std::pair(p, q);
+        },
+        x);
+    CHECK(message_of([&] { sum(both.first * both.second).backward(); }) ==
+          "[checkpoint] result 1 is another than the first time; the function must do the same when it runs "
+          "again");
+}
+
+TEST_CASE("what nobody records is there when a function looks at it again") {
+    const Tensor64 w = square(1), v = square(3);
+    const Tensor64 data = constant(Array<double>::full({3, 3}, 2, here()));
+    const auto block = [&](const Tensor64& x) {
+        const bool large = max(x).item() > 1 && Array<double>::full({1}, 3, here()).item() == 3;
+        bool positive = false;
+        {
+            const NoGrad quietly;
+            positive = mean(x * x).item() > 3;
+        }
+        return linear(x, large && positive ? v : w);
+    };
+    sum(checkpoint(block, data)).backward();
+    CHECK(v.has_grad());
+    CHECK_FALSE(w.has_grad());
+}
+
+TEST_CASE("a block within a block that returns its argument leaves kernels at rest") {
+    const Tensor64 x = square(2);
+    const auto block = [](const Tensor64& a) {
+        Tensor64 y = -a;
+        y = checkpoint([](const Tensor64& h) { return h; }, y);
+        return -y;
+    };
+    sum(checkpoint(block, x)).backward();
+    CHECK(x.grad().to_vector() == std::vector<double>(9, 1.0));
+}
+
+TEST_CASE("invariant 10: a step is noticed also when the parameter's buffer was shared") {
+    const Tensor64 w = square(1), x = square(2);
+    w.change_value([](Array<double>& value) { value.writable(); });
+    const Array<double> best = w.value();
+    const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return linear(h, w); }, x));
+    w.change_value([](Array<double>& value) { value.writable(); });
+    CHECK(message_of([&] { y.backward(); }).find("changed in place between forward and backward") !=
+          std::string::npos);
+}
+
+TEST_CASE("a block that does something else when it runs again is named") {
+    const Tensor64 x = square(2);
+    int runs = 0;
+    const auto error = [&](auto block) {
+        runs = 0;
+        const Tensor64 y = checkpoint(block, x);
+        return message_of([&] { sum(y).backward(); });
+    };
+    CHECK(error([&](const Tensor64& h) { return ++runs == 1 ? tanh(exp(h)) : tanh(sin(h)); }) ==
+          "[checkpoint] operation 1 was 'exp' and is now 'sin'; the function must do the same when it runs "
+          "again");
+    CHECK(error([&](const Tensor64& h) { return ++runs == 1 ? exp(h) : sin(exp(h)); }) ==
+          "[checkpoint] the function did 1 operations, and now goes on with 'sin'; it must do the same when "
+          "it runs "
+          "again");
+    CHECK(
+        error([&](const Tensor64& h) { return ++runs == 1 ? sin(exp(h)) : exp(h); }) ==
+        "[checkpoint] the function did 2 operations, and now only 1; it must do the same when it runs again");
+    CHECK(message_of([&] {
+              const auto results = checkpoint(
+                  [&](const Tensor64& h) {
+                      const Tensor64 y = exp(h);
+                      return ++runs == 1 ? std::vector{y, y} : std::vector{y};
+                  },
+                  (runs = 0, x));
+              sum(results[0]).backward();
+          }) == "[checkpoint] the function gave 2 results, and now 1");
+}
+
+TEST_CASE(
+    "invariant 10: a parameter that is stepped between forward and backward is noticed by a checkpoint") {
+    const Tensor64 w = square(1), x = square(2);
+    verify_recomputation(false);
+    const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return tanh(matmul(h, w)); }, x));
+    w.change_value([](Array<double>& value) { value.writable(); });
+    CHECK(message_of([&] { y.backward(); }) ==
+          "[checkpoint] operation 1 'matmul' reads parameters that were changed in place between forward and "
+          "backward (versions 0 and 1); step the optimizer after backward()");
+    const Tensor64 z = sum(checkpoint([&](const Tensor64& h) { return tanh(h); }, x));
+    x.change_value([](Array<double>& value) { value.writable(); });
+    CHECK(message_of([&] { z.backward(); }).find("[backward] 'checkpoint' saved version 0") == 0);
+    verify_recomputation(true);
+}
+
+TEST_CASE("what stays inside a block cannot be used outside") {
+    const Tensor64 x = square(2);
+    Tensor64 inside;
+    const Tensor64 y = checkpoint(
+        [&](const Tensor64& h) {
+            inside = tanh(h);
+            return exp(inside);
+        },
+        x);
+    CHECK(message_of([&] { sum(inside * 2).backward(); }) ==
+          "[backward] through the inside of a checkpointed function: nothing of it is there before it runs "
+          "again; "
+          "only what it returns can be used outside");
+    x.zero_grad();
+    sum(y).backward();
+    CHECK(x.has_grad());
+}
+
+TEST_CASE("an error in a block that runs again leaves parameters usable and nothing behind") {
+    const Tensor64 w = square(1), x = square(2);
+    const std::int64_t nodes = live_nodes();
+    const std::size_t bytes = memory::in_use(here());
+    {
+        int runs = 0;
+        const Tensor64 y = checkpoint(
+            [&](const Tensor64& h) {
+                if (++runs == 2) throw Error("the second time");
+                return two_layers(h, w);
+            },
+            x);
+        CHECK(message_of([&] { sum(y).backward(); }) == "the second time");
+        CHECK_FALSE(recomputing());
+        CHECK(message_of([&] { sum(y).backward(); }).find("'checkpoint' a second time") != std::string::npos);
+    }
+    w.free_grad(), x.free_grad();
+    CHECK(live_nodes() == nodes);
+    CHECK(memory::in_use(here()) == bytes);
+    sum(checkpoint([&](const Tensor64& h) { return two_layers(h, w); }, x)).backward();
+    CHECK(w.has_grad());
+}
+
+// ---- in company ----
+
+TEST_CASE("grad() through a checkpoint touches no leaf") {
+    const Tensor64 w = square(1), x = square(2);
+    const Tensor64 h = tanh(x);
+    const auto block = [&](const Tensor64& a) { return two_layers(a, w); };
+    const auto plain = grad(sum(block(h)), {w, h});
+    const Tensor64 again = tanh(x);
+    const auto through = grad(sum(checkpoint(block, again)), {w, again});
+    CHECK(same_bits(plain[0], through[0]));
+    CHECK(same_bits(plain[1], through[1]));
+    CHECK_FALSE(w.has_grad());
+    CHECK_FALSE(x.has_grad());
+    int runs = 0;
+    const Tensor64 y = checkpoint(
+        [&](const Tensor64& a) {
+            ++runs;
+            return tanh(a);
+        },
+        x);
+    grad(sum(y), {y});
+    CHECK(runs == 1);  // what lies below is left alone
+}
+
+TEST_CASE("without recording a checkpoint is its function") {
+    const Tensor64 x = square(2);
+    const std::int64_t nodes = live_nodes();
+    {
+        const NoGrad off;
+        const Tensor64 y = checkpoint([](const Tensor64& h) { return tanh(h); }, x);
+        CHECK_FALSE(y.wants_grad());
+    }
+    CHECK(live_nodes() == nodes);
+    const Tensor64 y = sum(checkpoint([](const Tensor64& h) { return tanh(h); }, x));
+    {
+        const NoGrad off;
+        y.backward();  // which runs the function again
+    }
+    CHECK(x.has_grad());
+}
+
+TEST_CASE("a block knows that it runs again, also from within another") {
+    const Tensor64 x = square(2);
+    std::vector<bool> inner, outer;
+    const Tensor64 y = checkpoint(
+        [&](const Tensor64& h) {
+            outer.push_back(recomputing());
+            return checkpoint(
+                       [&](const Tensor64& a) {
+                           inner.push_back(recomputing());
+                           return tanh(a);
+                       },
+                       exp(h)) *
+                   2;
+        },
+        x);
+    sum(y).backward();
+    CHECK(outer == std::vector<bool>{false, true});
+    CHECK(inner == std::vector<bool>{false, true, true});
+    CHECK_FALSE(recomputing());
+}
+
+TEST_CASE("an observer sees what runs again, and a picture draws a block as one operation") {
+    const Tensor64 x = square(2);
+    std::vector<std::string> seen;
+    sum(checkpoint([&](const Tensor64& h) { return exp(sin(h)); }, x))
+        .backward([&](const Visit<Array<double>>& visit) { seen.emplace_back(visit.node.op()); });
+    CHECK(seen == std::vector<std::string>{"sum", "checkpoint", "exp", "sin"});
+    Picture picture;
+    picture.name(x, "x");
+    picture.backward(sum(checkpoint([&](const Tensor64& h) { return exp(sin(h)); }, x)));
+    CHECK(picture.svg().find("checkpoint") != std::string::npos);
+}
+
+TEST_CASE("a long chain of checkpoints needs no stack") {
+    const Scalar x = parameter(1.0);
+    {
+        Scalar kept = x;
+        for (int i = 0; i < 200'000; ++i)
+            kept = checkpoint([](const Scalar& h) { return h + 1; }, std::move(kept));
+    }  // let go
+    Scalar y = x;
+    for (int i = 0; i < 200'000; ++i) y = checkpoint([](const Scalar& h) { return h + 1; }, std::move(y));
+    y.backward();
+    CHECK(x.grad() == 1);
+}

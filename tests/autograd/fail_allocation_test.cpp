@@ -1,0 +1,76 @@
+// Memory that runs out on demand: the n-th buffer is refused, cached or not, and the ledger stays true.
+#include <thread>
+#include <vector>
+
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/support.hpp"
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+#include "memory_helpers.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+TEST_CASE("The n-th buffer from now on is refused, also where one waits to be used again") {
+    memory::forget(allocate(1000));  // it waits
+    for (const std::uint64_t n : {1u, 2u, 5u}) {
+        const std::size_t in_use = memory::in_use();
+        std::vector<Storage*> held;
+        memory::fail_allocation(n);
+        for (std::uint64_t i = 1; i < n; ++i) held.push_back(allocate(1000));
+        CHECK(message_of_failed(1000).find("[memory] out of memory on cpu: asked 1000 B") == 0);
+        held.push_back(allocate(1000));  // the next is served
+        CHECK(memory::in_use() == in_use + n * 1024);
+        for (Storage* storage : held) memory::forget(storage);
+        CHECK(memory::in_use() == in_use);
+    }
+    memory::fail_allocation(1);
+    allocate(0)->refs = 1;                                       // takes no memory, hence is no failure
+    std::thread([] { memory::forget(allocate(1000)); }).join();  // nor is what others ask for
+    memory::fail_allocation(0);
+    memory::forget(allocate(1000));
+}
+
+TEST_CASE("What was asked for and what was in use can be read from the error") {
+    Storage* const here = allocate(64);
+    const std::size_t in_use = memory::in_use();
+    memory::fail_allocation(1);
+    try {
+        allocate(4096);
+        FAIL("it was served");
+    } catch (const OutOfMemory& error) {
+        CHECK(error.asked == 4096);
+        CHECK(error.in_use == in_use);
+        CHECK(error.device == Device::cpu);
+    }
+    memory::forget(here);
+}
+
+TEST_CASE("While a failure is awaited the ledger counts and classifies as ever") {
+    const auto rows = [](bool awaited) {
+        if (awaited) memory::fail_allocation(1000000);
+        memory::reset_peak();
+        std::vector<std::size_t> seen;
+        const auto look = [&] {
+            const memory::Report report = memory::report();
+            for (std::size_t row = 0; row < memory_classes; ++row) seen.push_back(report.in_use_by[row]);
+            seen.push_back(report.in_use);
+            seen.push_back(report.peak);
+            seen.push_back(report.allocations > 0);
+        };
+        const Tensor64 w = parameter(Array<double>::full({40, 40}, 0.5));
+        look();
+        {
+            const Tensor64 y = mean(tanh(matmul(Tensor64(Array<double>::full({30, 40}, 0.25)), w)));
+            look();
+            y.backward();
+            look();
+        }
+        look();
+        memory::fail_allocation(0);
+        return seen;
+    };
+    CHECK(rows(false) == rows(true));
+}

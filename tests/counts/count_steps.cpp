@@ -1,0 +1,113 @@
+// What a step costs in things that can be counted: buffers, bytes, and under callgrind instructions.
+//
+//     count_steps            allocations and bytes of every step, a line each: NAME WHAT NUMBER
+//     count_steps NAME       runs that step: `steps` times within counted_steps(), where callgrind looks
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tally.hpp"
+#include "train.hpp"
+
+namespace {
+
+using namespace tally;
+
+constexpr int steps = 20;
+
+struct Step {
+    std::string name;
+    std::function<void()> run;
+};
+
+Step toy() {
+    const Tensor x = constant(random_uniform<float>({6, 3}, 1, 0, -1, 1));
+    const Tensor w = parameter({0.5f, -1.25f, 0.75f});
+    return {"toy", [=] {
+                w.zero_grad();
+                mean(matmul(x, w)).backward();
+            }};
+}
+
+Step toy_in_three() {
+    const Tensor x = constant(random_uniform<float>({6, 3}, 1, 0, -1, 1));
+    const Tensor w = parameter({0.5f, -1.25f, 0.75f});
+    return {"toy-in-three", [=] {
+                w.zero_grad();
+                for (const Tensor& micro : split(x, 2)) (mean(matmul(micro, w)) / 3).backward();
+            }};
+}
+
+// An update of 8 rows, 16-16-10, as 2x4: small enough that no product is left to BLAS.
+Step small_network() {
+    struct State {
+        Linear<float> first{16, 16, {1, 1}}, last{16, 10, {1, 2}};
+        Sgd<float> sgd{{first.weight, first.bias, last.weight, last.bias}, {.learning_rate = 1e-3}};
+        Window<float> window{sgd, {.micro_batches = 2, .total = 8}};
+        Array<float> x = random_uniform<float>({8, 16}, 1, 3, -1, 1);
+        Array<std::int32_t> labels{{8}, {0, 1, 2, 3, 4, 5, 6, 7}};
+    };
+    const auto s = std::make_shared<State>();
+    return {"small-network", [s] {
+                for (std::int64_t from = 0; from < 8; from += 4) {
+                    Tensor x =
+                        linear_relu(constant(s->x.leading(from, from + 4)), s->first.weight, s->first.bias);
+                    x = linear(std::move(x), s->last.weight, s->last.bias);
+                    s->window.add(cross_entropy(std::move(x), s->labels.leading(from, from + 4)));
+                }
+                s->window.finish();
+            }};
+}
+
+// Bytes of the results that operations write, and of what rules keep of them.
+struct Moved : Onlooker {
+    std::size_t written = 0, kept = 0;
+    void computed(const Computed& operation) override {
+        written += made(operation);
+        kept += newly_kept(operation);
+    }
+};
+
+void count(const Step& step) {
+    step.run();  // gradients have their buffers now, and the cache its blocks
+    step.run();
+    memory::reset_peak();
+    const memory::Report before = memory::report();
+    step.run();
+    const memory::Report after = memory::report();
+    Moved moved;
+    {
+        const LookOn looking(moved);
+        step.run();
+    }
+    const auto print = [&](const char* what, std::uint64_t number) {
+        std::printf("%s %s %llu\n", step.name.c_str(), what, static_cast<unsigned long long>(number));
+    };
+    print("buffers", after.allocations - before.allocations);
+    print("new-buffers", after.allocations - after.reused - (before.allocations - before.reused));
+    print("bytes-written", moved.written);
+    print("bytes-kept", moved.kept);
+    print("peak-bytes", after.peak - before.in_use);
+}
+
+}  // namespace
+
+extern "C" [[gnu::noinline]] void counted_steps(const std::function<void()>& run) {
+    for (int i = 0; i < steps; ++i) run();
+}
+
+int main(int argc, char** argv) {
+    const std::vector<Step> all{toy(), toy_in_three(), small_network()};
+    for (const Step& step : all) {
+        if (argc == 1) count(step);
+        if (argc == 1 || step.name != argv[1]) continue;
+        step.run();
+        step.run();
+        counted_steps(step.run);
+        std::printf("%d\n", steps);
+        return 0;
+    }
+    return argc == 1 ? 0 : 2;
+}

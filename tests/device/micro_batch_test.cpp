@@ -1,0 +1,145 @@
+// Windows on a device of its own: sizes that its memory decides, cached gradients, exact batch norm.
+#include "train/micro_batch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "autograd/memory_helpers.hpp"
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "train/cached.hpp"
+#include "train/exact_batch_norm.hpp"
+#include "train/image_layers.hpp"
+
+namespace tally::test {
+namespace {
+
+struct DeviceBudget {
+    explicit DeviceBudget(std::size_t bytes) { memory::set_budget(bytes, Device::cuda); }
+    DeviceBudget(const DeviceBudget&) = delete;
+    DeviceBudget& operator=(const DeviceBudget&) = delete;
+    ~DeviceBudget() {
+        try {
+            memory::set_budget(0, Device::cuda);
+        } catch (const Error&) {  // a failed assertion has left buffers behind, and is reported itself
+        }
+    }
+};
+
+// A network with every kind of trouble, on a device.
+struct Net {
+    explicit Net(Device device, bool normed = false) : sgd(on(model, device, normed), {.learning_rate = 1}) {
+        x = Random(1).array<double>({32, 24}).to(device);
+        target = Random(2).array<double>({32, 2}).to(device);
+    }
+    static std::vector<Tensor64> on(Sequential<double>& model, Device device, bool normed) {
+        model.add(Linear<double>(24, 24, {1, 0}));
+        if (normed) model.add(BatchNorm<double>(24));
+        model.add(Tanh<double>());
+        model.add(Dropout<double>(0.3, 2));
+        model.add(Linear<double>(24, 2, {1, 3}));
+        to(model, device);
+        return parameters(model);
+    }
+    // Items in a row, which need not be copied.
+    Tensor64 input(const Items& items) const {
+        return constant(x.leading(items[0], items[0] + items.count()));
+    }
+    Loss<Array<double>> loss(const Tensor64& y, const Items& items) const {
+        return mse(y, constant(target.leading(items[0], items[0] + items.count())));
+    }
+    void fill(std::int64_t most) {
+        for (const Items& micro : split(in_order(32), most))
+            window.add(loss(model(input(micro), window.pass(micro.count())), micro));
+    }
+    std::vector<double> numbers() {
+        std::vector<double> all;
+        for (const Member<double>& member : members(model)) {
+            const Array<double>* const array = member.buffer      ? member.buffer
+                                               : member.parameter ? &member.parameter.value()
+                                                                  : nullptr;
+            if (!array) continue;
+            for (const double number : array->to_vector()) all.push_back(number);
+        }
+        return all;
+    }
+
+    Sequential<double> model;
+    Sgd<double> sgd;
+    Window<double> window{sgd, {.seed = 3}};
+    Array<double> x, target;
+};
+
+double worst(const std::vector<double>& a, const std::vector<double>& b) {
+    REQUIRE(a.size() == b.size());
+    double most = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+    return most;
+}
+
+std::vector<double> on_the_host(bool normed = false) {
+    Net net(Device::cpu, normed);
+    net.fill(32);
+    net.window.finish();
+    return net.numbers();
+}
+
+}  // namespace
+
+TEST_CASE("A size is found within the budget of a device and where its memory really ends") {
+    const auto wanted = on_the_host();
+    const auto peak = [](std::int64_t most) {
+        Net net(Device::cuda);
+        memory::reset_peak(Device::cuda);
+        net.fill(most);
+        net.window.finish();
+        return memory::peak(Device::cuda);
+    };
+    const std::size_t least = peak(1), whole = peak(32);
+    REQUIRE(least + least / 4 < whole);
+    {
+        const DeviceBudget budget(least + (whole - least) / 3);
+        Net net(Device::cuda);
+        MicroBatchSize size(32);
+        CHECK(size.update(net.window, 32, [&](std::int64_t most) { net.fill(most); }).stepped);
+        CHECK(size.retries() > 0);
+        CHECK(worst(net.numbers(), wanted) < 1e-12);
+    }
+    Net net(Device::cuda);
+    MicroBatchSize size(32);
+    const std::size_t in_use = memory::in_use(Device::cuda);
+    size.update(net.window, 32, [&](std::int64_t most) {
+        CHECK(memory::in_use(Device::cuda) == in_use);
+        net.fill(most);
+        if (most > 5) Array<float>::empty({1 << 20, 1 << 20, 64}, Device::cuda);  // 256 TiB
+    });
+    CHECK(size.now() == 4);
+    CHECK(size.retries() == 3);
+    CHECK(worst(net.numbers(), wanted) < 1e-12);
+}
+
+TEST_CASE("Exact batch norm and cached gradients are the full batch's on a device") {
+    Net exact(Device::cuda, true);
+    add_with_exact_batch_norm<double>(
+        exact.window, exact.model, split(in_order(32), 5),
+        [&](const Items& items) { return exact.input(items); },
+        [&](const Tensor64& y, const Items& items) { return exact.loss(y, items); });
+    exact.window.finish();
+    CHECK(worst(exact.numbers(), on_the_host(true)) < 1e-12);
+
+    const auto contrasted = [](Device device, std::int64_t most) {
+        Net net(device);
+        add_cached<double>(net.window, split(in_order(32), most),
+                           {[&](const Items& items, Pass& pass) { return net.model(net.input(items), pass); },
+                            [&](const Items& items, Pass&) {
+                                return constant(net.target.leading(items[0], items[0] + items.count()));
+                            }},
+                           [](const auto& r) { return info_nce(r[0], r[1]); });
+        net.window.finish();
+        return net.numbers();
+    };
+    CHECK(worst(contrasted(Device::cuda, 6), contrasted(Device::cpu, 32)) < 1e-12);
+}
+
+}  // namespace tally::test

@@ -1,0 +1,38 @@
+// Reports on a device: its own ledger, and nobody waits for it because somebody looks on.
+#include "autograd/kept.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/profile.hpp"
+#include "autograd/tensor.hpp"
+#include "autograd/timeline.hpp"
+#include "catch.hpp"
+
+namespace tally::test {
+
+TEST_CASE("Reports on a device read its ledger and make nobody wait") {
+    const Tensor w = parameter(Array<float>::full({64, 64}, 0.01f, Device::cuda));
+    const auto saved = [] {
+        return memory::report(Device::cuda).in_use_by[static_cast<std::size_t>(MemoryClass::saved)];
+    };
+    memory::reset_peak(Device::cuda);
+    const std::size_t before = saved();
+    const std::uint64_t waited = waits(Device::cuda);
+    const Kept kept;
+    const Profile profile(Device::cuda);
+    const Timeline timeline(Device::cuda);
+    const Tensor loss = sum(tanh(matmul(w, relu(w * 2))));
+    CHECK(kept.bytes() > 0);
+    CHECK(kept.bytes() == saved() - before);
+    loss.backward();
+    CHECK(waits(Device::cuda) == waited);
+    CHECK(saved() == before);
+    CHECK(kept.entries().empty());
+    CHECK(timeline.events() == 10);
+    CHECK(timeline.peak().bytes == memory::peak(Device::cuda));
+    CHECK(timeline.samples().back().in_use == memory::in_use(Device::cuda));
+    CHECK(profile.rows().size() == 5);
+    CHECK(profile.chrome_trace().find("\"temporary\"") != std::string::npos);
+}
+
+}  // namespace tally::test

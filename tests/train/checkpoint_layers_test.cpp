@@ -1,0 +1,248 @@
+// Checkpoints under layers and windows: bit for bit the gradients, the statistics and the parameters of the
+// plain model.
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "tally.hpp"
+#include "train.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+// x + f(x), and x looked at again after that.
+template <class S>
+class Residual : public Layer<S> {
+public:
+    explicit Residual(Sequential<S> inside) : inside_(std::move(inside)) {}
+    void list(Members<S>& members) override { members.child("inside", inside_); }
+
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
+        auto y = inside_(x, pass);
+        return y + x * 0.5;
+    }
+
+private:
+    Sequential<S> inside_;
+};
+
+// Every layer type there is, but for the embedding, which begins with indices.
+template <class S>
+Sequential<S> images(std::uint64_t seed) {
+    Sequential<S> model;
+    model.add(Conv2d<S>(2, 3, 3, {seed, 0}, {.padding = 1}));
+    model.add(BatchNorm<S>(3));
+    model.add(ReLU<S>());
+    model.add(Residual<S>(
+        Sequential<S>{Conv2d<S>(3, 3, 1, {seed, 1}), BatchNorm<S>(3), GELU<S>(), Dropout<S>(0.3, 5)}));
+    model.add(MaxPool2d<S>(2));
+    model.add(Flatten<S>());
+    model.add(Linear<S>(12, 6, {seed, 2}));
+    model.add(Dropout<S>(0.4, 6));
+    model.add(LayerNorm<S>(6));
+    model.add(Tanh<S>());
+    model.add(Linear<S>(6, 4, {seed, 3}));
+    return model;
+}
+
+template <class S>
+Sequential<S> text(std::uint64_t seed) {
+    Sequential<S> model;
+    model.add(Residual<S>(
+        Sequential<S>{LayerNorm<S>(4), SelfAttention<S>(4, 2, {seed, 10}, true), Dropout<S>(0.2, 7)}));
+    model.add(Residual<S>(
+        Sequential<S>{LayerNorm<S>(4), Linear<S>(4, 8, {seed, 11}), GELU<S>(), Linear<S>(8, 4, {seed, 12})}));
+    model.add(LayerNorm<S>(4));
+    return model;
+}
+
+template <class S>
+std::vector<std::vector<S>> state_of(Module<S>& model) {
+    std::vector<std::vector<S>> all;
+    for (const Member<S>& member : members(model)) {
+        if (member.parameter) {
+            all.push_back(member.parameter.value().to_vector());
+            if (member.parameter.has_grad()) all.push_back(member.parameter.grad().to_vector());
+        }
+        if (member.buffer) all.push_back(member.buffer->to_vector());
+    }
+    return all;
+}
+
+// Two windows of unequal micro-batches; gradients are looked at before each is finished.
+template <class S, class Make>
+std::vector<std::vector<S>> trained(Make make, const Shape& item, std::uint64_t seed,
+                                    const std::vector<std::size_t>& sizes, bool nested) {
+    Sequential<S> model = make(seed);
+    if (!sizes.empty()) model.checkpoint_segments(sizes);
+    if (nested)
+        for (const auto& [name, module] : modules<S>(model))
+            if (name.find("inside.") != std::string::npos && name.find("inside.") + 7 == name.size())
+                module->checkpoint({.segments = 2});
+    Sgd<S> optimizer(parameters<S>(model), {.learning_rate = 0.1, .momentum = 0.9});
+    Window<S> window(optimizer, {.micro_batches = 3, .seed = seed});
+    Random random(seed);
+    std::vector<std::vector<S>> seen;
+    for (int update = 0; update < 2; ++update) {
+        for (const std::int64_t items : {3, 2, 4}) {
+            std::vector<std::int64_t> extents{items};
+            extents.insert(extents.end(), item.begin(), item.end());
+            const Var<Array<S>> x = constant(random.array<S>(Shape(extents)));
+            const Var<Array<S>> y = model(x, window.pass(items));
+            window.add(mse(y, constant(random.array<S>(y.shape()))));
+        }
+        for (auto& each : state_of<S>(model)) seen.push_back(std::move(each));
+        window.finish();
+    }
+    for (auto& each : state_of<S>(model)) seen.push_back(std::move(each));
+    return seen;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("every layer type under windows trains to the same bits with checkpoints", "", float,
+                   double) {
+    using S = TestType;
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        const auto check = [&](auto make, const Shape& item) {
+            const std::size_t layers = make(seed).size();
+            const auto plain = trained<S>(make, item, seed, {}, false);
+            for (std::size_t k = 1; k <= layers; ++k) {
+                INFO("seed " << seed << ", " << layers << " layers in " << k << " segments");
+                REQUIRE(trained<S>(make, item, seed, even_segments(layers, k), false) == plain);
+                REQUIRE(trained<S>(make, item, seed, even_segments(layers, k), true) == plain);
+            }
+            REQUIRE(trained<S>(make, item, seed, {}, true) == plain);
+        };
+        check(images<S>, {2, 4, 4});
+        check(text<S>, {3, 4});
+    }
+}
+
+TEST_CASE("an embedding in a checkpoint learns the same bits") {
+    const Array<std::int32_t> indices({2, 3}, {2, 0, 2, 1, 4, 0});
+    const Embedding<double> table(5, 4, {1, 0}, 4);
+    Sequential<double> model = text<double>(1);
+    const auto all = [&](bool checkpointed) {
+        const auto forward = [&](const Array<std::int32_t>& which) {
+            Pass pass{true, 7, 0};
+            return model(table(which), pass);
+        };
+        sum(checkpointed ? checkpoint(forward, indices) : forward(indices)).backward();
+        std::vector<std::vector<double>> found{table.weight.grad().to_vector()};
+        for (const Tensor64& p : parameters<double>(model)) {
+            found.push_back(p.grad().to_vector());
+            p.zero_grad();
+        }
+        table.weight.zero_grad();
+        return found;
+    };
+    CHECK(all(true) == all(false));
+}
+
+TEST_CASE("batch statistics are taken in once, whether a block runs again or not") {
+    const auto updates = [](bool checkpointed) {
+        Sequential<double> model{BatchNorm<double>(3), Tanh<double>(), BatchNorm<double>(3), Tanh<double>()};
+        if (checkpointed) model.checkpoint({.segments = 4});
+        Sgd<double> optimizer(parameters<double>(model), {.learning_rate = 0.1});
+        Window<double> window(optimizer, {.micro_batches = 2});
+        for (std::uint64_t i = 0; i < 2; ++i) {
+            const Tensor64 x = constant(random_normal<double>({4, 3}, 1, i));
+            window.add(mse(model(x, window.pass(4)), constant(random_normal<double>({4, 3}, 2, i))));
+        }
+        window.finish();
+        std::vector<std::vector<double>> buffers;
+        for (const Member<double>& member : members<double>(model)) {
+            if (member.counter) buffers.push_back({double(member.counter->item())});
+            if (member.buffer) buffers.push_back(member.buffer->to_vector());
+        }
+        return buffers;
+    };
+    const auto plain = updates(false);
+    CHECK(plain.size() == 6);
+    CHECK(updates(true) == plain);
+}
+
+TEST_CASE("a block may outlive the model whose layers it will run again") {
+    const Tensor64 x = parameter(random_normal<double>({2, 3}, 1, 1));
+    const auto gradient = [&](bool checkpointed) {
+        Tensor64 loss;
+        {
+            Sequential<double> model{Linear<double>(3, 3, {1, 1}), Tanh<double>(),
+                                     Linear<double>(3, 2, {1, 2})};
+            if (checkpointed) model.checkpoint({.segments = 3});
+            loss = mean(model(x));
+        }
+        loss.backward();
+        const Array<double> found = x.grad().clone();
+        x.zero_grad();
+        return found;
+    };
+    CHECK(same_bits(gradient(false), gradient(true)));
+}
+
+TEST_CASE("a number of bytes that no cut fits into is not forgotten, and is memory that ran out") {
+    Sequential<double> model{Linear<double>(8, 8, {1, 1}), Tanh<double>(), Linear<double>(8, 8, {1, 2}),
+                             Tanh<double>()};
+    model.checkpoint({.bytes = 1500});
+    const auto items = [](std::int64_t n) { return constant(random_normal<double>({n, 8}, 1, 1)); };
+    CHECK_THROWS_AS(model(items(64)), OutOfMemory);
+    CHECK_THROWS_AS(model(items(64)), OutOfMemory);
+    CHECK_FALSE(model.segmentation());
+    mean(model(items(4))).backward();
+    REQUIRE(model.segmentation());
+    CHECK(model.segmentation()->bytes <= 1500);
+}
+
+TEST_CASE("a model is checkpointed at its outermost chains") {
+    Sequential<double> model = images<double>(1);
+    CHECK(checkpoint<double>(model, {}) == 1);
+    Linear<double> alone(2, 2, {1, 1});
+    CHECK(checkpoint<double>(alone, {}) == 0);
+    Sequential<double> nothing;
+    CHECK(checkpoint<double>(nothing, {}) == 0);
+    CHECK(message_of([&] { model.checkpoint(Checkpointing{.segments = 99}); }) ==
+          "[checkpoint_sequential] 11 layers cannot be cut into 99 segments; choose between 1 and 11");
+    CHECK(message_of([&] { model.checkpoint_segments({3}); }).find("[checkpoint_segments]") == 0);
+}
+
+TEST_CASE("a chain of layers that must fit into a number of bytes measures, chooses and says so") {
+    const auto gradients = [](std::size_t bytes, std::string* words) {
+        Sequential<float> model;
+        for (std::uint64_t i = 0; i < 12; ++i) {
+            model.add(Linear<float>(32, 32, {1, i}));
+            model.add(ReLU<float>());
+        }
+        const auto all = parameters<float>(model);
+        const Tensor x = constant(random_normal<float>({64, 32}, 3, 1));  // 8 KiB
+        if (bytes > 0) model.checkpoint(Checkpointing{.bytes = bytes});
+        CHECK_FALSE(model.segmentation());
+        for (int i = 0; i < 2; ++i) {
+            for (const Tensor& p : all) p.zero_grad();
+            const std::size_t before = memory::in_use();
+            memory::reset_peak();
+            mean(model(x)).backward();
+            if (i == 1 && bytes > 0) CHECK(memory::peak() - before <= bytes);
+        }
+        if (model.segmentation()) *words = to_string(*model.segmentation());
+        std::vector<std::vector<float>> found;
+        for (const Tensor& p : all) found.push_back(p.grad().to_vector());
+        return found;
+    };
+    std::string words;
+    const auto plain = gradients(0, &words);
+    CHECK(words.empty());
+    for (const std::size_t bytes : {120u, 96u, 80u, 72u}) {
+        CHECK(gradients(bytes * 1024, &words) == plain);
+        CHECK(words.find(" of 24 layers run again") != std::string::npos);
+    }
+    CHECK(message_of([&] {
+              gradients(32 * 1024, &words);
+          }).find("[fit_into] no cut of 24 layers fits into 32.0 KiB") == 0);
+}

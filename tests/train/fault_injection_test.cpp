@@ -1,0 +1,260 @@
+// Memory that runs out at each place of a window in turn: the process stays usable, the ledger true, no
+// update is half made, and the next window is right.
+#include <functional>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "autograd/revolve.hpp"
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "train/cached.hpp"
+#include "train/exact_batch_norm.hpp"
+#include "train/image_layers.hpp"
+#include "train/micro_batch.hpp"
+#include "train/window.hpp"
+
+namespace tally::test {
+namespace {
+
+enum class Kind { plain, images, exact_batch_norm, cached, checkpointed, revolve, drop_micro };
+
+template <class S>
+struct Training {
+    explicit Training(Kind of)
+        : kind(of),
+          model(has_images() ? network_of_images() : network()),
+          adam(parameters(model), AdamOptions{.learning_rate = 0.01}),
+          average(parameters(model), {.decay = 0.9}),
+          window(adam, {.non_finite = kind == Kind::drop_micro ? NonFinite::drop_micro : NonFinite::raise,
+                        .max_norm = 0.5,
+                        .schedule = Schedule::cosine(0.02, 20),
+                        .average = &average,
+                        .seed = 3}),
+          x(Random(1).array<S>(has_images() ? Shape{7, 2, 5, 5} : Shape{7, 25})),
+          labels(Random(2).integers({7}, 0, 2)) {
+        if (kind == Kind::checkpointed) model.checkpoint({.segments = 3});
+        if (kind == Kind::drop_micro)  // the second of three
+            x.writable()[3 * 25] = std::numeric_limits<S>::quiet_NaN();
+    }
+    bool has_images() const { return kind == Kind::images || kind == Kind::checkpointed; }
+
+    static Sequential<S> network() {
+        return Sequential<S>{Linear<S>(25, 6, {1, 0}), BatchNorm<S>(6), Tanh<S>(), Dropout<S>(0.3, 7),
+                             Linear<S>(6, 3, {1, 1})};
+    }
+    static Sequential<S> network_of_images() {
+        return Sequential<S>{Conv2d<S>(2, 4, 3, {1, 0}, {.padding = 1, .bias = false}),
+                             BatchNorm<S>(4),
+                             ReLU<S>(),
+                             MaxPool2d<S>(2),
+                             Flatten<S>(),
+                             Dropout<S>(0.3, 7),
+                             Linear<S>(16, 3, {1, 1})};
+    }
+
+    void run() {
+        const auto y_of = [&](const Items& items, Pass& pass) {
+            const Var<Array<S>> part = constant(rows(x, items));
+            return kind == Kind::revolve ? Revolve<Array<S>>(model.chain(pass), 2)(part) : model(part, pass);
+        };
+        const auto loss = [&](const auto& y, const Items& items) {
+            return cross_entropy(y, rows(labels, items));
+        };
+        const std::vector<Items> parts = split(in_order(7), {3, 2, 2});
+        if (kind == Kind::exact_batch_norm)
+            add_with_exact_batch_norm<S>(
+                window, model, parts, [&](const Items& items) { return constant(rows(x, items)); }, loss);
+        else if (kind == Kind::cached)
+            add_cached<S>(window, parts, {y_of, y_of}, [](const auto& r) { return info_nce(r[0], r[1]); });
+        else
+            for (const Items& part : parts) window.add(loss(y_of(part, window.pass(part.count())), part));
+        window.once(sum(parameters(model)[0] * parameters(model)[0]) * S(0.01));
+        const auto done = window.finish();
+        REQUIRE(done.stepped);
+        REQUIRE(done.dropped == (kind == Kind::drop_micro ? 1 : 0));
+    }
+
+    // Parameters, buffers, averages, and what the optimizer remembers.
+    std::vector<double> numbers() {
+        std::vector<double> all;
+        const auto append = [&](const auto& array) {
+            for (const auto number : array.to_vector()) all.push_back(static_cast<double>(number));
+        };
+        for (const Member<S>& member : members(model)) {
+            if (member.parameter) append(member.parameter.value());
+            if (member.buffer) append(*member.buffer);
+            if (member.counter) append(*member.counter);
+        }
+        for (std::size_t i = 0; i < parameters(model).size(); ++i) append(average.value(i));
+        TrainingState state;
+        window.save(state, "window", &model);
+        for (const auto& [name, entry] : state.entries()) {
+            if (const auto* array = std::get_if<Array<S>>(&entry)) append(*array);
+            if (const auto* number = std::get_if<std::int64_t>(&entry))
+                all.push_back(static_cast<double>(*number));
+        }
+        return all;
+    }
+
+    std::size_t gradient_bytes() {
+        std::size_t bytes = 0;
+        for (const auto& p : parameters(model))
+            if (p.node()->gradient.storage()) bytes += p.node()->gradient.storage()->bytes;
+        return bytes;
+    }
+
+    Kind kind;
+    Sequential<S> model;
+    Adam<S> adam;
+    MovingAverage<S> average;
+    Window<S> window;
+    Array<S> x;
+    Array<std::int32_t> labels;
+};
+
+// Fails at the n-th allocation of the window after `windows` others, for n = 1, 2, 3, ... until it runs
+// through; returns how many places there were.
+template <class S>
+std::uint64_t fail_everywhere(Kind kind, int windows, bool shared) {
+    for (std::uint64_t n = 1;; ++n) {
+        CAPTURE(static_cast<int>(kind), windows, shared, n);
+        Training<S> disturbed(kind), calm(kind);
+        for (Training<S>* each : {&disturbed, &calm})
+            for (int i = 0; i < windows; ++i) each->run();
+        TrainingState others, of_calm;  // hold the same arrays: who writes copies first
+        if (shared) {
+            disturbed.average.save(others, "average");
+            disturbed.adam.save(others, "adam");
+            calm.average.save(of_calm, "average");
+            calm.adam.save(of_calm, "adam");
+        }
+        const std::vector<double> before = disturbed.numbers();
+        const memory::Report ledger = memory::report();
+        const std::size_t gradients = disturbed.gradient_bytes();
+        const std::int64_t nodes = live_nodes();
+
+        bool failed = false;
+        memory::fail_allocation(n);
+        try {
+            disturbed.run();
+        } catch (const OutOfMemory&) {
+            failed = true;
+        }
+        memory::fail_allocation(0);
+        if (!failed) return n - 1;
+
+        // Half a window is not an update, and nothing but discard() is possible.
+        disturbed.window.discard();
+        CHECK((disturbed.numbers() == before));
+        CHECK(live_nodes() == nodes);
+        const memory::Report after = memory::report();
+        const std::size_t more = disturbed.gradient_bytes() - gradients;  // they stay, untouched
+        CHECK(after.in_use_by[std::size_t(MemoryClass::gradient)] ==
+              ledger.in_use_by[std::size_t(MemoryClass::gradient)] + more);
+        CHECK(after.in_use_by[std::size_t(MemoryClass::saved)] ==
+              ledger.in_use_by[std::size_t(MemoryClass::saved)]);
+        CHECK(after.in_use_by[std::size_t(MemoryClass::parameter)] ==
+              ledger.in_use_by[std::size_t(MemoryClass::parameter)]);
+        if (!shared)  // else some have been copied already
+            CHECK(after.in_use == ledger.in_use + more);
+
+        disturbed.run();
+        calm.run();
+        CHECK((disturbed.numbers() == calm.numbers()));
+    }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("Memory that runs out anywhere in a window leaves everything as it was", "", float,
+                   double) {
+    const Poison poison;
+    const std::size_t in_use = memory::in_use();
+    const std::int64_t nodes = live_nodes();
+    for (const Kind kind : {Kind::plain, Kind::images, Kind::exact_batch_norm, Kind::cached,
+                            Kind::checkpointed, Kind::revolve, Kind::drop_micro})
+        for (const int windows : {0, 1})
+            for (const bool shared : {false, true})
+                CHECK(fail_everywhere<TestType>(kind, windows, shared) > 40);
+    CHECK(memory::in_use() == in_use);
+    CHECK(live_nodes() == nodes);
+}
+
+TEST_CASE("Memory that runs out once anywhere halves the micro-batch and the update is made all the same") {
+    struct Net {
+        Sequential<double> model{Linear<double>(3, 4, {1, 0}), Tanh<double>(), Dropout<double>(0.4, 1),
+                                 Linear<double>(4, 2, {1, 2})};
+        Adam<double> adam{parameters(model), AdamOptions{.learning_rate = 0.01}};
+        Window<double> window{adam, {.max_norm = 0.1}};
+        Array<double> x = Random(1).array<double>({8, 3}), target = Random(2).array<double>({8, 2});
+        Finished<double> update(MicroBatchSize& size) {
+            return size.update(window, 8, [&](std::int64_t most) {
+                for (const Items& micro : split(in_order(8), most)) {
+                    const auto y = model(constant(rows(x, micro)), window.pass(micro.count()));
+                    window.add(mse(y, constant(rows(target, micro))));
+                }
+            });
+        }
+        std::vector<double> numbers() {
+            std::vector<double> all;
+            for (const Tensor64& p : parameters(model))
+                for (const double number : p.value().to_vector()) all.push_back(number);
+            return all;
+        }
+    };
+    Net whole, halves;
+    MicroBatchSize eight(8), four(4);
+    whole.update(eight);
+    halves.update(four);
+    for (std::uint64_t n = 1;; ++n) {
+        CAPTURE(n);
+        Net net;
+        MicroBatchSize size(8);
+        memory::fail_allocation(n);
+        const auto done = net.update(size);
+        memory::fail_allocation(0);
+        CHECK(done.stepped);
+        CHECK(done.count == 16);
+        CHECK(net.window.updates() == 1);
+        const bool failed = size.retries() > 0;
+        CHECK((net.numbers() == (failed ? halves : whole).numbers()));
+        CHECK(size.now() == (failed ? 4 : 8));
+        if (!failed) break;
+        CHECK(size.retries() == 1);
+        CHECK(n < 1000);
+    }
+}
+
+TEST_CASE("After an error in mid-window nothing but discarding is possible") {
+    Training<double> training(Kind::plain);
+    const auto pass_on = [&] {
+        const auto y = training.model(constant(training.x), training.window.pass(7));
+        return cross_entropy(y, training.labels);
+    };
+    std::uint64_t refused = 0;
+    for (std::uint64_t n = 1;; ++n) {
+        const auto loss = pass_on();
+        memory::fail_allocation(n);
+        bool failed = false;
+        try {
+            training.window.add(loss);
+        } catch (const OutOfMemory&) {
+            failed = true;
+        }
+        memory::fail_allocation(0);
+        if (failed) {
+            ++refused;
+            CHECK_THROWS_WITH(training.window.finish(), contains("discard() it and begin anew"));
+            CHECK_THROWS_WITH(training.window.add(pass_on()), contains("discard() it and begin anew"));
+        }
+        training.window.discard();
+        if (!failed) break;
+    }
+    CHECK(refused > 5);
+    memory::fail_allocation(1);
+    CHECK_THROWS_AS(training.window.swept(2), OutOfMemory);
+    CHECK_THROWS_WITH(training.window.finish(), contains("discard() it and begin anew"));
+}
+
+}  // namespace tally::test

@@ -1,0 +1,393 @@
+// The micro-batch size that memory decides: the update is that of the whole window, a failed try leaves
+// nothing behind, and what cannot be had is explained with numbers.
+#include "train/micro_batch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "autograd/folder.hpp"
+#include "autograd/memory_helpers.hpp"
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "train/layers.hpp"
+#include "train/trainer.hpp"
+
+namespace tally::test {
+namespace {
+
+using memory::bytes_in_words;
+
+[[noreturn]] void run_out() { throw OutOfMemory("none left", Device::cpu, 64, 0); }
+
+// A network with dropout on random data, of which one window is an update.
+struct Net {
+    Net(std::uint64_t seed, std::int64_t items, std::int64_t width)
+        : model(Linear<double>(width, width, {seed, 0}), Tanh<double>(), Dropout<double>(0.3, 2),
+                Linear<double>(width, width, {seed, 1}), Tanh<double>(), Linear<double>(width, 2, {seed, 3})),
+          adam(parameters(model), AdamOptions{.learning_rate = 0.01}),
+          window(adam, {.max_norm = 1.0, .seed = seed}),
+          x(Random(seed).array<double>({items, width})),
+          target(Random(seed + 1).array<double>({items, 2})) {}
+
+    void fill(const Items& items, std::int64_t most) {
+        for (const Items& micro : split(items, most)) {
+            const Tensor64 y = model(constant(rows(x, micro)), window.pass(micro.count()));
+            window.add(mse(y, constant(rows(target, micro))));
+        }
+    }
+    std::vector<double> numbers() {
+        std::vector<double> all;
+        for (const Tensor64& p : parameters(model))
+            for (const double number : p.value().to_vector()) all.push_back(number);
+        return all;
+    }
+
+    Sequential<double> model;
+    Adam<double> adam;
+    Window<double> window;
+    Array<double> x, target;
+};
+
+double worst(const std::vector<double>& a, const std::vector<double>& b) {
+    REQUIRE(a.size() == b.size());
+    double most = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+    return most;
+}
+
+// Bytes in use at most while a window is filled and finished twice, `most` items at a time.
+std::size_t needed(std::uint64_t seed, std::int64_t items, std::int64_t width, std::int64_t most) {
+    Net net(seed, items, width);
+    memory::reset_peak();
+    for (int i = 0; i < 2; ++i) {
+        net.fill(in_order(items), most);
+        net.window.finish();
+    }
+    return memory::peak();
+}
+
+}  // namespace
+
+TEST_CASE("Law: within any budget that holds an item the update is that of the whole window") {
+    const std::uint64_t seed = GENERATE(range(1u, 25u));
+    Random random(seed);
+    const std::int64_t items = random.whole(16, 96), width = random.whole(8, 40);
+    const std::size_t least = needed(seed, items, width, 1), most = needed(seed, items, width, items);
+    const auto bytes = static_cast<std::size_t>(random.between(1.1, 1.6) * static_cast<double>(least));
+    CAPTURE(seed, items, width, least, most, bytes);
+    std::vector<double> undivided;
+    {
+        Net net(seed, items, width);
+        for (int i = 0; i < 2; ++i) {
+            net.fill(in_order(items), items);
+            net.window.finish();
+        }
+        undivided = net.numbers();
+    }
+    std::vector<double> got;
+    std::vector<std::int64_t> found;
+    MicroBatchSize size(items);
+    {
+        const Budget budget(bytes);
+        Net net(seed, items, width);
+        for (int i = 0; i < 2; ++i) {
+            const auto done = size.update(net.window, items,
+                                          [&](std::int64_t at_most) { net.fill(in_order(items), at_most); });
+            found.push_back(size.now());
+            CHECK(done.stepped);
+            CHECK(done.count == static_cast<double>(2 * items));
+        }
+        CHECK(net.window.updates() == 2);
+        got = net.numbers();
+    }
+    CHECK((size.retries() > 0) == (size.now() < items));
+    if (bytes < most - most / 16) CHECK(size.retries() > 0);
+    // Adam divides a gradient by its size: where it is almost nothing its rounding is seen.
+    CHECK(worst(got, undivided) < 1e-9);
+
+    Net by_hand(seed, items, width);  // in these sizes from the start
+    for (const std::int64_t at_most : found) {
+        by_hand.fill(in_order(items), at_most);
+        by_hand.window.finish();
+    }
+    CHECK((got == by_hand.numbers()));
+}
+
+TEST_CASE("A try that failed leaves nothing behind") {
+    const std::uint64_t seed = GENERATE(range(1u, 9u));
+    CAPTURE(seed);
+    Random random(seed);
+    Net net(seed, 24, 8), untroubled(seed, 24, 8);
+    if (random.coin()) {  // gradients have their memory already, and the optimizer its own
+        for (Net* each : {&net, &untroubled}) {
+            each->fill(in_order(24), 24);
+            each->window.finish();
+        }
+    }
+    const std::size_t in_use = memory::in_use();
+    const memory::Report before = memory::report();
+    const std::int64_t nodes = live_nodes();
+    const std::int64_t fits = random.whole(1, 5);
+    int tries = 0;
+    MicroBatchSize size(24);
+    const auto done = size.update(net.window, 24, [&](std::int64_t most) {
+        ++tries;
+        CHECK(memory::in_use() == in_use);
+        for (std::size_t row = 0; row < memory_classes; ++row)
+            CHECK(memory::report().in_use_by[row] == before.in_use_by[row]);
+        CHECK(memory::report().cached <= (tries == 1 ? before.cached : 0));
+        CHECK(live_nodes() == nodes);
+        CHECK(net.window.empty());
+        for (const Tensor64& p : parameters(net.model)) CHECK_FALSE(p.has_grad());
+        net.fill(in_order(8), std::min<std::int64_t>(most, 8));  // a gradient is under way
+        net.window.once(sum(parameters(net.model)[0]) * 0.0);
+        if (most > fits) run_out();
+        net.fill(in_order(24).part(8, 24), most);
+    });
+    std::int64_t expected = 24;
+    for (; expected > fits; expected /= 2) {
+    }
+    CHECK(size.now() == expected);
+    CHECK(size.retries() == tries - 1);
+    CHECK(done.micro_batches == (8 + expected - 1) / expected + (16 + expected - 1) / expected);
+    CHECK(done.count == 48);
+
+    untroubled.fill(in_order(8), expected);
+    untroubled.fill(in_order(24).part(8, 24), expected);
+    untroubled.window.once(sum(parameters(untroubled.model)[0]) * 0.0);
+    untroubled.window.finish();
+    CHECK(net.numbers() == untroubled.numbers());
+    // A size once found stays.
+    size.update(net.window, 24, [&](std::int64_t most) {
+        CHECK(most == expected);
+        net.fill(in_order(24), most);
+    });
+    CHECK(size.retries() == tries - 1);
+}
+
+TEST_CASE("Fewer items than the size are halved themselves") {
+    Net net(1, 6, 4);
+    MicroBatchSize size(1000);
+    std::vector<std::int64_t> tried;
+    size.update(net.window, 6, [&](std::int64_t most) {
+        tried.push_back(most);
+        if (most > 1) run_out();
+        net.fill(in_order(6), most);
+    });
+    CHECK(tried == std::vector<std::int64_t>{1000, 3, 1});
+}
+
+TEST_CASE("Where not one item fits the error tells what is fixed and what an item takes") {
+    const std::int64_t width = 64;
+    const auto message = [&](std::size_t bytes, double more) -> std::string {
+        const Budget budget(bytes);
+        Net net(1, 4, width);
+        MicroBatchSize size(4);
+        try {
+            size.update(net.window, 4, [&](std::int64_t most) {
+                net.fill(in_order(4), most);  // gradients, which are no item's
+                if (more > 0) Array<double>::zeros({static_cast<std::int64_t>(more)});
+            });
+        } catch (const OutOfMemory& error) {
+            CHECK(size.now() == 1);
+            CHECK(size.retries() == 2);
+            CHECK(net.window.empty());
+            for (const Tensor64& p : parameters(net.model)) CHECK_FALSE(p.has_grad());
+            CHECK(net.adam.remembered().now == 0);
+            return error.what();
+        }
+        return "it fits";
+    };
+    const std::size_t values = (2 * (64 * 64 + 64) + 64 * 2 + 2) * 8;
+    const std::string fixed = "Fixed, whatever the size: " + bytes_in_words(4 * values) + " (parameters " +
+                              bytes_in_words(values) + ", gradients " + bytes_in_words(values) +
+                              ", optimizer " + bytes_in_words(2 * values) + "), beside ";
+    CHECK(message(8 * values, 0) == "it fits");
+    const std::string large_item = message(8 * values, 1 << 20);
+    CHECK_THAT(large_item, contains("[micro_batch] not even one item at a time fits. " + fixed));
+    CHECK_THAT(large_item, contains("One item takes 8.0 MiB or more. The budget is " +
+                                    bytes_in_words(8 * values) + "; use checkpoints or a smaller model"));
+    // parameters, gradients and activations fit, the optimizer's moments do not
+    const std::string large_update = message(3 * values, 0);
+    CHECK_THAT(large_update, contains(fixed));
+    CHECK_THAT(large_update, contains("One item fits, but then the update asked for "));
+}
+
+TEST_CASE("What cannot be tried again is refused") {
+    Net net(1, 4, 4);
+    MicroBatchSize size(4);
+    const auto fill = [&](std::int64_t most) { net.fill(in_order(4), most); };
+    CHECK_THROWS_WITH(MicroBatchSize(0), contains("[micro_batch] a micro-batch holds at least one item; 0"));
+    net.window.plan(3);
+    CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("planned for 3 micro-batches"));
+    net.window.plan(0);
+    net.window.once(sum(parameters(net.model)[0]));
+    CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("holds something already"));
+    net.window.discard();
+    fill(4);
+    CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("holds something already"));
+    net.window.discard();
+    CHECK(size.update(net.window, 4, fill).stepped);
+    CHECK_THROWS_AS(size.update(net.window, 4, [](std::int64_t) { throw 5; }), int);  // no matter of memory
+    CHECK(size.retries() == 0);
+}
+
+// ---- the Trainer's option ----
+
+namespace {
+
+// Trains with `fits` items at most; more run out of memory.
+struct Fitted {
+    struct Interrupted {};
+
+    Fitted(TrainerOptions<double> options, std::int64_t at_most)
+        : net(3, 26, 4), fits(at_most), sgd(parameters(net.model), {.learning_rate = 0.1, .momentum = 0.9}) {
+        trainer.emplace(
+            net.model, sgd, 26,
+            [this](const Items& items, Pass& pass) {
+                if (left-- == 0) throw Interrupted();
+                if (items.count() > fits) run_out();
+                return mse(net.model(constant(rows(net.x, items)), pass), constant(rows(net.target, items)));
+            },
+            options);
+    }
+    std::vector<double> numbers() { return net.numbers(); }
+
+    Net net;
+    std::int64_t fits, left = -1;  // items; micro-batches
+    Sgd<double> sgd;
+    std::optional<Trainer<double>> trainer;
+};
+
+TrainerOptions<double> fitted_options() {
+    return {.per_device_batch_size = 8,
+            .auto_find_batch_size = true,
+            .gradient_accumulation_steps = {{0, 2}, {2, 1}},
+            .num_train_epochs = 3,
+            .seed = 4,
+            .max_grad_norm = 1.0};
+}
+
+}  // namespace
+
+TEST_CASE("The Trainer finds the batch size that fits and makes the same updates") {
+    Fitted roomy(fitted_options(), 8);
+    roomy.trainer->train();
+    CHECK(roomy.trainer->micro_batch_size() == 8);
+    CHECK(roomy.trainer->summary().retries == 0);
+    CHECK(roomy.trainer->updates() == 2 + 2 + 4);
+    TrainerOptions<double> plain = fitted_options();
+    plain.auto_find_batch_size = false;
+    Fitted as_before(plain, 8);
+    as_before.trainer->train();
+    CHECK(roomy.numbers() == as_before.numbers());
+    CHECK_THROWS_AS(Fitted(plain, 7).trainer->train(), OutOfMemory);
+
+    for (const std::int64_t fits : {1, 2, 3, 5, 7}) {
+        Fitted narrow(fitted_options(), fits);
+        narrow.trainer->train();
+        CAPTURE(fits);
+        CHECK(narrow.trainer->micro_batch_size() == (fits >= 4 ? 4 : fits >= 2 ? 2 : 1));
+        CHECK(narrow.trainer->summary().retries == (fits >= 4 ? 1 : fits >= 2 ? 2 : 3));
+        CHECK(narrow.trainer->summary().samples == 3 * 26);
+        CHECK(narrow.trainer->updates() == 8);
+        CHECK(worst(narrow.numbers(), roomy.numbers()) < 1e-12);
+        REQUIRE(narrow.trainer->records().size() == roomy.trainer->records().size());
+        for (std::size_t i = 0; i < roomy.trainer->records().size(); ++i) {
+            const UpdateRecord &a = narrow.trainer->records()[i], &b = roomy.trainer->records()[i];
+            CHECK(a.count == b.count);
+            CHECK(std::abs(a.sum - b.sum) < 1e-12);
+            CHECK(a.epoch == b.epoch);
+        }
+        CHECK_THAT(to_string(narrow.trainer->summary()), contains("items a micro-batch"));
+    }
+    CHECK_THROWS_WITH(Fitted(fitted_options(), 0).trainer->train(), contains("not even one item"));
+}
+
+TEST_CASE("The Trainer drops a tail that is a micro-batch short whatever size fits") {
+    for (const std::int64_t items : {16, 17, 24, 25, 31}) {
+        const auto updates = [&](bool automatic, std::int64_t fits) {
+            Net net(3, items, 4);
+            Sgd<double> sgd(parameters(net.model), {.learning_rate = 0.1});
+            Trainer<double> trainer(net.model, sgd, items,
+                                    [&](const Items& some, Pass& pass) {
+                                        if (some.count() > fits) run_out();
+                                        return mse(net.model(constant(rows(net.x, some)), pass),
+                                                   constant(rows(net.target, some)));
+                                    },
+                                    {.per_device_batch_size = 8,
+                                     .auto_find_batch_size = automatic,
+                                     .gradient_accumulation_steps = 2,
+                                     .tail = Tail::drop});
+            trainer.train();
+            return std::pair(trainer.updates(), trainer.summary().dropped_micro_batches);
+        };
+        CAPTURE(items);
+        CHECK(updates(true, 8) == updates(false, 8));
+        CHECK(updates(true, 3) == updates(false, 8));
+    }
+}
+
+TEST_CASE("A resumed Trainer keeps the size that was found") {
+    const Folder folder;
+    Fitted plain(fitted_options(), 3);
+    plain.trainer->train();
+    TrainerOptions<double> options = fitted_options();
+    options.checkpoint = folder / "run.state";
+    options.save_steps = 1;
+    {
+        Fitted first(options, 3);
+        first.left = 2 + 8 + 1;  // after the first update, in the second
+        CHECK_THROWS_AS(first.trainer->train(), Fitted::Interrupted);
+    }
+    Fitted resumed(options, 3);
+    CHECK(resumed.trainer->micro_batch_size() == 2);
+    CHECK(resumed.trainer->updates() == 1);
+    resumed.trainer->train();
+    CHECK(resumed.trainer->summary().retries == 2);
+    CHECK(resumed.numbers() == plain.numbers());
+}
+
+TEST_CASE("A training that ran out of memory is resumed with a size that fits") {
+    const Folder folder;
+    TrainerOptions<double> options = fitted_options();
+    options.auto_find_batch_size = false;
+    options.checkpoint = folder / "run.state";
+    options.save_steps = 1;
+    {
+        Fitted first(options, 8);
+        first.left = 3;
+        CHECK_THROWS_AS(first.trainer->train(), Fitted::Interrupted);
+    }
+    options.auto_find_batch_size = true;
+    Fitted resumed(options, 5);
+    CHECK(resumed.trainer->updates() == 1);
+    resumed.trainer->train();
+    CHECK(resumed.trainer->micro_batch_size() == 4);
+
+    options.auto_find_batch_size = false;
+    options.checkpoint = folder / "middle.state";
+    options.save_micro_batches = 1;
+    {
+        Fitted first(options, 8);
+        first.left = 1;
+        CHECK_THROWS_AS(first.trainer->train(), Fitted::Interrupted);
+    }
+    options.save_micro_batches = 0;
+    options.auto_find_batch_size = true;
+    CHECK_THROWS_WITH(Fitted(options, 8), contains("in the middle of a window"));
+}
+
+TEST_CASE("The Trainer refuses what does not go with a size that memory decides") {
+    const auto refused = [](auto change) {
+        TrainerOptions<double> options = fitted_options();
+        change(options);
+        Fitted training(options, 8);
+    };
+    CHECK_THROWS_WITH(refused([](auto& o) { o.tail = Tail::carry; }), contains("carried"));
+    CHECK_THROWS_WITH(refused([](auto& o) { o.weigh = Weigh::micro_batches; }), contains("weigh the same"));
+    CHECK_THROWS_WITH(refused([](auto& o) { o.save_micro_batches = 2; }), contains("choose save_steps"));
+}
+
+}  // namespace tally::test
