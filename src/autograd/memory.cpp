@@ -24,9 +24,6 @@
 #endif
 #if TALLY_ASAN
 #include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(address, bytes) static_cast<void>(0)
-#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) static_cast<void>(0)
 #endif
 
 namespace tally::memory {
@@ -38,6 +35,15 @@ constexpr bool caching = !TALLY_ASAN;  // AddressSanitizer sees a use after free
 constexpr std::size_t max_bytes =
     static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - alignment;
 constexpr std::int64_t min_cache_limit = 64 << 20;
+
+// Tells AddressSanitizer. On the host alone: a device works later, and on what was let go, too.
+void may_touch([[maybe_unused]] bool yes, [[maybe_unused]] const void* data,
+               [[maybe_unused]] std::size_t bytes, [[maybe_unused]] Device device) {
+#if TALLY_ASAN
+    if (device == Device::cpu)
+        yes ? __asan_unpoison_memory_region(data, bytes) : __asan_poison_memory_region(data, bytes);
+#endif
+}
 
 // ---- raw memory ----
 
@@ -319,7 +325,7 @@ Storage* allocate_here(std::size_t bytes, Device device) {
     } else {
         storage = allocate_outside(rounded, bytes, device, account);
     }
-    ASAN_UNPOISON_MEMORY_REGION(storage->data, bytes);
+    may_touch(true, storage->data, bytes, device);
     account.hand_out(storage, 0);
     return looked_at(storage, bytes, account);
 }
@@ -340,7 +346,7 @@ void recycle_here(Storage* storage) {
     if (common.budget.load() != 0) {
         const std::lock_guard lock(common.mutex);
         if (in_arena(common, storage)) {
-            ASAN_POISON_MEMORY_REGION(storage->data, storage->bytes);
+            may_touch(false, storage->data, storage->bytes, storage->device);
             account.bring(-bytes);
             let_go();
             if (!caching) return return_to_arena(common, storage);
@@ -491,10 +497,10 @@ void set_budget(std::size_t bytes, Device device) {
                                   bytes_in_words(bytes) + ") on " + tally::to_string(device) +
                                   ": the device itself has less",
                               device, bytes, 0);
-        ASAN_POISON_MEMORY_REGION(base, rounded_up(bytes));
+        may_touch(false, base, rounded_up(bytes), device);
     }
     if (common.base != nullptr) {
-        ASAN_UNPOISON_MEMORY_REGION(common.base, rounded_up(common.budget.load()));
+        may_touch(true, common.base, rounded_up(common.budget.load()), device);
         device_memory.give(common.base, rounded_up(common.budget.load()));
     }
     common.base = base;
