@@ -9,18 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "autograd/svg.hpp"
 #include "bench/table/libtorch.hpp"
 #include "bench/table/rows.hpp"
 
 namespace tally::bench {
 namespace {
 
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
-    char text[200];
-    std::snprintf(text, sizeof text, format, values...);
-    return text;
-}
+using svg::formatted;
 
 std::string in_time(double ns) {
     if (ns < 1e3) return formatted(ns < 100 ? "%.3g ns" : "%.0f ns", ns);

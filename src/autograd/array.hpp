@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -104,7 +105,13 @@ public:
         storage_ = memory::allocate(size() * sizeof(S), device_);
         data_ = static_cast<S*>(storage_->data);
     }
-    S* raw() { return data_; }  // of a buffer just made, or destined to be written
+    S* raw() { return data_; }        // of a buffer just made, or destined to be written
+    void share(const Array& other) {  // the buffer; the form is known already
+        memory::keep(other.storage_);
+        let_go();
+        data_ = other.data_;
+        storage_ = other.storage_;
+    }
     [[gnu::always_inline]] void let_go() {
         data_ = nullptr;
         if (storage_) memory::forget(std::exchange(storage_, nullptr));
@@ -202,8 +209,8 @@ template <class S>
 
 template <class S>
 void take(Into<Array<S>> into, const Array<S>& gradient) {
-    if (into.how == Write::set && !into.dst.storage())
-        into.dst = gradient;
+    if (into.how == Write::set && !into.dst.storage() && gradient.storage())
+        into.dst.share(gradient);
     else
         on<S>("take", gradient).add_scaled(S(1), gradient.data(), destination(into), gradient.size());
 }
@@ -312,13 +319,12 @@ Array<S> map_over(const F& f, Array<S>& x) {
     return std::move(x);
 }
 
-// Where a gradient is written to. With `spare` nobody will read dy any more: if
+// Where a gradient of as many elements as dy is written to. With `spare` nobody will read dy any more: if
 // nobody else holds its buffer either, and this is the first contribution, it is that buffer.
 template <class S>
 [[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> dx, const Array<S>& dy, bool spare) {
-    if (!spare || dx.how == Write::add || dx.dst.storage() || !sole(dy) || !same_form(dx.dst, dy))
-        return destination(dx);
-    dx.dst = dy;
+    if (!spare || dx.how == Write::add || dx.dst.storage() || !sole(dy)) return destination(dx);
+    dx.dst.share(dy);
     return {dx.dst.raw(), Write::set};
 }
 
@@ -330,18 +336,31 @@ void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S
 
 // How two operands are read while an output of shape `out` is written; neighbouring axes merged.
 Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b);
-inline Walk<2> plain_walk(std::size_t size) {
-    Walk<2> plain;
-    plain.rank = 1;
-    plain.size = plain.extent[0] = plain.reach[0] = plain.reach[1] = size;
-    plain.stride[0][0] = plain.stride[1][0] = 1;
-    return plain;
+
+constexpr void make_plain(Walk<2>& walk, std::size_t size) {
+    walk.rank = 1;
+    walk.size = walk.extent[0] = walk.reach[0] = walk.reach[1] = size;
+    walk.stride[0][0] = walk.stride[1][0] = 1;
+}
+inline constexpr auto small_plain_walks = [] {
+    std::array<Walk<2>, 17> walks{};
+    for (std::size_t size = 0; size < walks.size(); ++size) make_plain(walks[size], size);
+    return walks;
+}();
+// Of operands that have the output's shape. For few elements it is there already, because a kernel waits when
+// it reads what has only just been written; for more it is made in `room`.
+[[gnu::always_inline]] inline const Walk<2>& plain_walk(std::size_t size, Walk<2>& room) {
+    if (size < small_plain_walks.size()) return small_plain_walks[size];
+    make_plain(room, size);
+    return room;
 }
 inline bool plain(const Walk<2>& walk) {
     return walk.rank == 1 && walk.stride[0][0] == 1 && walk.stride[1][0] == 1;
 }
-[[gnu::always_inline]] inline Walk<2> walk(const Shape& out, const Shape& a, const Shape& b) {
-    return a == out && b == out ? plain_walk(out.size()) : broadcast_walk(out, a, b);
+[[gnu::always_inline]] inline const Walk<2>& walk(const Shape& out, const Shape& a, const Shape& b,
+                                                  Walk<2>& room) {
+    if (a == out && b == out) return plain_walk(out.size(), room);
+    return room = broadcast_walk(out, a, b);
 }
 Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
@@ -350,7 +369,8 @@ Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
     const auto kernel = on(F::name, a, b).zip[slot<F, BinaryOps>];
     if (a.shape() == b.shape()) {
         Array<S> y = empty_like(a);
-        kernel(&f, plain_walk(y.size()), a.data(), b.data(), y.raw());
+        Walk<2> room;
+        kernel(&f, plain_walk(y.size(), room), a.data(), b.data(), y.raw());
         return y;
     }
     Array<S> y = Array<S>::empty(broadcast(F::name, a.shape(), b.shape()), a.device());
@@ -361,7 +381,8 @@ Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
 template <BinaryFunctor F, class S>
 Array<S> zip_over(const F& f, Array<S>& a, const Array<S>& b) {
     if (!sole(a) || !(a.shape() == b.shape())) return zip(f, a, b);
-    on(F::name, a, b).zip[slot<F, BinaryOps>](&f, plain_walk(a.size()), a.data(), b.data(), a.raw());
+    Walk<2> room;
+    on(F::name, a, b).zip[slot<F, BinaryOps>](&f, plain_walk(a.size(), room), a.data(), b.data(), a.raw());
     return std::move(a);
 }
 
@@ -370,7 +391,8 @@ Array<S> zip_over(const F& f, Array<S>& a, const Array<S>& b) {
 template <BinaryFunctor F, class S>
 void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y,
                 Into<Array<S>> da, bool spare = false) {
-    const Walk<2> how = walk(dy.shape(), da.dst.shape(), ready(b) ? b.shape() : dy.shape());
+    Walk<2> room;
+    const Walk<2>& how = walk(dy.shape(), da.dst.shape(), ready(b) ? b.shape() : dy.shape(), room);
     kernels<S>(dy.device())
         .zip_back_a[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(),
                                         destination(da, dy, spare && plain(how)));
@@ -379,7 +401,8 @@ void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S
 template <BinaryFunctor F, class S>
 void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y,
                 Into<Array<S>> db, bool spare = false) {
-    const Walk<2> how = walk(dy.shape(), ready(a) ? a.shape() : dy.shape(), db.dst.shape());
+    Walk<2> room;
+    const Walk<2>& how = walk(dy.shape(), ready(a) ? a.shape() : dy.shape(), db.dst.shape(), room);
     kernels<S>(dy.device())
         .zip_back_b[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(),
                                         destination(db, dy, spare && plain(how)));

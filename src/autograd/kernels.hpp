@@ -175,9 +175,9 @@ struct Kernels {
     UpdateAll<AdamStep<S>> adam;
     UpdateAll<AverageStep<S>> average;
     UpdateAll<LimitStep<S>> limit;
-    // found[0]: the squares of all gradients, computed and summed in double; found[1]: how many elements are
-    // not finite.
-    void (*measure)(std::span<const Update<S>>, double* found);
+    // found[0]: the squares of all gradients, computed and summed in double, or 0 where they are not asked
+    // for; found[1]: how many elements are not finite.
+    void (*measure)(std::span<const Update<S>>, bool squares, double* found);
     // Of x (items, features, space), over items and space: the mean and the variance (divided by their
     // number).
     void (*batch_moments)(const S* x, S* mean, S* variance, const Fold&);

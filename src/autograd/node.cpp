@@ -26,6 +26,15 @@ namespace {
 constexpr auto older = [](const Node* a, const Node* b) { return a->id < b->id; };
 }  // namespace
 
+// Not the newest of those that wait.
+void Sweep::insert_below(Node* node) {
+    if (near_count_ == near_size || (!heap_.empty() && (near_count_ == 0 || node->id < near_[0]->id)))
+        return spill(node);
+    std::size_t place = near_count_++;
+    for (; place > 0 && node->id < near_[place - 1]->id; --place) near_[place] = near_[place - 1];
+    near_[place] = node;
+}
+
 void Sweep::spill(Node* node) {
     const auto push = [this](Node* older_than_near) {
         heap_.push_back(older_than_near);

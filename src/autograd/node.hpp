@@ -110,38 +110,32 @@ public:
 
     // Says whether an input will receive a gradient; one that was computed then waits for its turn.
     [[gnu::always_inline]] bool reaches(Node* node) {
-        switch (node->state) {
-            case State::fresh:
-                if (node->id <= oldest_target_) return node->target;
-                node->state = State::queued;
-                ++node->refs;
-                insert(node);
-                return true;
-            case State::queued:
-                return true;
-            case State::leaf:
-                return oldest_target_ == 0 || node->target;
-            case State::constant:
-                return false;
-            case State::spent:
-                if (node->id <= oldest_target_) return node->target;
-                break;
+        const State state = node->state;  // no switch: a jump through a table costs more than all of this
+        if (state == State::fresh && node->id > oldest_target_) [[likely]] {
+            node->state = State::queued;
+            ++node->refs;
+            insert(node);
+            return true;
         }
-        refuse(node);
+        if (state == State::leaf) return oldest_target_ == 0 || node->target;
+        if (state == State::queued) return true;
+        if (state == State::constant) return false;
+        if (node->id > oldest_target_) refuse(node);  // spent
+        return node->target;
     }
     void run();  // until nothing waits
 
     [[noreturn]] static void refuse(const Node* node);  // spent
 
 private:
-    void insert(Node* node) {
-        if (near_count_ == near_size || (!heap_.empty() && (near_count_ == 0 || node->id < near_[0]->id)))
-            [[unlikely]]
-            return spill(node);
-        std::size_t place = near_count_++;
-        for (; place > 0 && node->id < near_[place - 1]->id; --place) near_[place] = near_[place - 1];
-        near_[place] = node;
+    [[gnu::always_inline]] void insert(Node* node) {
+        if (near_count_ == 0 ? heap_.empty()
+                             : near_count_ < near_size && near_[near_count_ - 1]->id < node->id) [[likely]]
+            near_[near_count_++] = node;
+        else
+            insert_below(node);
     }
+    void insert_below(Node* node);
     void spill(Node* node);
     Node* newest() { return near_count_ ? near_[--near_count_] : newest_of_heap(); }
     Node* newest_of_heap();

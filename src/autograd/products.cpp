@@ -56,7 +56,7 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool tr
     if (batch_b.size() == 1 && !transpose_a)  // rows of every member times one matrix
         plan.product.m *= batch.size();
     else
-        plan.batch = walk(batch, batch_a, batch_b);
+        plan.batch = broadcast_walk(batch, batch_a, batch_b);
     return plan;
 }
 

@@ -435,12 +435,12 @@ void update(std::span<const Update<S>> list, const Told<Step>& told) {
 }
 
 template <class S>
-void measure(std::span<const Update<S>> list, double* found) {
+void measure(std::span<const Update<S>> list, bool squares, double* found) {
     found[0] = found[1] = 0;
     for (const Update<S>& u : list)
         for (std::size_t i = 0; i < u.size; ++i) {
             const double g = plain(u.gradient[i]);
-            found[0] += g * g;
+            found[0] += squares ? g * g : 0;
             found[1] += std::isfinite(g) ? 0 : 1;
         }
 }

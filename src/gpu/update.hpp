@@ -78,6 +78,7 @@ inline constexpr std::size_t piece = 8192;
 template <class S>
 struct MeasureBody {
     Tensors<S> tensors;
+    bool squares;
     double* found;  // two numbers a piece
     template <class T>
     TALLY_HOST_DEVICE void operator()(T& team, std::size_t which) const {
@@ -86,16 +87,17 @@ struct MeasureBody {
             const auto [tensor, element] = tensors.find(from + i);
             return static_cast<double>(tensors.list[tensor].gradient[element]);
         };
-        const double squares = sum_in_team<double>(team, n, [&](std::size_t i) {
+        const auto square = [&](std::size_t i) {
             const double x = number(i);
             return x * x;
-        });
+        };
+        const double sum = squares ? sum_in_team<double>(team, n, square) : 0;
         const double odd = sum_in_team<double>(team, n, [&](std::size_t i) {
             const double x = number(i), none = x - x;  // 0; of infinity and NaN: NaN
             return none == none ? 0.0 : 1.0;
         });
         team.alone([&] {
-            found[2 * which] = squares;
+            found[2 * which] = sum;
             found[2 * which + 1] = odd;
         });
     }
@@ -114,14 +116,15 @@ struct GatherPiecesBody {
 };
 
 template <class On, class S>
-void measure(std::span<const Update<S>> list, double* found) {
+void measure(std::span<const Update<S>> list, bool squares, double* found) {
     const auto pieces_of = [](const Tensors<S>& some) { return (some.size + piece - 1) / piece; };
     std::size_t pieces = 0;
     in_launches(list, [&](const Tensors<S>& some) { pieces += pieces_of(some); });
     const typename On::template Scratch<double> parts(2 * pieces);
     std::size_t done = 0;
     in_launches(list, [&](const Tensors<S>& some) {
-        On::template teams<block>("measure", pieces_of(some), MeasureBody<S>{some, parts.data() + 2 * done});
+        On::template teams<block>("measure", pieces_of(some),
+                                  MeasureBody<S>{some, squares, parts.data() + 2 * done});
         done += pieces_of(some);
     });
     On::template teams<block>("measure, total", 2, GatherPiecesBody{parts.data(), found, pieces});

@@ -186,7 +186,7 @@ void CapturedWindow<S>::hand_over() {
         });
     if (read.empty()) throw Error("[capture] no gradient has reached a parameter");
     const Kernels<S>& kernel = kernels<S>(Device::cuda);
-    kernel.measure(read, there->found);
+    kernel.measure(read, true, there->found);
     peer::decide(conditions(), there);
     if (options.max_norm || options.max_value) kernel.limit(written, {&there->limit, &there->withheld});
     window_.optimizer_.capture(&step_);

@@ -19,7 +19,7 @@ struct Found {
 };
 
 template <class S>
-Found measure(const char* who, const Parameters<S>& parameters) {
+Found measure(const char* who, const Parameters<S>& parameters, bool norm = true) {
     require_parameters(who, parameters);
     std::vector<Update<S>> list;
     for (const Var<Array<S>>& parameter : parameters)
@@ -32,7 +32,7 @@ Found measure(const char* who, const Parameters<S>& parameters) {
     if (list.empty()) return {0, 0};
     const Device device = parameters[0].value().device();
     Array<double> found = Array<double>::empty({2}, device);
-    kernels<S>(device).measure(list, found.raw());
+    kernels<S>(device).measure(list, norm, found.raw());
     const std::vector<double> read = found.to_vector();
     return {std::sqrt(read[0]), static_cast<std::int64_t>(read[1])};
 }
@@ -59,7 +59,7 @@ double grad_norm(const Parameters<S>& parameters) {
 
 template <class S>
 std::int64_t count_non_finite(const Parameters<S>& parameters) {
-    return measure("count_non_finite", parameters).non_finite;
+    return measure("count_non_finite", parameters, false).non_finite;
 }
 
 template <class S>

@@ -131,7 +131,7 @@ TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
         k.adam(both, {});
         k.average(both, {});
         k.limit(both, {});
-        k.measure(both, std::array<double, 2>().data());
+        k.measure(both, true, std::array<double, 2>().data());
         for (Fold fold : {Fold{rows, width, 1}, Fold{2, rows / 2, width}}) {
             k.batch_moments(x.data(), mean.data(), rstd.data(), fold);
             k.batch_norm(x.data(), mean.data(), rstd.data(), y.data(), y.data(), d.data(), fold);

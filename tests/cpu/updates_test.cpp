@@ -136,9 +136,9 @@ TEMPLATE_TEST_CASE("Gradients are measured in double, every element once", "", f
         Dice dice(static_cast<unsigned>(tensors));
         INFO(dice.text() << ", " << tensors << " tensors");
         const List<S> list(dice, tensors);
-        const auto measure = [&](const Kernels<S>& k) {
+        const auto measure = [&](const Kernels<S>& k, bool squares = true) {
             const Buffer<double> found(2);
-            k.measure(list.updates, found.data());
+            k.measure(list.updates, squares, found.data());
             CHECK(found.guards_hold());
             return std::array<double, 2>{found[0], found[1]};
         };
@@ -152,6 +152,8 @@ TEMPLATE_TEST_CASE("Gradients are measured in double, every element once", "", f
                 g[i] = dice.pick<S>({inf, -inf, nan});
         CHECK(measure(fast<S>())[1] == odd);
         CHECK(std::isfinite(measure(fast<S>())[0]) == (odd == 0));
+        CHECK(measure(fast<S>(), false) == std::array<double, 2>{0, odd});
+        CHECK(measure(plain<S>(), false) == std::array<double, 2>{0, odd});
     }
     const Buffer<S> large(3 * 8192 + 5);
     for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<S>(i % 7) / 8;
@@ -159,13 +161,13 @@ TEMPLATE_TEST_CASE("Gradients are measured in double, every element once", "", f
     one[0].gradient = large.data();
     one[0].size = large.size();
     const Buffer<double> got(2), want(2), again(2);
-    fast<S>().measure(one, got.data());
-    plain<S>().measure(one, want.data());
+    fast<S>().measure(one, true, got.data());
+    plain<S>().measure(one, true, want.data());
     CHECK(bit_difference(got, want) == "");
     for (S& x : large) x = static_cast<S>(static_cast<double>(x) * 1.1);
-    fast<S>().measure(one, got.data());
-    fast<S>().measure(one, again.data());
-    plain<S>().measure(one, want.data());
+    fast<S>().measure(one, true, got.data());
+    fast<S>().measure(one, true, again.data());
+    plain<S>().measure(one, true, want.data());
     CHECK(bit_difference(got, again) == "");
     CHECK(std::abs(got[0] - want[0]) <= 1e-13 * want[0]);
 }
