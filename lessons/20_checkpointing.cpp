@@ -174,11 +174,6 @@ const Taken<S>& quickest(const std::vector<Taken<S>>& runs) {
                              [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
 }
 
-struct Unverified {
-    Unverified() { verify_recomputation(false); }
-    ~Unverified() { verify_recomputation(true); }
-};
-
 template <class S>
 void checkpointing() {
     using V = Var<Array<S>>;

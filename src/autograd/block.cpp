@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <utility>
 
 #include "autograd/dual.hpp"
@@ -13,8 +12,6 @@
 namespace tally {
 
 namespace {
-
-std::atomic<bool> verifying{true};
 
 // Turns into a pointer to a function of any kind that does nothing.
 struct DoesNothing {
@@ -35,8 +32,6 @@ constexpr Table all_do_nothing() {
 
 }  // namespace
 
-void verify_recomputation(bool on) { verifying.store(on); }
-bool verifies_recomputation() { return verifying.load(); }
 bool recomputing() { return context.block && context.block->recomputing(); }
 
 BlockRun::BlockRun(Block& block, Time time)
@@ -47,7 +42,7 @@ BlockRun::BlockRun(Block& block, Time time)
       resting_before_(kernels_rest) {
     block_.rested = false;
     if (first())
-        block_.verified = verifies_recomputation();
+        block_.verified = context.verifying;
     else
         rest_if_done();
 }

@@ -7,15 +7,25 @@
 #include <optional>
 #include <string>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "autograd/node.hpp"
 
 namespace tally {
 
-// Whether a recomputation is compared with the first run, value by value; on unless it is switched off.
-void verify_recomputation(bool on);
-bool verifies_recomputation();
+// While one lives, what checkpointed functions compute again on this thread is not compared with their first
+// run, value by value, as it is otherwise.
+class Unverified {
+public:
+    Unverified() : before_(std::exchange(context.verifying, false)) {}
+    ~Unverified() { context.verifying = before_; }
+    Unverified(const Unverified&) = delete;
+    Unverified& operator=(const Unverified&) = delete;
+
+private:
+    bool before_;
+};
 
 // True while a checkpointed function runs again. What shall happen only once (an effect, a line of output)
 // asks.

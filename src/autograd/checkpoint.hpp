@@ -8,7 +8,6 @@
 // other. What f does must be a function of its arguments and of what it captures; this is verified.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>

@@ -29,6 +29,7 @@ struct ThreadContext {
     std::uint32_t thread = 0;      // 0: not numbered yet, and nothing recorded
     bool recording = true;         // false inside NoGrad
     bool watching = false;         // true inside Watch
+    bool verifying = true;         // false inside Unverified (block.hpp)
     BlockRun* block = nullptr;     // the checkpointed function that is just being run (block.hpp)
     Onlooker* onlooker = nullptr;  // set by LookOn
 };

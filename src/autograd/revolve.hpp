@@ -176,7 +176,7 @@ Var<T> Revolve<T>::operator()(Var<T> x) const {
     std::size_t stop = course->stop(0, last);
     for (std::size_t i = 0; i < last; ++i) {
         Block block;
-        const std::uint64_t mark = context.next_id, sum = verifies_recomputation() ? checksum(x.value()) : 0;
+        const std::uint64_t mark = context.next_id, sum = context.verifying ? checksum(x.value()) : 0;
         Var<T> y;
         {
             BlockRun run(block, BlockRun::Time::first);

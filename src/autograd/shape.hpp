@@ -9,10 +9,6 @@
 #include <span>
 #include <string>
 
-#ifdef __AVX__
-#include <immintrin.h>
-#endif
-
 #include "autograd/max_rank.hpp"
 
 namespace tally {
@@ -40,12 +36,12 @@ public:
     friend bool operator==(const Shape& a, const Shape& b) {
 #ifdef __AVX__  // compilers make fifteen instructions of what these four do, and shapes are compared all the
                 // time
-        const auto whole = [](const Shape& shape) {
-            return _mm256_loadu_si256(static_cast<const __m256i*>(static_cast<const void*>(&shape)));
-        };
-        const __m256i differs =
-            _mm256_castps_si256(_mm256_xor_ps(_mm256_castsi256_ps(whole(a)), _mm256_castsi256_ps(whole(b))));
-        return _mm256_testz_si256(differs, differs);
+        using Words [[gnu::vector_size(32)]] = long long;
+        Words x, y;
+        std::memcpy(&x, static_cast<const void*>(&a), sizeof x);
+        std::memcpy(&y, static_cast<const void*>(&b), sizeof y);
+        const Words differs = x ^ y;
+        return __builtin_ia32_ptestz256(differs, differs);
 #else
         return std::memcmp(&a, &b, sizeof a) == 0;
 #endif

@@ -146,6 +146,15 @@ struct Label {
     std::string name;
 };
 
+// One after the other, without a loop where their number is known: operations on numbers are that short.
+template <class Inputs, class F>
+[[gnu::always_inline]] inline void for_each_input(Inputs& inputs, F f) {
+    if constexpr (requires { std::tuple_size<Inputs>::value; })
+        std::apply([&](auto&... input) { (f(input), ...); }, inputs);
+    else
+        for (auto& input : inputs) f(input);
+}
+
 // A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (Pull<T>, const T& dy,
 // const T& kept...).
 template <class T, class Name, class Inputs, class Rule, class... Wishes>
@@ -165,13 +174,13 @@ public:
 
     void pull(Sweep& sweep) override {
         bool wanted = false;
-        for (ValueNode<T>*& input : inputs_) {
-            if (!input) continue;
+        for_each_input(inputs_, [&](ValueNode<T>*& input) {
+            if (!input) return;
             if (sweep.reaches(input))
                 wanted = true;
             else
                 let_go_of(std::exchange(input, nullptr));
-        }
+        });
         if (wanted && this->touched) {
             std::apply(
                 [&](const auto&... kept) {
@@ -179,16 +188,18 @@ public:
                           kept.get(op())...);
                 },
                 kept_);
-            for (ValueNode<T>* input : inputs_)
+            for_each_input(inputs_, [](ValueNode<T>* input) {
                 if (input && input->state == State::leaf && input->touched)
                     settle(input->gradient, MemoryClass::gradient);
+            });
         }
         forget();
     }
 
     void forget() override {
-        for (ValueNode<T>*& input : inputs_)
+        for_each_input(inputs_, [](ValueNode<T>*& input) {
             if (input) let_go_of(std::exchange(input, nullptr));
+        });
         std::apply([](auto&... kept) { (kept.drop(), ...); }, kept_);
         if (this->target) return;  // its gradient is what grad() was asked for
         let_go(this->gradient);
@@ -207,8 +218,9 @@ public:
     }
 
     void dismantle(Node*& doomed) override {
-        for (ValueNode<T>* input : inputs_)
+        for_each_input(inputs_, [&](ValueNode<T>* input) {
             if (input) let_go_of(input, doomed);
+        });
         this->~Operation();
         pool::give(this, sizeof *this);
     }

@@ -26,19 +26,6 @@ void refill(const Array<T>& place, const Array<T>& numbers) {
 
 namespace {
 
-// Checkpoints compare what they compute again by reading it, and nothing can be read while a window is
-// captured. They did so in the windows before.
-class Unverified {
-public:
-    Unverified() { verify_recomputation(false); }
-    Unverified(const Unverified&) = delete;
-    Unverified& operator=(const Unverified&) = delete;
-    ~Unverified() { verify_recomputation(before_); }
-
-private:
-    const bool before_ = verifies_recomputation();
-};
-
 // Of an update that was not made the learning rate is not left either.
 template <class S>
 class Rate {
@@ -148,7 +135,8 @@ void CapturedWindow<S>::capture() {
     places_ = places();
     try {
         const memory::Reserve::Use use(*reserve_, true);
-        const Unverified off;
+        const Unverified
+            off;  // nothing can be read while a window is captured; the windows before were compared
         peer::begin_capture();
         hand_over();
         graph_ = peer::end_capture();

@@ -260,6 +260,9 @@ public:
     // From now on only what enters a segment is remembered; the way back runs all segments but the last
     // again, to the same bits. For a number of bytes the layers are measured when the next batch comes.
     bool checkpoint(const Checkpointing& how) override {
+        if (how.segments > 0 && how.bytes > 0)
+            throw Error("[checkpoint] " + std::to_string(how.segments) + " segments, or what fits into " +
+                        std::to_string(how.bytes) + " bytes: not both");
         if (layers_.empty()) return false;
         sizes_ = how.bytes > 0 ? std::vector<std::size_t>()
                                : even_segments(layers_.size(),
@@ -270,10 +273,6 @@ public:
     void checkpoint_segments(std::vector<std::size_t> sizes) {
         expect_segments(sizes, size());
         sizes_ = std::move(sizes);
-        bytes_ = 0;
-    }
-    void remember_all() {
-        sizes_.clear();
         bytes_ = 0;
     }
     // What was chosen for a number of bytes; nothing before a batch has come.

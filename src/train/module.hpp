@@ -130,9 +130,8 @@ private:
     std::vector<std::pair<std::string, Module<S>*>> modules_;
 };
 
-// How a chain of layers is checkpointed: in so many segments, or as a number of bytes demands; 0 of both:
-// as many segments as the square root of the layers.
-// For each chain of a model.
+// How each chain of a model is checkpointed: in so many segments, or as a number of bytes demands, which is
+// an Error together; without either, in as many segments as the square root of its layers.
 struct Checkpointing {
     std::size_t segments = 0, bytes = 0;
 };

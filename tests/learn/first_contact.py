@@ -147,6 +147,12 @@ class FirstContact(unittest.TestCase):
         self.assertIn("'lst'", result.stderr)
         self.assertFalse((self.tree / "build").exists())
 
+    def test_a_lesson_without_run_is_told_how(self):
+        result = self.learn("7")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("./learn run 7", result.stderr)
+        self.assertFalse((self.tree / "build").exists())
+
     def test_an_option_value_is_no_command(self):
         self.state(installed="")
         self.assertIn("--width 60 list", self.learn("--width", "60", "list").stdout)

@@ -210,6 +210,21 @@ TEST_CASE("a model is checkpointed at its outermost chains") {
     CHECK(message_of([&] { model.checkpoint(Checkpointing{.segments = 99}); }) ==
           "[checkpoint_sequential] 11 layers cannot be cut into 99 segments; choose between 1 and 11");
     CHECK(message_of([&] { model.checkpoint_segments({3}); }).find("[checkpoint_segments]") == 0);
+    CHECK(message_of([&] { checkpoint<double>(model, {.segments = 4, .bytes = 1000}); }) ==
+          "[checkpoint] 4 segments, or what fits into 1000 bytes: not both");
+
+    struct Two : Module<double> {
+        Sequential<double> a, ab;
+        Two() {
+            a.add(Sequential<double>(Tanh<double>()));
+            ab.add(Tanh<double>());
+        }
+        void list(Members<double>& members) override {
+            members.child("a", a);
+            members.child("ab", ab);
+        }
+    } two;
+    CHECK(checkpoint<double>(two, {}) == 2);  // not the one within the first
 }
 
 TEST_CASE("a chain of layers that must fit into a number of bytes measures, chooses and says so") {

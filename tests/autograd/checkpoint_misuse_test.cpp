@@ -1,0 +1,255 @@
+// What a checkpointed function must not do is noticed, and named.
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "tally.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+Tensor64 two_layers(const Tensor64& x, const Tensor64& w) { return tanh(matmul(tanh(matmul(x, w)), w)); }
+
+Tensor64 square(std::uint64_t seed) { return parameter(Random(seed).array<double>({3, 3})); }
+
+}  // namespace
+
+TEST_CASE("a block that gives other values when it runs again is named operation by operation") {
+    const Tensor64 w = square(1), x = square(2);
+    double drawn = 1;
+    const Tensor64 y =
+        checkpoint([&](const Tensor64& h) { return tanh(matmul(tanh(h) * (drawn += 1), w)) * 3; }, x);
+    CHECK(message_of([&] { sum(y).backward(); }) ==
+          "[checkpoint] operation 2 'mul_number', of " + form(x.value()) +
+              ", gave other values than the first time; a checkpointed function must be a function of its "
+              "inputs (give randomness a seed and an index)");
+    CHECK_FALSE(w.has_grad());
+    const auto changing = [&](const Tensor64& h) { return tanh(h * (drawn += 1)); };
+    {
+        const Unverified off;
+        std::thread([] { CHECK(context.verifying); }).join();  // every thread for itself
+        sum(checkpoint(changing, x)).backward();
+    }
+    CHECK(x.has_grad());
+    const Tensor64 verified_again = checkpoint(changing, x);
+    CHECK_THROWS_AS(sum(verified_again).backward(), Error);
+}
+
+TEST_CASE("values that differ are noticed at every operation that is computed again, in every bit") {
+    const Tensor64 w = square(1), x = square(2);
+    for (std::size_t at = 0; at < 3; ++at)
+        for (std::size_t element = 0; element < 9; ++element) {
+            bool again = false;
+            const auto block = [&](Tensor64 h) {
+                for (std::size_t i = 0; i < 3; ++i) {
+                    std::vector<double> noise(9, 0.0);
+                    if (again && i == at) noise[element] = 1e-15;
+                    h = tanh(h + constant(Array<double>({3, 3}, noise, here())));
+                }
+                return matmul(h, w);
+            };
+            const Tensor64 y = checkpoint(block, x);
+            again = true;
+            CHECK(message_of([&] { sum(y).backward(); }).find("gave other values") != std::string::npos);
+        }
+}
+
+TEST_CASE("a last operation whose value nobody reads is held to its numbers") {
+    const Tensor64 x = square(2);
+    int runs = 0;
+    const auto error = [&](auto last) {
+        runs = 0;
+        const Tensor64 y = checkpoint([&](const Tensor64& h) { return last(tanh(h)); }, x);
+        return message_of([&] { sum(y).backward(); });
+    };
+    CHECK(error([&](Tensor64 h) { return h * double(++runs); }).find("'mul_number'") != std::string::npos);
+    CHECK(error([&](Tensor64 h) {
+              return dropout(h, 0.5, {1, 2, static_cast<std::uint64_t>(++runs)});
+          }).find("'dropout'") != std::string::npos);
+    CHECK(error([&](Tensor64 h) {
+              ++runs;
+              return slice(h, 0, runs - 1, runs);
+          }).find("operation 2 'slice'") != std::string::npos);
+}
+
+TEST_CASE("numbers that are twice as large, negated, or in other rows have another checksum") {
+    Random random(7);
+    for (const Shape& shape : {Shape{2}, Shape{64}, Shape{128, 256}, Shape{7, 33}}) {
+        const Array<float> x = random.array<float>(shape);
+        const auto differs = [&](auto change) {
+            std::vector<float> values = x.to_vector();
+            change(values);
+            return checksum(Array<float>(shape, values, here())) != checksum(x);
+        };
+        CHECK(checksum(x.clone()) == checksum(x));
+        CHECK(differs([](auto& v) {
+            for (float& each : v) each = -each;
+        }));
+        CHECK(differs([](auto& v) {
+            for (float& each : v) each *= 2;
+        }));
+        CHECK(differs([](auto& v) { std::reverse(v.begin(), v.end()); }));
+        const std::size_t row = shape.size() / static_cast<std::size_t>(shape[0]);
+        CHECK(differs(
+            [&](auto& v) { std::rotate(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(row), v.end()); }));
+        CHECK(differs([&](auto& v) {
+            v[0] = -v[0];
+            v[v.size() - 1] = -v[v.size() - 1];
+        }));
+    }
+    for (const std::size_t bytes : {0u, 1u, 63u, 64u, 255u, 256u, 257u})
+        CHECK(checksum_of(std::vector<char>(bytes).data(), bytes) !=
+              checksum_of(std::vector<char>(bytes + 1).data(), bytes + 1));
+    int runs = 0;
+    const Tensor wide = parameter(random.array<float>({128, 256}));
+    const Tensor y = checkpoint([&](const Tensor& h) { return tanh(h * double(++runs)); }, wide);
+    CHECK(message_of([&] { sum(y).backward(); }).find("other values") != std::string::npos);
+}
+
+TEST_CASE("what is only recorded is held to its operands, and results to their order") {
+    const Tensor64 w = square(1), v = square(3), x = square(2);
+    int runs = 0;
+    const Tensor64 y = checkpoint([&](const Tensor64& h) { return linear(h, runs++ ? v : w); }, x);
+    CHECK(message_of([&] { sum(y).backward(); }) ==
+          "[checkpoint] operation 1 'linear' has other operands or other sizes than the first time; the "
+          "function "
+          "must do the same when it runs again");
+    runs = 0;
+    const auto both = checkpoint(
+        [&](const Tensor64& h) {
+            const Tensor64 p = h + w, q = h + v;
+            return runs++ ? std::pair(q, p) : std::pair(p, q);
+        },
+        x);
+    CHECK(message_of([&] { sum(both.first * both.second).backward(); }) ==
+          "[checkpoint] result 1 is another than the first time; the function must do the same when it runs "
+          "again");
+}
+
+TEST_CASE("what nobody records is there when a function looks at it again") {
+    const Tensor64 w = square(1), v = square(3);
+    const Tensor64 data = constant(Array<double>::full({3, 3}, 2, here()));
+    const auto block = [&](const Tensor64& x) {
+        const bool large = max(x).item() > 1 && Array<double>::full({1}, 3, here()).item() == 3;
+        bool positive = false;
+        {
+            const NoGrad quietly;
+            positive = mean(x * x).item() > 3;
+        }
+        return linear(x, large && positive ? v : w);
+    };
+    sum(checkpoint(block, data)).backward();
+    CHECK(v.has_grad());
+    CHECK_FALSE(w.has_grad());
+}
+
+TEST_CASE("a block within a block that returns its argument leaves kernels at rest") {
+    const Tensor64 x = square(2);
+    const auto block = [](const Tensor64& a) {
+        Tensor64 y = -a;
+        y = checkpoint([](const Tensor64& h) { return h; }, y);
+        return -y;
+    };
+    sum(checkpoint(block, x)).backward();
+    CHECK(x.grad().to_vector() == std::vector<double>(9, 1.0));
+}
+
+TEST_CASE("invariant 10: a step is noticed also when the parameter's buffer was shared") {
+    const Tensor64 w = square(1), x = square(2);
+    w.change_value([](Array<double>& value) { value.writable(); });
+    const Array<double> best = w.value();
+    const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return linear(h, w); }, x));
+    w.change_value([](Array<double>& value) { value.writable(); });
+    CHECK(message_of([&] { y.backward(); }).find("changed in place between forward and backward") !=
+          std::string::npos);
+}
+
+TEST_CASE("a block that does something else when it runs again is named") {
+    const Tensor64 x = square(2);
+    int runs = 0;
+    const auto error = [&](auto block) {
+        runs = 0;
+        const Tensor64 y = checkpoint(block, x);
+        return message_of([&] { sum(y).backward(); });
+    };
+    CHECK(error([&](const Tensor64& h) { return ++runs == 1 ? tanh(exp(h)) : tanh(sin(h)); }) ==
+          "[checkpoint] operation 1 was 'exp' and is now 'sin'; the function must do the same when it runs "
+          "again");
+    CHECK(error([&](const Tensor64& h) { return ++runs == 1 ? exp(h) : sin(exp(h)); }) ==
+          "[checkpoint] the function did 1 operations, and now goes on with 'sin'; it must do the same when "
+          "it runs "
+          "again");
+    CHECK(
+        error([&](const Tensor64& h) { return ++runs == 1 ? sin(exp(h)) : exp(h); }) ==
+        "[checkpoint] the function did 2 operations, and now only 1; it must do the same when it runs again");
+    CHECK(message_of([&] {
+              const auto results = checkpoint(
+                  [&](const Tensor64& h) {
+                      const Tensor64 y = exp(h);
+                      return ++runs == 1 ? std::vector{y, y} : std::vector{y};
+                  },
+                  (runs = 0, x));
+              sum(results[0]).backward();
+          }) == "[checkpoint] the function gave 2 results, and now 1");
+}
+
+TEST_CASE(
+    "invariant 10: a parameter that is stepped between forward and backward is noticed by a checkpoint") {
+    const Tensor64 w = square(1), x = square(2);
+    const Unverified off;
+    const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return tanh(matmul(h, w)); }, x));
+    w.change_value([](Array<double>& value) { value.writable(); });
+    CHECK(message_of([&] { y.backward(); }) ==
+          "[checkpoint] operation 1 'matmul' reads parameters that were changed in place between forward and "
+          "backward (versions 0 and 1); step the optimizer after backward()");
+    const Tensor64 z = sum(checkpoint([&](const Tensor64& h) { return tanh(h); }, x));
+    x.change_value([](Array<double>& value) { value.writable(); });
+    CHECK(message_of([&] { z.backward(); }).find("[backward] 'checkpoint' saved version 0") == 0);
+}
+
+TEST_CASE("what stays inside a block cannot be used outside") {
+    const Tensor64 x = square(2);
+    Tensor64 inside;
+    const Tensor64 y = checkpoint(
+        [&](const Tensor64& h) {
+            inside = tanh(h);
+            return exp(inside);
+        },
+        x);
+    CHECK(message_of([&] { sum(inside * 2).backward(); }) ==
+          "[backward] through the inside of a checkpointed function: nothing of it is there before it runs "
+          "again; "
+          "only what it returns can be used outside");
+    x.zero_grad();
+    sum(y).backward();
+    CHECK(x.has_grad());
+}
+
+TEST_CASE("an error in a block that runs again leaves parameters usable and nothing behind") {
+    const Tensor64 w = square(1), x = square(2);
+    const std::int64_t nodes = live_nodes();
+    const std::size_t bytes = memory::in_use(here());
+    {
+        int runs = 0;
+        const Tensor64 y = checkpoint(
+            [&](const Tensor64& h) {
+                if (++runs == 2) throw Error("the second time");
+                return two_layers(h, w);
+            },
+            x);
+        CHECK(message_of([&] { sum(y).backward(); }) == "the second time");
+        CHECK_FALSE(recomputing());
+        CHECK(message_of([&] { sum(y).backward(); }).find("'checkpoint' a second time") != std::string::npos);
+    }
+    w.free_grad(), x.free_grad();
+    CHECK(live_nodes() == nodes);
+    CHECK(memory::in_use(here()) == bytes);
+    sum(checkpoint([&](const Tensor64& h) { return two_layers(h, w); }, x)).backward();
+    CHECK(w.has_grad());
+}
