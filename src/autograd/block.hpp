@@ -14,8 +14,8 @@
 
 namespace tally {
 
-// While one lives, what checkpointed functions compute again on this thread is not compared with their first
-// run, value by value, as it is otherwise.
+// A checkpointed function that runs for the first time while one lives, on this thread, is not compared value
+// by value when it runs again.
 class Unverified {
 public:
     Unverified() : before_(std::exchange(context.verifying, false)) {}

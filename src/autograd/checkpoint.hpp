@@ -101,6 +101,9 @@ auto run_again(Block& block, Run run) {
 template <class T>
 void hand_over(Sweep& sweep, const Var<T>& result, const T& gradient) {
     ValueNode<T>& node = *result.node();
+    if (!same_form(node.value, gradient))
+        throw Error("[checkpoint] the function gave a result of " + form(gradient) + ", and now one of " +
+                    form(node.value));
     if (!sweep.reaches(&node)) return;
     take(node.into(), gradient);
     if (node.state == State::leaf) settle(node.gradient, MemoryClass::gradient);

@@ -26,7 +26,7 @@ namespace {
 constexpr auto older = [](const Node* a, const Node* b) { return a->id < b->id; };
 }  // namespace
 
-// Not the newest of those that wait.
+// Where it is not simply the last of the near ones: older than that one, no room, or something in the heap.
 void Sweep::insert_below(Node* node) {
     if (near_count_ == near_size || (!heap_.empty() && (near_count_ == 0 || node->id < near_[0]->id)))
         return spill(node);

@@ -58,12 +58,11 @@ template <class S>
 void measure(std::span<const Update<S>> list, bool squares, double* found) {
     found[0] = found[1] = 0;
     for (const Update<S>& u : list) {
-        const auto of_squares = [&] {
-            return sum_of<double>(u.gradient, u.size, [](double x) { return x * x; });
-        };
-        const auto of_nothing = [&] { return sum_of<S>(u.gradient, u.size, [](S x) { return x * 0; }); };
-        const double sum = squares ? of_squares() : static_cast<double>(of_nothing());  // half the time
-        found[0] += squares ? sum : 0;
+        double sum;
+        if (squares)
+            found[0] += sum = sum_of<double>(u.gradient, u.size, [](double x) { return x * x; });
+        else  // 0, or NaN where an element is not finite: in half the time
+            sum = static_cast<double>(sum_of<S>(u.gradient, u.size, [](S x) { return x * 0; }));
         if (std::isfinite(sum)) continue;  // then every element is
         for (std::size_t i = 0; i < u.size; ++i) found[1] += std::isfinite(u.gradient[i]) ? 0 : 1;
     }

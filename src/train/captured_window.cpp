@@ -135,8 +135,8 @@ void CapturedWindow<S>::capture() {
     places_ = places();
     try {
         const memory::Reserve::Use use(*reserve_, true);
-        const Unverified
-            off;  // nothing can be read while a window is captured; the windows before were compared
+        // Nothing can be read while a window is captured; in the windows before it was compared.
+        const Unverified off;
         peer::begin_capture();
         hand_over();
         graph_ = peer::end_capture();

@@ -1,4 +1,5 @@
 // What a checkpointed function must not do is noticed, and named.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -76,6 +77,39 @@ TEST_CASE("a last operation whose value nobody reads is held to its numbers") {
               ++runs;
               return slice(h, 0, runs - 1, runs);
           }).find("operation 2 'slice'") != std::string::npos);
+}
+
+TEST_CASE("a result that comes in another shape the second time is noticed although nobody computes it") {
+    for (const bool larger : {true, false}) {
+        const Tensor64 x = square(1);
+        int runs = 0;
+        const auto data = [&] {
+            const bool first = runs++ == 0;
+            return constant(Array<double>::zeros(first != larger ? Shape{2, 3, 3} : Shape{3, 3}));
+        };
+        const Tensor64 y = checkpoint([&](const Tensor64& h) { return h + data(); }, x);
+        const std::string once = larger ? "(3, 3)" : "(2, 3, 3)", again = larger ? "(2, 3, 3)" : "(3, 3)";
+        CHECK(message_of([&] { sum(y).backward(); }) ==
+              "[checkpoint] the function gave a result of shape " + once + ", and now one of shape " + again);
+        CHECK_FALSE(x.has_grad());
+    }
+}
+
+TEST_CASE("whether values are compared is decided when a function runs first") {
+    const Tensor64 x = square(1);
+    double drawn = 1;
+    const auto changing = [&](const Tensor64& h) { return tanh(h * (drawn += 1)); };
+    const Tensor64 compared = checkpoint(changing, x);
+    const auto not_compared = [&] {
+        const Unverified off;
+        return checkpoint(changing, x);
+    }();
+    {
+        const Unverified off;
+        CHECK_THROWS_AS(sum(compared).backward(), Error);
+    }
+    sum(not_compared).backward();
+    CHECK(x.has_grad());
 }
 
 TEST_CASE("numbers that are twice as large, negated, or in other rows have another checksum") {

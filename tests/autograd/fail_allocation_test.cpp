@@ -27,7 +27,7 @@ TEST_CASE("The n-th buffer from now on is refused, also where one waits to be us
         CHECK(memory::in_use() == in_use);
     }
     memory::fail_allocation(1);
-    allocate(0)->refs = 1;                                       // takes no memory, hence is no failure
+    memory::forget(allocate(0));                                 // takes no memory, hence is no failure
     std::thread([] { memory::forget(allocate(1000)); }).join();  // nor is what others ask for
     memory::fail_allocation(0);
     memory::forget(allocate(1000));
