@@ -105,13 +105,24 @@ public:
         for (std::size_t i = 0; i < mlp.layers(); ++i)
             layers_.emplace_back(mlp.micro, mlp.sizes[i], mlp.sizes[i + 1], mlp.weight(i), mlp.bias(i));
     }
-    void gradients() {
-        for (std::int64_t from = 0; from < mlp_.rows; from += mlp_.micro)
-            pass(pictures_ + from * mlp_.sizes[0], labels_.data() + from, from == 0);
+    void gradients(const float* pictures, const std::int32_t* labels, std::int64_t rows) {
+        for (std::int64_t from = 0; from < rows; from += mlp_.micro)
+            pass(pictures + from * mlp_.sizes[0], labels + from, rows, from == 0);
+    }
+    void gradients() { gradients(pictures_, labels_.data(), mlp_.rows); }
+    void step() {
+        for (FloorLayer& layer : layers_) layer.step(mlp_.rate);
     }
     void update() {
         gradients();
-        for (FloorLayer& layer : layers_) layer.step(mlp_.rate);
+        step();
+    }
+    // An update for each `rows` of these pictures; the last one may have fewer, in whole micro-batches.
+    void epoch(const float* pictures, const std::int32_t* labels, std::int64_t count) {
+        for (std::int64_t from = 0; from < count; from += mlp_.rows) {
+            gradients(pictures + from * mlp_.sizes[0], labels + from, std::min(mlp_.rows, count - from));
+            step();
+        }
     }
     Numbers numbers() {  // gradients, and weights after an update
         gradients();
@@ -119,6 +130,11 @@ public:
         for (const FloorLayer& layer : layers_)
             all.push_back(layer.dw.doubles()), all.push_back(layer.db.doubles());
         update();
+        for (const std::vector<double>& weights : weights()) all.push_back(weights);
+        return all;
+    }
+    Numbers weights() const {
+        Numbers all;
         for (const FloorLayer& layer : layers_)
             all.push_back(layer.w.doubles()), all.push_back(layer.b.doubles());
         return all;
@@ -126,24 +142,24 @@ public:
     float loss = 0;
 
 private:
-    void pass(const float* pictures, const std::int32_t* labels, bool first) {
+    void pass(const float* pictures, const std::int32_t* labels, std::int64_t rows, bool first) {
         const float* x = pictures;
         for (std::size_t l = 0; l < layers_.size(); ++l) {
             layers_[l].forward(x, l + 1 < layers_.size());
             x = layers_[l].y;
         }
-        loss_and_gradient(labels);
+        loss_and_gradient(labels, rows);
         for (std::size_t l = layers_.size(); l-- > 0;) {
             layers_[l].mask_and_bias(l + 1 < layers_.size(), first);
             layers_[l].back_to_weights(l > 0 ? layers_[l - 1].y : pictures, first);
             if (l > 0) layers_[l].back_to_input(layers_[l - 1].dy);
         }
     }
-    // Softmax, cross-entropy and its gradient, of the mean over all rows.
-    void loss_and_gradient(const std::int32_t* labels) {
+    // Softmax, cross-entropy and its gradient, of the mean over all rows of the update.
+    void loss_and_gradient(const std::int32_t* labels, std::int64_t rows) {
         FloorLayer& last = layers_.back();
         const std::int64_t classes = mlp_.sizes.back();
-        const float share = 1 / static_cast<float>(mlp_.rows);
+        const float share = 1 / static_cast<float>(rows);
         for (std::int64_t r = 0; r < mlp_.micro; ++r) {
             const float* y = last.y + r * classes;
             float* d = last.dy + r * classes;

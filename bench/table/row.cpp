@@ -92,10 +92,11 @@ Result race(const Row& row, const Effort& effort) {
     std::vector<Contestant> contestants;
     for (const Side& side : row.sides)
         contestants.push_back({side.name, side.run, units_a_turn(side.run, effort.milliseconds), row.units});
-    const auto times = measure(contestants, effort.rounds);
+    const int rounds = std::min(effort.rounds, row.rounds);
+    const auto times = measure(contestants, rounds);
     set_all_threads(1);
 
-    Result result{row.name, row.title, row.note, row.threads, effort.rounds, {}, {}, {}};
+    Result result{row.name, row.title, row.note, row.threads, rounds, {}, {}, {}};
     for (std::size_t i = 0; i < row.sides.size(); ++i)
         result.sides.push_back({row.sides[i].name, row.sides[i].role, median(times[i]),
                                 *std::min_element(times[i].begin(), times[i].end()),

@@ -38,6 +38,7 @@ struct Row {
     double tolerance = 1e-5;  // of the largest number in a vector
     int threads = 1;
     std::string note = {};
+    int rounds = 1000;  // at most
 };
 
 // A row that is made when its turn comes, so that its arrays live no longer than it does.

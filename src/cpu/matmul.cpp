@@ -1,5 +1,6 @@
 // Matrix products. Small ones, single rows and single columns have loops of their own, which start from the
-// destination and add one product after the other; the rest is BLAS, whose beta is the way of writing.
+// destination and add one product after the other; the rest is BLAS, whose beta is the way of writing, and
+// which takes large rows and columns, too, where it may use more than one thread.
 #include <algorithm>
 
 #include "cpu/families.hpp"
@@ -100,6 +101,14 @@ void multiply_rows(const S* a, std::size_t down, std::size_t right, const S* b, 
 }
 
 template <class S>
+void multiply_all_rows(const S* a, std::size_t down, std::size_t right, const S* b, Into<S[]> c,
+                       const Product& p) {
+    std::size_t i = 0;
+    for (; i + 4 <= p.m; i += 4) multiply_rows<4>(a + i * down, down, right, b, from(c, i * p.n), p.n, p.k);
+    for (; i < p.m; ++i) multiply_rows<1>(a + i * down, down, right, b, from(c, i * p.n), p.n, p.k);
+}
+
+template <class S>
 void multiply_in_order(const Product& p, const S* a, const S* b, Into<S[]> c) {
     const std::size_t down = p.transpose_a ? 1 : p.k, right = p.transpose_a ? p.m : 1;
     alignas(line) S turned[ordered_limit / 2];  // m is at least 2
@@ -108,9 +117,7 @@ void multiply_in_order(const Product& p, const S* a, const S* b, Into<S[]> c) {
             for (std::size_t l = 0; l < p.k; ++l) turned[l * p.n + j] = b[j * p.k + l];
         b = turned;
     }
-    std::size_t i = 0;
-    for (; i + 4 <= p.m; i += 4) multiply_rows<4>(a + i * down, down, right, b, from(c, i * p.n), p.n, p.k);
-    for (; i < p.m; ++i) multiply_rows<1>(a + i * down, down, right, b, from(c, i * p.n), p.n, p.k);
+    multiply_all_rows(a, down, right, b, c, p);
 }
 
 template <class S>
@@ -123,6 +130,26 @@ void multiply_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
                    p.transpose_a, p.transpose_b, S(1), static_cast<S>(static_cast<int>(c.how)));
 }
 
+// Whether a matrix is large enough that OpenBLAS shares the work on it, where it may use more than one
+// thread.
+bool worth_threads(std::size_t rows, std::size_t columns) {
+    return rows * columns >= 1 << 15 && threads() > 1;
+}
+
+template <class S>
+void multiply_row_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    if (c.how == Write::set) std::fill_n(c.dst, p.n, S(0));  // not every BLAS forgets what it multiplies by 0
+    auto result = vector_view(c.dst, p.n);
+    const auto stored = p.transpose_b ? matrix_view(b, p.n, p.k) : matrix_view(b, p.k, p.n);
+    xt::blas::gemv(stored, vector_view(a, p.k), result, !p.transpose_b, S(1), S(1));
+}
+
+template <class S>
+void add_outer_product_by_blas(const Product& p, const S* a, const S* b, S* c) {
+    auto result = matrix_view(c, p.m, p.n);
+    xt::blas::ger(vector_view(a, p.m), vector_view(b, p.n), result);
+}
+
 template <class S>
 void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (p.n == 1 && p.m != 1)  // a single column: the transposed product is a single row
@@ -130,8 +157,14 @@ void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (p.m == 0 || p.n == 0) return;
     if (p.k == 0) {
         if (c.how == Write::set) std::fill_n(c.dst, p.m * p.n, S(0));
+    } else if (p.m == 1 && worth_threads(p.k, p.n)) {
+        multiply_row_by_blas(p, a, b, c);
     } else if (p.m == 1) {
         p.transpose_b ? dots(a, b, c, p.n, p.k) : add_scaled_rows(a, b, c, p.n, p.k);
+    } else if (p.k == 1 && c.how == Write::add && worth_threads(p.m, p.n)) {
+        add_outer_product_by_blas(p, a, b, c.dst);
+    } else if (p.k == 1 && p.n <= 4 * lanes<S>) {
+        multiply_all_rows(a, 1, 1, b, c, p);
     } else if (p.k == 1) {
         for (std::size_t i = 0; i < p.m; ++i) each(p.n, from(c, i * p.n), Times(), One<S>(a[i]), Run<S>{b});
     } else if (p.m * p.n * p.k <= ordered_limit) {

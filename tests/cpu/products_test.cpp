@@ -30,6 +30,39 @@ TEMPLATE_TEST_CASE("matmul agrees with the plain loop, small products bit for bi
     }
 }
 
+TEMPLATE_TEST_CASE(
+    "large rows, columns and outer products agree with the plain loop, on one thread and on two", "", float,
+    double) {
+    using S = TestType;
+    struct Two {
+        Two() { set_threads(2); }
+        ~Two() { set_threads(1); }
+    };
+    for (unsigned seed = 0; seed < 60; ++seed) {
+        Dice dice(seed);
+        const std::size_t large = 150 + dice.upto(100), larger = 32768 / large - 3 + dice.upto(60);
+        const std::vector<Product> products{{1, large, larger, dice.coin(), dice.coin()},
+                                            {larger, 1, large, dice.coin(), dice.coin()},
+                                            {large, larger, 1, dice.coin(), dice.coin()},
+                                            {1, 1, large * larger, dice.coin(), dice.coin()},
+                                            {1, large * larger, 1, dice.coin(), dice.coin()}};
+        const Product p = products[dice.upto(products.size() - 1)];
+        const Write how = dice.how();
+        INFO(dice.text() << ", " << text(p) << ", " << write_names[static_cast<int>(how)]);
+        const auto a = dice.numbers<S>(p.m * p.k), b = dice.numbers<S>(p.k * p.n);
+        const auto c = dice.destination<S>(p.m * p.n, how);
+        const Buffer<S> by_two = c, want = c;
+        fast<S>().matmul(p, a.data(), b.data(), into(c, how));
+        {
+            const Two threads;
+            fast<S>().matmul(p, a.data(), b.data(), into(by_two, how));
+        }
+        plain<S>().matmul(p, a.data(), b.data(), into(want, how));
+        CHECK(difference(c, want, 8, 4 * static_cast<double>(p.k)) == "");
+        CHECK(difference(by_two, want, 8, 4 * static_cast<double>(p.k)) == "");
+    }
+}
+
 TEMPLATE_TEST_CASE("linear agrees with the plain loop, with and without bias", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 200; ++seed) {
