@@ -167,6 +167,7 @@ public:
             ++i;
         });
         forget();
+        let_go_of(this);
     }
 
     void forget() override {
@@ -209,6 +210,7 @@ public:
             block_->arrived[which_] = true;
         }
         forget();
+        let_go_of(this);
     }
     void forget() override {
         if (block_) let_go_of(std::exchange(block_, nullptr));

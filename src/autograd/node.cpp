@@ -72,13 +72,14 @@ void Sweep::run() {
             let_go_of(node);
             throw;
         }
-        let_go_of(node);
     }
 }
 
 [[gnu::cold, gnu::noinline]] void Sweep::pull_and_tell(Node& node) {
+    ++node.refs;               // who looks on sees it once more
     const auto pulled = [&] {  // a rule may have ended the looking on
         if (context.onlooker) context.onlooker->pulled(node);
+        let_go_of(&node);
     };
     try {
         context.onlooker->pulling(node);

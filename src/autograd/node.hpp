@@ -44,8 +44,9 @@ public:
     Node& operator=(const Node&) = delete;
 
     virtual const char* op() const = 0;
-    virtual void pull(Sweep&) = 0;  // sends this node's gradient to its inputs, and forgets them
-    virtual void forget() {}        // lets go of inputs, saved values and gradient
+    // Sends this node's gradient to its inputs, forgets them, and lets go of itself: the sweep held it.
+    virtual void pull(Sweep&) = 0;
+    virtual void forget() {}  // lets go of inputs, saved values and gradient
     virtual std::vector<Node*> inputs() const { return {}; }  // for who looks on; null where nothing is held
     virtual void dismantle(Node*& doomed) = 0;                // lets go of everything and frees itself
 

@@ -134,6 +134,7 @@ public:
             if (y.wants_grad()) detail::hand_over(sweep, y, this->gradient);
         }
         forget();
+        let_go_of(this);
     }
     void forget() override {
         if (input_) let_go_of(std::exchange(input_, nullptr));

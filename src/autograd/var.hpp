@@ -45,7 +45,7 @@ public:
     bool has_gradient() const { return touched && ready(gradient); }
 
     const char* op() const override { return state == State::leaf ? "parameter" : "constant"; }
-    void pull(Sweep&) override {}
+    void pull(Sweep&) override { let_go_of(this); }
     void dismantle(Node*&) override {
         this->~ValueNode();
         pool::give(this, sizeof *this);
@@ -193,7 +193,14 @@ public:
                     settle(input->gradient, MemoryClass::gradient);
             });
         }
-        forget();
+        if (this->refs > 1) {
+            forget();
+            return let_go_of(this);
+        }
+        for_each_input(inputs_, [](ValueNode<T>* input) {
+            if (input) let_go_of(input);
+        });
+        free();
     }
 
     void forget() override {
@@ -221,11 +228,15 @@ public:
         for_each_input(inputs_, [&](ValueNode<T>* input) {
             if (input) let_go_of(input, doomed);
         });
+        free();
+    }
+
+private:
+    void free() {
         this->~Operation();
         pool::give(this, sizeof *this);
     }
 
-private:
     using Kept = std::tuple<typename Wishes::saved...>;
     // Reads the values while the inputs still have them; the output has just moved in here.
     Kept granted(const std::tuple<Wishes...>& wishes, const T* computed) const {
