@@ -97,7 +97,7 @@ struct Wish {
     const void* address() const { return value; }
     template <class Result>
     const T* resolve(const Result* computed, const Result* settled) const {
-        if constexpr (std::is_same_v<T, Result>)
+        if constexpr (std::is_same_v<T, Result> && !Number<T>)  // a number stays where it is moved from
             return value == computed ? settled : value;
         else
             return value;

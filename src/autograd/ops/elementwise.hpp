@@ -13,7 +13,7 @@ namespace tally {
 template <UnaryFunctor F, class T>
 Var<T> apply(F f, Var<T>&& x) {
     constexpr bool keeps_x = F::keeps == Keep::input;
-    T y = !keeps_x && x.last() ? map_over(f, x.node()->value) : map(f, x.value());
+    T y = !Number<T> && !keeps_x && x.last() ? map_over(f, x.node()->value) : map(f, x.value());
     if constexpr (passes_a<F>)
         return record<F::name>(
             std::move(y), NothingKept(), [](Pull<T> to, const T& dy) { to.give(0, dy); }, std::move(x));
@@ -33,11 +33,12 @@ template <BinaryFunctor F, class T>
 Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool ever_a = F::for_a.a || F::for_b.a, ever_b = F::for_a.b || F::for_b.b,
                    ever_y = F::for_a.y || F::for_b.y;
-    const bool for_a = a.wants_grad(), for_b = b.wants_grad();
+    constexpr bool cheap = Number<T>;  // a number is sooner kept than asked whether somebody wants it
+    const bool for_a = cheap || a.wants_grad(), for_b = cheap || b.wants_grad();
     const bool keeps_a = (F::for_a.a && for_a) || (F::for_b.a && for_b),
                keeps_b = (F::for_a.b && for_a) || (F::for_b.b && for_b),
                keeps_y = (F::for_a.y && for_a) || (F::for_b.y && for_b);
-    T y = !keeps_a && a.last() ? zip_over(f, a.node()->value, b.value()) : zip(f, a.value(), b.value());
+    T y = !cheap && !keeps_a && a.last() ? zip_over(f, a.node()->value, b.value()) : zip(f, a.value(), b.value());
     return record<F::name>(
         std::move(y),
         std::tuple(keep_if<ever_a, 0>(keeps_a, a.value()), keep_if<ever_b, 1>(keeps_b, b.value()),
