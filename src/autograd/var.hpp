@@ -278,11 +278,8 @@ public:
         std::swap(node_, other.node_);
         return *this;
     }
-    ~Var() {
-        if (node_ && --node_->handles == 0) {
-            if (node_->refs > 1 && !node_->watched) let_go(node_->value);
-            let_go_of(node_);
-        }
+    [[gnu::always_inline]] ~Var() {
+        if (node_ && --node_->handles == 0) drop(node_);
     }
 
     explicit operator bool() const { return node_ != nullptr; }
@@ -404,6 +401,10 @@ public:
     }
 
 private:
+    [[gnu::noinline]] static void drop(ValueNode<T>* node) {  // the last handle has gone
+        if (node->refs > 1 && !node->watched) let_go(node->value);
+        let_go_of(node);
+    }
     ValueNode<T>& leaf(const char* what) const {
         ValueNode<T>& node = checked(what);
         check_thread(what, node);
