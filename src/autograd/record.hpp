@@ -62,25 +62,36 @@ Held held_by(const Rule& rule) {
 
 // The first time that a checkpointed function runs: of an operation its result remains, and what is noted of
 // it (block.hpp).
-template <class T, class... Wishes>
-[[gnu::noinline]] Var<T> draft(const char* op, T&& value, const std::tuple<Wishes...>& wishes,
+template <class T>
+[[gnu::noinline]] Var<T> draft(const char* op, T&& value, std::span<const void* const> wishes,
                                std::span<ValueNode<T>* const> inputs, const Held& held) {
     BlockRun& run = *context.block;
-    const auto note = [&](const auto& wish) {
-        const void* const wished = wish.address();
+    const auto note = [&](const void* wished) {
         if (!wished) return;
         if (wished == &value) return run.reads_result();
         for (const ValueNode<T>* input : inputs)
             if (wished == &input->value) return run.reads(*input);
         run.reads_inside();
     };
-    std::apply([&](const auto&... wish) { (note(wish), ...); }, wishes);
+    for (const void* wished : wishes) note(wished);
     if (!held.known) run.reads_inside();
     if (context.onlooker) tell_unrecorded(op, seen(value));
     const std::uint64_t sum = run.verified() ? checksum(value) : 0;
     const Var<T> result(new (pool::take(sizeof(Draft<T>))) Draft<T>(std::move(value)));
     run.note({op, sum, with_origins(held, inputs).sum, versions_of_parameters(inputs)}, *result.node());
     return result;
+}
+
+// What a rule wishes to keep; where that is the result, which has moved from `computed`, its new place.
+template <class T, class... Wishes>
+std::array<const void*, sizeof...(Wishes)> addresses(const std::tuple<Wishes...>& wishes, const T* computed,
+                                                     const T* result) {
+    const auto place = [&](const void* wished) { return wished == computed ? result : wished; };
+    return std::apply(
+        [&](const auto&... wish) {
+            return std::array<const void*, sizeof...(Wishes)>{place(wish.address())...};
+        },
+        wishes);
 }
 
 // When it runs again: the value was computed and must be the same, or was kept, or is not needed.
@@ -119,11 +130,15 @@ Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishes, Rule
         const std::array<ValueNode<T>*, sizeof...(Inputs)> nodes{inputs.node()...};
         const Held held = std::is_same_v<Name, Label> ? Held{0, false} : held_by(rule);
         if (context.block->first()) {
-            Var<T> result = draft<T>(name.text(), std::move(value), wishes, nodes, held);
+            T result = std::move(value);  // elsewhere nobody asks where it lies: it may stay in a register
+            Var<T> y =
+                draft<T>(name.text(), std::move(result), addresses(wishes, &value, &result), nodes, held);
             (void(Inputs(std::move(inputs))), ...);
-            return result;
+            return y;
         }
-        meet_again<T>(name.text(), value, nodes, held);
+        T again = std::move(value);
+        meet_again<T>(name.text(), again, nodes, held);
+        value = std::move(again);
     }
     using Nodes = std::array<ValueNode<T>*, sizeof...(Inputs)>;
     using Op = Operation<T, Name, Nodes, std::decay_t<Rule>, Wishes...>;
@@ -160,7 +175,8 @@ Var<T> record_many(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, 
     if (context.block) [[unlikely]] {
         for (const Var<T>& input : inputs) nodes.push_back(input.node());
         const Held held = held_by(rule);
-        if (context.block->first()) return draft<T>(Name, std::move(value), wishes, nodes, held);
+        if (context.block->first())
+            return draft<T>(Name, std::move(value), addresses(wishes, &value, &value), nodes, held);
         meet_again<T>(Name, value, nodes, held);
         nodes.clear();
     }
