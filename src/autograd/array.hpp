@@ -52,7 +52,7 @@ public:
         : data_(other.data_), shape_(other.shape_), device_(other.device_), storage_(other.storage_) {
         if (storage_) memory::keep(storage_);
     }
-    Array(Array&& other) noexcept
+    [[gnu::always_inline]] Array(Array&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)),
           shape_(other.shape_),
           device_(other.device_),
@@ -74,7 +74,7 @@ public:
         std::swap(storage_, other.storage_);
         return *this;
     }
-    ~Array() {
+    [[gnu::always_inline]] ~Array() {
         if (storage_) memory::forget(storage_);
     }
 

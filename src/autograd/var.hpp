@@ -30,7 +30,7 @@ namespace tally {
 template <class T>
 class ValueNode : public Node {
 public:
-    ValueNode(T&& v, State s) : Node(s), value(std::move(v)), gradient(unwritten_like(value)) {}
+    ValueNode(T&& v, State s) : Node(s), gradient(unwritten_like(v)), value(std::move(v)) {}
 
     // Asked for immediately before the kernel that writes: the first contribution sets, each later one adds.
     Into<T> into() {
@@ -51,8 +51,8 @@ public:
         pool::give(this, sizeof *this);
     }
 
-    T value;     // let go when nobody holds a handle
     T gradient;  // its memory comes with the first write; of an inner node only during the sweep
+    T value;     // let go when nobody holds a handle
 };
 
 // What a rule writes to: the gradients of its operation's inputs.
