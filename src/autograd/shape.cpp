@@ -34,10 +34,10 @@ Shape::Shape(std::span<const std::int64_t> extents) {
         if (extent > std::numeric_limits<std::int32_t>::max())
             throw Error("[shape] an axis is too long: " + in_words(extents) + "; the limit is " +
                         std::to_string(std::numeric_limits<std::int32_t>::max()));
-        if (extent > 0 && static_cast<std::size_t>(extent) > max_elements / product)
+        if (extent > 0 && (__builtin_mul_overflow(product, static_cast<std::size_t>(extent), &product) ||
+                           product > max_elements))
             throw Error("[shape] too many elements: " + in_words(extents) + "; the limit is " +
                         std::to_string(max_elements));
-        if (extent > 0) product *= static_cast<std::size_t>(extent);
     }
     const auto pair = [&](std::size_t axis) {
         const auto extent = [&](std::size_t i) {
