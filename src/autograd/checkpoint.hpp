@@ -234,8 +234,7 @@ template <class T>
 Var<T> block_result(T value, const Var<T>& whole, std::size_t which) {
     if (context.block) {
         const Held inner{0, false};
-        if (context.block->first()) return draft<T>("checkpoint", std::move(value), {}, {}, inner);
-        meet_again<T>("checkpoint", value, {}, inner);
+        if (Var<T> y = in_block<T>("checkpoint", value, {}, {}, inner)) return y;
     }
     using Result = BlockResult<T>;
     return Var<T>(new (pool::take(sizeof(Result)))

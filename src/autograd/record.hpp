@@ -63,8 +63,8 @@ Held held_by(const Rule& rule) {
 // The first time that a checkpointed function runs: of an operation its result remains, and what is noted of
 // it (block.hpp).
 template <class T>
-[[gnu::noinline]] Var<T> draft(const char* op, T&& value, std::span<const void* const> wishes,
-                               std::span<ValueNode<T>* const> inputs, const Held& held) {
+Var<T> draft(const char* op, T&& value, std::span<const void* const> wishes,
+             std::span<ValueNode<T>* const> inputs, const Held& held) {
     BlockRun& run = *context.block;
     const auto note = [&](const void* wished) {
         if (!wished) return;
@@ -96,8 +96,7 @@ std::array<const void*, sizeof...(Wishes)> addresses(const std::tuple<Wishes...>
 
 // When it runs again: the value was computed and must be the same, or was kept, or is not needed.
 template <class T>
-[[gnu::noinline]] void meet_again(const char* op, T& value, std::span<ValueNode<T>* const> inputs,
-                                  const Held& held) {
+void meet_again(const char* op, T& value, std::span<ValueNode<T>* const> inputs, const Held& held) {
     BlockRun& run = *context.block;
     if (run.meet(op, with_origins(held, inputs).sum, versions_of_parameters(inputs))) {
         if (run.verified()) run.compare(checksum(value), form(value));
@@ -109,36 +108,44 @@ template <class T>
     run.step();
 }
 
-// Of such a value nothing is noted in a checkpointed function, so it must be there when that runs again.
-[[gnu::cold]] inline void note_unrecorded(const char* op, const Seen& value) {
+// A variable if this is the first run; otherwise empty, and the value is what is recorded.
+template <class T>
+[[gnu::noinline]] Var<T> in_block(const char* op, T& value, std::span<const void* const> wishes,
+                                  std::span<ValueNode<T>* const> inputs, const Held& held) {
+    if (context.block->first()) return draft<T>(op, std::move(value), wishes, inputs, held);
+    meet_again<T>(op, value, inputs, held);
+    return {};
+}
+
+// A result that nobody can want a gradient of. Nothing is noted of it in a checkpointed function, so it must
+// be there when that runs again.
+template <class T>
+[[gnu::noinline]] Var<T> unrecorded(const char* op, T&& value) {
     if (context.block && context.block->first()) context.block->reads_inside();
-    if (context.onlooker) tell_unrecorded(op, value);
+    if (context.onlooker) tell_unrecorded(op, seen(value));
+    return Var<T>(std::move(value), State::constant);
 }
 
 // Joins a computed value to the graph. Inputs are moved in: a temporary's value is let go here unless a rule
 // keeps it. (By reference, because the arguments before them still read what is moved.)
 template <class Name, class T, class... Wishes, class Rule, class... Inputs>
-Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, Inputs&&... inputs) {
+inline Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule,
+                        Inputs&&... inputs) {
     (Var<T>::check_thread(name.text(), inputs.checked(name.text())), ...);
     if (!context.recording || !((inputs.node()->state != State::constant) || ...)) {
-        if (context.block || context.onlooker) [[unlikely]]
-            note_unrecorded(name.text(), seen(value));
         (void(Inputs(std::move(inputs))), ...);
-        return Var<T>(std::move(value), State::constant);
+        return unrecorded(name.text(), T(std::move(value)));
     }
     if (context.block) [[unlikely]] {
         const std::array<ValueNode<T>*, sizeof...(Inputs)> nodes{inputs.node()...};
         const Held held = std::is_same_v<Name, Label> ? Held{0, false} : held_by(rule);
-        if (context.block->first()) {
-            T result = std::move(value);  // elsewhere nobody asks where it lies: it may stay in a register
-            Var<T> y =
-                draft<T>(name.text(), std::move(result), addresses(wishes, &value, &result), nodes, held);
+        T computed = std::move(value);  // elsewhere nobody asks where it lies: it may stay in a register
+        const auto kept = addresses(wishes, &value, &computed);
+        if (Var<T> y = in_block<T>(name.text(), computed, kept, nodes, held)) {
             (void(Inputs(std::move(inputs))), ...);
             return y;
         }
-        T again = std::move(value);
-        meet_again<T>(name.text(), again, nodes, held);
-        value = std::move(again);
+        value = std::move(computed);
     }
     using Nodes = std::array<ValueNode<T>*, sizeof...(Inputs)>;
     using Op = Operation<T, Name, Nodes, std::decay_t<Rule>, Wishes...>;
@@ -151,7 +158,7 @@ Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishes, Rule
 }
 
 template <FixedName Name, class T, class... Wishes, class Rule, class... Inputs>
-Var<T> record(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, Inputs&&... inputs) {
+inline Var<T> record(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, Inputs&&... inputs) {
     return record_as(FixedLabel<Name>(), std::move(value), wishes, std::move(rule), std::move(inputs)...);
 }
 
@@ -163,11 +170,7 @@ Var<T> record_many(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, 
         Var<T>::check_thread(Name, input.checked(Name));
         wanted = wanted || input.wants_grad();
     }
-    if (!context.recording || !wanted) {
-        if (context.block || context.onlooker) [[unlikely]]
-            note_unrecorded(Name, seen(value));
-        return Var<T>(std::move(value), State::constant);
-    }
+    if (!context.recording || !wanted) return unrecorded(Name, std::move(value));
     using Nodes = std::vector<ValueNode<T>*>;
     using Op = Operation<T, FixedLabel<Name>, Nodes, std::decay_t<Rule>, Wishes...>;
     Nodes nodes;
@@ -175,9 +178,8 @@ Var<T> record_many(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, 
     if (context.block) [[unlikely]] {
         for (const Var<T>& input : inputs) nodes.push_back(input.node());
         const Held held = held_by(rule);
-        if (context.block->first())
-            return draft<T>(Name, std::move(value), addresses(wishes, &value, &value), nodes, held);
-        meet_again<T>(Name, value, nodes, held);
+        const auto kept = addresses(wishes, &value, &value);
+        if (Var<T> y = in_block<T>(Name, value, kept, nodes, held)) return y;
         nodes.clear();
     }
     Op* node = new (pool::take(sizeof(Op))) Op({}, std::move(value), wishes, std::move(rule));

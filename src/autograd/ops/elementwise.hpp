@@ -11,7 +11,7 @@
 namespace tally {
 
 template <UnaryFunctor F, class T>
-Var<T> apply(F f, Var<T>&& x) {
+inline Var<T> apply(F f, Var<T>&& x) {
     constexpr bool keeps_x = F::keeps == Keep::input;
     T y = !Number<T> && !keeps_x && x.last() ? map_over(f, x.node()->value) : map(f, x.value());
     if constexpr (passes_a<F>)
@@ -30,7 +30,7 @@ Var<T> apply(F f, Var<T>&& x) {
 
 // What the derivatives read is kept, and only for an operand that wants a gradient.
 template <BinaryFunctor F, class T>
-Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
+inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool ever_a = F::for_a.a || F::for_b.a, ever_b = F::for_a.b || F::for_b.b,
                    ever_y = F::for_a.y || F::for_b.y;
     constexpr bool cheap = Number<T>;  // a number is sooner kept than asked whether somebody wants it
