@@ -36,11 +36,8 @@ public:
     friend bool operator==(const Shape& a, const Shape& b) {
 #ifdef __AVX__  // compilers make fifteen instructions of what these four do, and shapes are compared all the
                 // time
-        using Words [[gnu::vector_size(32)]] = long long;
-        Words x, y;
-        std::memcpy(&x, static_cast<const void*>(&a), sizeof x);
-        std::memcpy(&y, static_cast<const void*>(&b), sizeof y);
-        const Words differs = x ^ y;
+        using Words [[gnu::vector_size(32), gnu::aligned(8), gnu::may_alias]] = long long;
+        const Words differs = reinterpret_cast<const Words&>(a) ^ reinterpret_cast<const Words&>(b);
         return __builtin_ia32_ptestz256(differs, differs);
 #else
         return std::memcmp(&a, &b, sizeof a) == 0;
