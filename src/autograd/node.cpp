@@ -76,19 +76,20 @@ void Sweep::run() {
 }
 
 [[gnu::cold, gnu::noinline]] void Sweep::pull_and_tell(Node& node) {
-    ++node.refs;               // who looks on sees it once more
     const auto pulled = [&] {  // a rule may have ended the looking on
         if (context.onlooker) context.onlooker->pulled(node);
-        let_go_of(&node);
     };
+    ++node.refs;  // who looks on sees it once more, after it has let go of itself
     try {
         context.onlooker->pulling(node);
         node.pull(*this);
     } catch (...) {
+        --node.refs;  // the sweep still holds it
         pulled();
         throw;
     }
-    pulled();
+    pulled();  // when this throws, run() lets go in our place
+    let_go_of(&node);
 }
 
 void tell_unrecorded(const char* op, const Seen& value) {

@@ -44,9 +44,10 @@ public:
     Node& operator=(const Node&) = delete;
 
     virtual const char* op() const = 0;
-    // Sends this node's gradient to its inputs, forgets them, and lets go of itself: the sweep held it.
+    // Sends this node's gradient to its inputs, forgets them, and lets go of itself, which the sweep held;
+    // when it throws the sweep still does.
     virtual void pull(Sweep&) = 0;
-    virtual void forget() {}  // lets go of inputs, saved values and gradient
+    virtual void forget() {}                                  // lets go of inputs, saved values and gradient
     virtual std::vector<Node*> inputs() const { return {}; }  // for who looks on; null where nothing is held
     virtual void dismantle(Node*& doomed) = 0;                // lets go of everything and frees itself
 

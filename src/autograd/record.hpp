@@ -133,8 +133,9 @@ inline Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishe
                         Inputs&&... inputs) {
     (Var<T>::check_thread(name.text(), inputs.checked(name.text())), ...);
     if (!context.recording || !((inputs.node()->state != State::constant) || ...)) {
+        Var<T> y = unrecorded(name.text(), T(std::move(value)));
         (void(Inputs(std::move(inputs))), ...);
-        return unrecorded(name.text(), T(std::move(value)));
+        return y;
     }
     if (context.block) [[unlikely]] {
         const std::array<ValueNode<T>*, sizeof...(Inputs)> nodes{inputs.node()...};

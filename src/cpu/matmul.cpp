@@ -2,6 +2,7 @@
 // destination and add one product after the other; the rest is BLAS, whose beta is the way of writing, and
 // which takes large rows and columns, too, where it may use more than one thread.
 #include <algorithm>
+#include <limits>
 
 #include "cpu/families.hpp"
 #include "cpu/runs.hpp"
@@ -130,10 +131,11 @@ void multiply_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
                    p.transpose_a, p.transpose_b, S(1), static_cast<S>(static_cast<int>(c.how)));
 }
 
-// Whether a matrix is large enough that OpenBLAS shares the work on it, where it may use more than one
-// thread.
+// Whether a matrix is large enough that OpenBLAS, which counts in int, shares the work on it, where it may
+// use more than one thread.
 bool worth_threads(std::size_t rows, std::size_t columns) {
-    return rows * columns >= 1 << 15 && threads() > 1;
+    constexpr std::size_t most = std::numeric_limits<int>::max();
+    return rows * columns >= 1 << 15 && rows <= most && columns <= most && threads() > 1;
 }
 
 template <class S>

@@ -202,3 +202,41 @@ TEST_CASE("an onlooker that throws leaves nothing behind") {
     sum(w * w).backward();
     CHECK(w.grad().span()[0] == 1.0f);
 }
+
+TEST_CASE("a backward pass that is looked at leaves nothing behind, however it ends") {
+    struct Touchy : Onlooker {
+        void pulling(const Node&) override { throw_if(before); }
+        void pulled(const Node&) override { throw_if(after); }
+        static void throw_if(bool yes) {
+            if (yes) throw std::runtime_error("enough");
+        }
+        bool before = false, after = false;
+    };
+    const Tensor w = weights();
+    const std::int64_t nodes = live_nodes();
+    const std::size_t bytes = memory::in_use();
+    const bool before = GENERATE(false, true), after = GENERATE(false, true), rule = GENERATE(false, true),
+               held = GENERATE(false, true);
+    CAPTURE(before, after, rule, held);
+    {
+        Touchy touchy;
+        touchy.before = before;
+        touchy.after = after;
+        const LookOn looking(touchy);
+        const auto copy = [](const Array<float>& x) { return x.clone(); };
+        const auto back = [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&,
+                              const Array<float>&) {
+            Touchy::throw_if(rule);
+            to.give(0, dy);
+        };
+        Tensor y = custom("copy", copy, back, w * w), loss = sum(y);
+        if (!held) y = {};
+        if (before || after || rule)
+            CHECK_THROWS_AS(loss.backward(), std::runtime_error);
+        else
+            loss.backward();
+    }
+    CHECK(live_nodes() == nodes);
+    w.free_grad();
+    CHECK(memory::in_use() == bytes);
+}

@@ -28,17 +28,19 @@ inline Var<T> apply(F f, Var<T>&& x) {
             std::move(x));
 }
 
-// What the derivatives read is kept, and only for an operand that wants a gradient.
+// What the derivatives read is kept: of arrays only for an operand that wants a gradient. A number is sooner
+// kept than asked who wants it.
 template <BinaryFunctor F, class T>
 inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool ever_a = F::for_a.a || F::for_b.a, ever_b = F::for_a.b || F::for_b.b,
                    ever_y = F::for_a.y || F::for_b.y;
-    constexpr bool cheap = Number<T>;  // a number is sooner kept than asked whether somebody wants it
+    constexpr bool cheap = Number<T>;
     const bool for_a = cheap || a.wants_grad(), for_b = cheap || b.wants_grad();
     const bool keeps_a = (F::for_a.a && for_a) || (F::for_b.a && for_b),
                keeps_b = (F::for_a.b && for_a) || (F::for_b.b && for_b),
                keeps_y = (F::for_a.y && for_a) || (F::for_b.y && for_b);
-    T y = !cheap && !keeps_a && a.last() ? zip_over(f, a.node()->value, b.value()) : zip(f, a.value(), b.value());
+    T y = !cheap && !keeps_a && a.last() ? zip_over(f, a.node()->value, b.value())
+                                         : zip(f, a.value(), b.value());
     return record<F::name>(
         std::move(y),
         std::tuple(keep_if<ever_a, 0>(keeps_a, a.value()), keep_if<ever_b, 1>(keeps_b, b.value()),
