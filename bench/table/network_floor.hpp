@@ -130,7 +130,7 @@ public:
         for (const FloorLayer& layer : layers_)
             all.push_back(layer.dw.doubles()), all.push_back(layer.db.doubles());
         update();
-        for (const std::vector<double>& weights : weights()) all.push_back(weights);
+        for (const std::vector<double>& numbers_of_one : weights()) all.push_back(numbers_of_one);
         return all;
     }
     Numbers weights() const {
