@@ -71,15 +71,18 @@ S Array<S>::item() const {
 template <class S>
 S* Array<S>::writable() {
     if (!storage_) throw Error("[writable] this array has no memory: nothing was assigned to it");
-    if (storage_->refs - storage_->savers > 1) {  // others hold it too, and keep what they have
-        const MemoryClass held_as = storage_->held_as;
-        const std::uint32_t version = storage_->version;
-        *this = clone();
-        storage_->version = version;  // whoever noted it must see it raised
-        if (held_as == MemoryClass::parameter) memory::reclassify(storage_, held_as);
-    }
-    ++storage_->version;
+    if (memory::holders(storage_) > 1) part();
+    memory::raise_version(storage_);
     return data_;
+}
+
+template <class S>
+void Array<S>::part() {
+    const MemoryClass held_as = storage_->held_as;
+    const std::uint32_t version = storage_->version;
+    *this = clone();
+    storage_->version = version;  // whoever noted it must see it raised
+    if (held_as == MemoryClass::parameter) memory::reclassify(storage_, held_as);
 }
 
 template <class S>

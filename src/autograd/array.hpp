@@ -1,5 +1,6 @@
 // Array<S>: numbers of one type in a shape, on a device. A handle: copies share one buffer, and whoever is
-// about to write to a shared buffer copies it first, so that an array never changes behind your back.
+// about to write to a shared buffer copies it first, so that an array never changes behind your back. What a
+// rule keeps is a reader like any other.
 #pragma once
 
 #include <algorithm>
@@ -67,11 +68,13 @@ public:
         if (before) memory::forget(before);
         return *this;
     }
+    // What was moved from has no memory, but still its shape.
     Array& operator=(Array&& other) noexcept {
         shape_ = other.shape_;
         device_ = other.device_;
-        std::swap(data_, other.data_);
-        std::swap(storage_, other.storage_);
+        data_ = std::exchange(other.data_, nullptr);
+        Storage* const before = std::exchange(storage_, std::exchange(other.storage_, nullptr));
+        if (before) memory::forget(before);
         return *this;
     }
     [[gnu::always_inline]] ~Array() {
@@ -90,8 +93,8 @@ public:
     std::vector<S> to_vector() const;  // from any device
     S item() const;
 
-    // Writing, by whoever owns the array: the buffer is copied first if others hold it, its version is
-    // raised.
+    // Writing, by whoever owns the array: the buffer is copied first if others hold it, arrays or rules, and
+    // its version is raised.
     S* writable();
 
     Array to(Device device) const;
@@ -106,6 +109,7 @@ public:
         data_ = static_cast<S*>(storage_->data);
     }
     S* raw() { return data_; }        // of a buffer just made, or destined to be written
+    void part();                      // from all who share its buffer: a copy that counts as what it was
     void share(const Array& other) {  // the buffer; the form is known already
         memory::keep(other.storage_);
         let_go();
@@ -116,11 +120,20 @@ public:
         data_ = nullptr;
         if (storage_) memory::forget(std::exchange(storage_, nullptr));
     }
+    void take_over(Array& other) {  // the same, of one that needs it no more and keeps its form only
+        let_go();
+        data_ = std::exchange(other.data_, nullptr);
+        storage_ = std::exchange(other.storage_, nullptr);
+    }
     static Array unwritten(const Shape& shape, Device device) {  // memory comes with materialise()
         return Array(Unwritten(), shape, device);
     }
 
 private:
+    friend class Saved<Array>;
+    struct Uncounted {};
+    Array(Uncounted, const Array& other)
+        : data_(other.data_), shape_(other.shape_), device_(other.device_), storage_(other.storage_) {}
     Array(const Shape& shape, Device device) : shape_(shape), device_(device) { materialise(); }
     struct Unwritten {};
     Array(Unwritten, const Shape& shape, Device device) : shape_(shape), device_(device) {}
@@ -143,27 +156,34 @@ std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 template <class S>
 class Saved<Array<S>> {
 public:
-    [[gnu::always_inline]] explicit Saved(const Array<S>* value) : value_(value ? *value : Array<S>()) {
+    [[gnu::always_inline]] explicit Saved(const Array<S>* value)
+        : value_(value ? Array<S>(typename Array<S>::Uncounted(), *value) : Array<S>()) {
         if (!value_.storage()) return;
-        memory::save(value_.storage());
-        version_ = value_.storage()->version;
+        together_ = memory::save(value_.storage());
+        version_ = value_.storage()->version.load(std::memory_order_relaxed);
     }
-    Saved(Saved&& other) noexcept : value_(std::move(other.value_)), version_(other.version_) {}
+    Saved(Saved&& other) noexcept
+        : value_(std::move(other.value_)), version_(other.version_), together_(other.together_) {}
     Saved& operator=(Saved&& other) noexcept {
         drop();
         value_ = std::move(other.value_);
         version_ = other.version_;
+        together_ = other.together_;
         return *this;
     }
     ~Saved() { drop(); }
 
     const Array<S>& get(const char* op) const {
-        if (value_.storage() && value_.storage()->version != version_) stale(op);
+        if (value_.storage() && value_.storage()->version.load(std::memory_order_relaxed) != version_)
+            stale(op);
         return value_;
     }
 
     void drop() {
-        if (value_.storage()) memory::unsave(value_.storage());
+        if (together_ && value_.storage()) {
+            value_.data_ = nullptr;
+            memory::unsave(std::exchange(value_.storage_, nullptr));
+        }
         value_.let_go();
     }
 
@@ -172,12 +192,13 @@ private:
         throw Error(
             std::string("[backward] '") + op + "' saved version " + std::to_string(version_) +
             " of an array of " + to_string(value_.shape()) + ", which is now at version " +
-            std::to_string(value_.storage()->version) +
+            std::to_string(value_.storage()->version.load()) +
             ": it was changed in place between forward and backward; step the optimizer after backward()");
     }
 
     Array<S> value_;
     std::uint32_t version_ = 0;
+    bool together_ = false;  // with the other rules of this thread, which hold the buffer once
 };
 
 // ---- arrays as values of the engine ----
@@ -198,7 +219,7 @@ const Kernels<S>& on(const char* op, const Array<S>& a, const Others&... others)
 // The memory to write a gradient to. The gradient already has the form of its value.
 template <class S>
 [[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> into) {
-    if (into.how == Write::set && (!into.dst.storage() || into.dst.storage()->refs > 1)) {
+    if (into.how == Write::set && (!into.dst.storage() || memory::holders(into.dst.storage()) > 1)) {
         into.dst.let_go();
         into.dst.materialise();
     }
@@ -238,7 +259,8 @@ bool ready(const Array<S>& x) {
 template <class S>
 bool sole(const Array<S>& x) {
     const Storage* const storage = x.storage();
-    return storage && storage->refs == 1 && storage->held_as == MemoryClass::temporary &&
+    return storage && memory::holders(storage) == 1 &&
+           storage->held_as.load(std::memory_order_relaxed) == MemoryClass::temporary &&
            storage->bytes - x.size() * sizeof(S) < 64;
 }
 
@@ -249,21 +271,24 @@ void let_go(Array<S>& x) {
 
 template <class S>
 void own(Array<S>& x) {
-    if (x.storage() && x.storage()->refs > 1) x = x.clone();
+    if (x.storage() && memory::holders(x.storage()) > 1) x = x.clone();
 }
 
-// Where others share the buffer a copy will be written to; but whoever saved this value must be told.
+// On purpose, as an optimizer steps: rules keep what they have, but whoever saved this value must be told.
 template <class S>
 void changing(Array<S>& x) {
-    Storage* const shared = x.storage();
-    if (shared && shared->savers && shared->refs - shared->savers > 1) ++shared->version;
+    if (!x.storage() || !memory::saved_here(x.storage())) return;
+    const Array<S> saved = x;
+    x.part();
+    memory::raise_version(saved.storage());
 }
 
 template <class S>
 void settle(Array<S>& x, MemoryClass held_as) {
     if (!x.storage()) return;
     if (held_as == MemoryClass::gradient) own(x);
-    if (x.storage()->held_as != held_as) memory::reclassify(x.storage(), held_as);
+    if (x.storage()->held_as.load(std::memory_order_relaxed) != held_as)
+        memory::reclassify(x.storage(), held_as);
 }
 
 template <class S>
@@ -299,7 +324,7 @@ std::uint64_t checksum(const Array<S>& x) {
 
 template <class S>
 std::uint32_t version_of(const Array<S>& x) {
-    return x.storage() ? x.storage()->version : 0;
+    return x.storage() ? x.storage()->version.load(std::memory_order_relaxed) : 0;
 }
 
 // ---- the elementwise formulas on arrays ----
@@ -320,18 +345,20 @@ Array<S> map_over(const F& f, Array<S>& x) {
 }
 
 // Where a gradient of as many elements as dy is written to. With `spare` nobody will read dy any more: if
-// nobody else holds its buffer either, and this is the first contribution, it is that buffer.
+// nobody else holds its buffer either, and this is the first contribution, it is that buffer, and dy has
+// none: where it lies is asked before.
 template <class S>
 [[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> dx, const Array<S>& dy, bool spare) {
     if (!spare || dx.how == Write::add || dx.dst.storage() || !sole(dy)) return destination(dx);
-    dx.dst.share(dy);
+    dx.dst.take_over(const_cast<Array<S>&>(dy));  // of a node whose last rule has read it
     return {dx.dst.raw(), Write::set};
 }
 
 template <UnaryFunctor F, class S>
 void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S>> dx, bool spare = false) {
+    const S *const arrived = dy.data(), *const read = kept.data();
     kernels<S>(dy.device())
-        .map_back[slot<F, UnaryOps>](&f, dy.data(), kept.data(), destination(dx, dy, spare), dy.size());
+        .map_back[slot<F, UnaryOps>](&f, arrived, read, destination(dx, dy, spare), dy.size());
 }
 
 // How two operands are read while an output of shape `out` is written; neighbouring axes merged.
@@ -393,8 +420,9 @@ void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S
                 Into<Array<S>> da, bool spare = false) {
     Walk<2> room;
     const Walk<2>& how = walk(dy.shape(), da.dst.shape(), ready(b) ? b.shape() : dy.shape(), room);
+    const S* const arrived = dy.data();
     kernels<S>(dy.device())
-        .zip_back_a[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(),
+        .zip_back_a[slot<F, BinaryOps>](&f, how, arrived, a.data(), b.data(), y.data(),
                                         destination(da, dy, spare && plain(how)));
 }
 
@@ -403,8 +431,9 @@ void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S
                 Into<Array<S>> db, bool spare = false) {
     Walk<2> room;
     const Walk<2>& how = walk(dy.shape(), ready(a) ? a.shape() : dy.shape(), db.dst.shape(), room);
+    const S* const arrived = dy.data();
     kernels<S>(dy.device())
-        .zip_back_b[slot<F, BinaryOps>](&f, how, dy.data(), a.data(), b.data(), y.data(),
+        .zip_back_b[slot<F, BinaryOps>](&f, how, arrived, a.data(), b.data(), y.data(),
                                         destination(db, dy, spare && plain(how)));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/array.hpp"
+#include "autograd/check.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/random.hpp"
@@ -29,10 +30,12 @@ struct GradcheckOptions {
 };
 
 // f takes a vector of variables and gives one variable of any shape. Checks the gradient of Σ weight·f in one
-// random direction through all inputs, and element by element where they are few.
+// random direction through all inputs, and element by element where they are few; and what rules do with what
+// they are given (check.hpp).
 template <class F>
 Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOptions& options = {}) {
     using T = Array<double>;
+    const CheckRules check;
     const auto variables = [&](const std::vector<T>& values) {
         std::vector<Var<T>> xs;
         for (const T& value : values) xs.push_back(parameter(value.clone()));

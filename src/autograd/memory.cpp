@@ -15,7 +15,9 @@
 #include <optional>
 #include <utility>
 
+#include "autograd/checksum.hpp"
 #include "autograd/memory_shard.hpp"
+#include "autograd/node.hpp"
 #include "autograd/peer.hpp"
 #include "autograd/pool.hpp"
 
@@ -88,7 +90,7 @@ constinit Immortal<std::mutex> registry;  // guards who holds which shard, and t
 constinit std::atomic<Shard*> shards{nullptr};
 constinit std::atomic<int> live{0};  // threads that hold a shard
 constinit Immortal<std::array<Common, devices>> commons;
-constinit std::atomic<bool> poison{
+constinit std::atomic<bool> poisoning{
 #ifdef NDEBUG
     false
 #else
@@ -219,7 +221,7 @@ void look_at_peaks(Account& account, Device device) {
         account.unnoticed[row] = own[row] + std::max(seen, now[row]) - now[row];
     }
     account.expect();
-    if (!alone || poison.load() || account.noted != nullptr) account.look.store(true);
+    if (!alone || poisoning.load() || account.noted != nullptr) account.look.store(true);
 }
 
 // ---- the budget ----
@@ -297,7 +299,7 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
 }
 
 [[gnu::noinline]] Storage* looked_at(Storage* storage, std::size_t bytes, Account& account) {
-    if (poison.load()) raw(storage->device).fill(storage->data, 0xFF, bytes);
+    if (poisoning.load()) raw(storage->device).fill(storage->data, 0xFF, bytes);
     look_at_peaks(account, storage->device);
     if (account.noted != nullptr) account.noted->push_back(storage);
     return storage;
@@ -306,7 +308,14 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
 Storage* allocate_here(std::size_t bytes, Device device) {
     raw(device);                                             // or refuse it
     alignas(alignment) static std::byte nothing[alignment];  // an address to count from
-    if (bytes == 0) return new Storage{nothing, 0, 1, 0, 0, MemoryClass::temporary, device, nullptr};
+    if (bytes == 0) {
+        auto* const storage = new Storage();
+        storage->data = nothing;
+        storage->holders = 1;
+        storage->held_as = MemoryClass::temporary;
+        storage->device = device;
+        return storage;
+    }
     Common& common = common_of(device);
     if (until_failure != 0 && --until_failure == 0) {
         take_short_way(true);
@@ -325,6 +334,7 @@ Storage* allocate_here(std::size_t bytes, Device device) {
     } else {
         storage = allocate_outside(rounded, bytes, device, account);
     }
+    storage->asked = bytes;
     may_touch(true, storage->data, bytes, device);
     account.hand_out(storage, 0);
     return looked_at(storage, bytes, account);
@@ -416,7 +426,8 @@ void recycle(Storage* storage) {
 [[gnu::always_inline]] static inline void reclassify_in(Account& account, Storage* storage,
                                                         MemoryClass held_as) {
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
-    const MemoryClass before = std::exchange(storage->held_as, held_as);
+    const MemoryClass before = storage->held_as.load(std::memory_order_relaxed);
+    storage->held_as.store(held_as, std::memory_order_relaxed);
     if (held_as != MemoryClass::temporary) account.hold(held_as, bytes);
     if (before != MemoryClass::temporary) account.hold(before, -bytes);
     if (account.grown(held_as) || account.look.load(std::memory_order_relaxed)) [[unlikely]]
@@ -429,6 +440,59 @@ void reclassify(Storage* storage, MemoryClass held_as) {
         return with_shard(
             [=] { reclassify_in(current->account[number(storage->device)], storage, held_as); });
     reclassify_in(*account, storage, held_as);
+}
+
+namespace {
+
+// Of the whole buffer, since views of it may be saved.
+std::uint64_t checksum_of(const Storage* storage) {
+    return tally::checksum_of(storage->data, caching ? storage->bytes : storage->asked);
+}
+
+[[gnu::cold, gnu::noinline]] void note_checksum(Storage* storage) {
+    storage->summed_version = storage->version.load(std::memory_order_relaxed);
+    storage->checksum = checksum_of(storage);
+    storage->summed = true;
+}
+
+std::uint32_t number_saver() {
+    static constinit std::atomic<std::uint32_t> last{0};
+    return saver = ++last;
+}
+
+}  // namespace
+
+bool save_first(Storage* storage) {
+    const std::uint64_t me = saver ? saver : number_saver();
+    std::uint64_t now = storage->holders.load(std::memory_order_relaxed);
+    do {
+        if (now >> 32 != 0) {  // the rules of another thread
+            keep(storage);
+            return false;
+        }
+    } while (!storage->holders.compare_exchange_weak(now, (me << 32) + now + 1, std::memory_order_acquire,
+                                                     std::memory_order_relaxed));
+    storage->savers = 1;
+    storage->summed = false;
+    if (context.checks != Checks::none && storage->device == Device::cpu) [[unlikely]]
+        note_checksum(storage);
+    if (storage->held_as.load(std::memory_order_relaxed) == MemoryClass::temporary)
+        reclassify(storage, MemoryClass::saved);
+    return true;
+}
+
+void unsave_last(Storage* storage) {
+    if (storage->held_as.load(std::memory_order_relaxed) == MemoryClass::saved)
+        reclassify(storage, MemoryClass::temporary);
+    const std::uint64_t mine = storage->holders.load(std::memory_order_acquire) >> 32 << 32;
+    if (holders(storage) == 1 ||
+        static_cast<std::uint32_t>(storage->holders.fetch_sub(mine + 1, std::memory_order_acq_rel)) == 1)
+        recycle(storage);
+}
+
+bool changed_since_saved(const Storage* storage) {
+    return storage->summed && storage->summed_version == storage->version.load(std::memory_order_relaxed) &&
+           storage->checksum != checksum_of(storage);
 }
 
 std::size_t budget(Device device) { return common_of(device).budget.load(); }
@@ -521,9 +585,14 @@ void fail_allocation(std::uint64_t n) {
     take_short_way(n == 0);
 }
 
-void set_poison(bool on) {
-    poison.store(on);
+void poison(Storage* storage) {
+    raw(storage->device).fill(storage->data, 0xFF, caching ? storage->bytes : storage->asked);
+}
+
+bool set_poison(bool on) {
+    const bool before = poisoning.exchange(on);
     for_each_shard(look_at_every_change);
+    return before;
 }
 
 }  // namespace tally::memory

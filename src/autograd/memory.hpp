@@ -1,6 +1,7 @@
 // The ledger: every tensor byte of a device is handed out, counted and taken back here.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,17 +15,24 @@ namespace tally {
 enum class MemoryClass : std::uint8_t { parameter, gradient, saved, temporary };
 inline constexpr int memory_classes = 4;
 
-// A reference-counted buffer. Counts are plain integers: arrays, like graphs, belong to one thread at a time
-// (hand one over, or clone it). A freed Storage keeps its block and waits in a free list to be used again.
+// A reference-counted buffer. Several threads may read it at the same time, and copy and drop arrays that
+// share it; the rules that keep it are counted by one thread, which holds it once for all of them. A freed
+// Storage keeps its block and waits in a free list to be used again.
 struct Storage {
-    void* data;             // 64-byte aligned, in the device's memory (some address when bytes is 0)
-    std::size_t bytes;      // rounded up to a multiple of 64
-    std::uint32_t refs;     // arrays that share this buffer
-    std::uint32_t savers;   // rules that keep it for the backward pass
-    std::uint32_t version;  // raised by every modification in place
-    MemoryClass held_as;
+    void* data;         // 64-byte aligned, in the device's memory (some address when bytes is 0)
+    std::size_t bytes;  // rounded up to a multiple of 64
+    std::atomic<std::uint64_t>
+        holders;  // how many hold it; in the upper half the thread whose rules do, as one
+    std::atomic<std::uint32_t> version;  // raised by every modification in place
+    std::uint32_t savers;                // rules of that thread that keep it for the backward pass
+    std::atomic<MemoryClass> held_as;    // changed by that thread, or by who holds it alone
     Device device;
     Storage* next_free;
+    // For CheckRules (check.hpp): of the bytes when the first of the rules came, if it was asked for.
+    std::uint64_t checksum;
+    std::uint32_t summed_version;
+    bool summed;
+    std::size_t asked;  // bytes; known under AddressSanitizer, where there are no more
 };
 
 class OutOfMemory : public Error {
@@ -37,26 +45,51 @@ public:
 
 namespace memory {
 
-// A fresh buffer of at least `bytes`: refs 1, savers 0, version 0, temporary. The bytes are uninitialised
-// (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and largest free.
+// A fresh buffer of at least `bytes`: one holder, no savers, version 0, temporary. The bytes are
+// uninitialised (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and
+// largest free.
 Storage* allocate(std::size_t bytes, Device device);
-void recycle(Storage* storage);                          // refs has reached 0
+void recycle(Storage* storage);                          // nobody holds it any more
 void reclassify(Storage* storage, MemoryClass held_as);  // moves the bytes to another row of the ledger
 
-// Handle counts; `forget` recycles the buffer when the last array lets go.
-inline void keep(Storage* storage) { ++storage->refs; }
+// Arrays that share the buffer, and one more where rules keep it.
+inline std::uint32_t holders(const Storage* storage) {
+    return static_cast<std::uint32_t>(storage->holders.load(std::memory_order_acquire));
+}
+inline void keep(Storage* storage) { storage->holders.fetch_add(1, std::memory_order_relaxed); }
+// The last one recycles the buffer. Who finds to be the only one needs no locked instruction to know it:
+// nobody is left who could make another.
 inline void forget(Storage* storage) {
-    if (--storage->refs == 0) recycle(storage);
+    if (holders(storage) == 1 ||
+        static_cast<std::uint32_t>(storage->holders.fetch_sub(1, std::memory_order_acq_rel)) == 1)
+        recycle(storage);
 }
 
 // A rule keeps or lets go of a value: while a temporary is kept by at least one rule it counts as `saved`.
-inline void save(Storage* storage) {
-    if (storage->savers++ == 0 && storage->held_as == MemoryClass::temporary)
-        reclassify(storage, MemoryClass::saved);
+// The rules of the thread whose rule was the first count among themselves; `save` says whether this one is
+// among them. If not, it holds the buffer like an array, and lets go of it with `forget`.
+inline constinit thread_local std::uint32_t saver = 0;  // the number of this thread; 0: none yet
+bool save_first(Storage* storage);
+void unsave_last(Storage* storage);
+inline bool saved_here(const Storage* storage) {
+    return saver != 0 && storage->holders.load(std::memory_order_relaxed) >> 32 == saver;
+}
+inline bool save(Storage* storage) {
+    if (!saved_here(storage)) return save_first(storage);
+    ++storage->savers;
+    return true;
 }
 inline void unsave(Storage* storage) {
-    if (--storage->savers == 0 && storage->held_as == MemoryClass::saved)
-        reclassify(storage, MemoryClass::temporary);
+    if (--storage->savers == 0) unsave_last(storage);
+}
+
+// Whether bytes of a buffer that rules keep are no longer what they were when the first of them came,
+// although its version is; known only of what was saved while that was asked for (check.hpp).
+bool changed_since_saved(const Storage* storage);
+
+// Whoever is about to write says so; alone with the buffer, or for all who have saved it to notice.
+inline void raise_version(Storage* storage) {
+    storage->version.store(storage->version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 struct Report {
@@ -89,7 +122,9 @@ void drop_cache(Device device = Device::cpu);  // gives this thread's cached blo
 // For tests: the n-th buffer that this thread asks for from now on, whether or not one waits in a cache, is
 // refused with OutOfMemory; 0: none is. Costs nothing while none is to be refused.
 void fail_allocation(std::uint64_t n);
-void set_poison(bool on);  // fill fresh buffers with NaN bytes (tests; on in debug builds)
+void poison(Storage* storage);  // with NaN bytes
+// Fresh buffers are filled with NaN bytes (tests; on in debug builds). Says whether they were before.
+bool set_poison(bool on);
 
 }  // namespace memory
 }  // namespace tally

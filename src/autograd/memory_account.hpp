@@ -113,10 +113,9 @@ struct Account {
         const std::int64_t waiting = cached.get() - static_cast<std::int64_t>(bytes);
         cached.set(waiting);
         allocations.add(1);
-        storage->refs = 1;
-        storage->savers = 0;
-        storage->version = 0;
-        storage->held_as = MemoryClass::temporary;
+        storage->holders.store(1, std::memory_order_relaxed);
+        storage->version.store(0, std::memory_order_relaxed);
+        storage->held_as.store(MemoryClass::temporary, std::memory_order_relaxed);
         return waiting < least_cached || look.load(std::memory_order_relaxed);
     }
     // Says whether there was room.
@@ -125,7 +124,8 @@ struct Account {
         const std::int64_t waiting = cached.get() + bytes;
         if (bytes == 0 || waiting > cache_limit.load(std::memory_order_relaxed)) return false;
         cached.set(waiting);
-        if (storage->held_as != MemoryClass::temporary) hold(storage->held_as, -bytes);
+        const MemoryClass held_as = storage->held_as.load(std::memory_order_relaxed);
+        if (held_as != MemoryClass::temporary) hold(held_as, -bytes);
         cache.put(storage, storage->bytes);
         return true;
     }

@@ -11,15 +11,27 @@ namespace tally {
 
 std::uint32_t number_this_thread() {
     static std::atomic<std::uint32_t> last{0};
+#ifndef NDEBUG
+    context.checks = Checks::given;
+#endif
     return context.thread = ++last;
 }
 
+// What a rule holds may be variables: their nodes join the list that is on its way, so that these need no
+// stack either.
 void dismantle_all(Node* doomed) {
+    if (context.doomed) {
+        doomed->next_doomed = *context.doomed;
+        *context.doomed = doomed;
+        return;
+    }
+    context.doomed = &doomed;
     while (doomed) {
         Node* node = doomed;
         doomed = node->next_doomed;
         node->dismantle(doomed);
     }
+    context.doomed = nullptr;
 }
 
 namespace {
@@ -133,6 +145,12 @@ void refuse_draft() {
 void refuse_unwanted(std::size_t input) {
     throw Error("[gradient] input " + std::to_string(input) + " wants no gradient; ask wants(" +
                 std::to_string(input) + ") first");
+}
+
+void refuse_number(const Node& node, std::size_t input, std::size_t count) {
+    throw Error("[gradient] the rule of '" + std::string(node.op()) + "' names input " +
+                std::to_string(input) + "; it has " + std::to_string(count) +
+                (count == 1 ? " input" : " inputs") + ", numbered from 0");
 }
 
 void Sweep::refuse(const Node* node) {

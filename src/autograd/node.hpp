@@ -22,6 +22,10 @@ class Onlooker;
 // A node only moves forward: constant and leaf stay what they are; fresh -> queued -> spent.
 enum class State : std::uint8_t { constant, leaf, fresh, queued, spent };
 
+// What is checked of rules (check.hpp): nothing; what they were given and what they wrote, and of an
+// operation of the user's own whether it adds where it must; or that of every operation.
+enum class Checks : std::uint8_t { none, given, all };
+
 // What belongs to the thread that records. A graph must be used where it was recorded.
 struct ThreadContext {
     std::uint64_t next_id = 1;
@@ -30,8 +34,10 @@ struct ThreadContext {
     bool recording = true;         // false inside NoGrad
     bool watching = false;         // true inside Watch
     bool verifying = true;         // false inside Unverified (block.hpp)
+    Checks checks = Checks::none;  // set by CheckRules; of a debug library once the thread is numbered
     BlockRun* block = nullptr;     // the checkpointed function that is just being run (block.hpp)
     Onlooker* onlooker = nullptr;  // set by LookOn
+    Node** doomed = nullptr;       // nodes that are just being dismantled, one after the other
 };
 inline constinit thread_local ThreadContext context;
 std::uint32_t number_this_thread();
@@ -60,9 +66,11 @@ public:
     std::uint32_t handles = 1;  // when the last handle goes, the value goes, unless a rule saved it
     std::uint32_t thread;
     State state;
-    bool touched = false;  // a gradient has arrived
-    bool target = false;   // grad() asks for the gradient of this one
-    bool watched;          // keep values and constants for whoever looks on
+    static constexpr std::uint8_t asked = 2;
+    std::uint8_t touched =
+        false;            // a gradient has arrived, or its place was `asked` for and it is being written
+    bool target = false;  // grad() asks for the gradient of this one
+    bool watched;         // keep values and constants for whoever looks on
 
 protected:
     // Leaves and constants come first and give the thread its number; an operation has inputs, hence a
@@ -96,6 +104,7 @@ inline void let_go_of(Node* node, Node*& doomed) {
 [[noreturn]] void refuse_empty(const char* what);
 [[noreturn]] void refuse_draft();
 [[noreturn]] void refuse_unwanted(std::size_t input);
+[[noreturn]] void refuse_number(const Node& node, std::size_t input, std::size_t count);
 [[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
 
 // Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; what is older

@@ -26,7 +26,8 @@ std::size_t made(const Computed& operation) {
     const Storage* const storage = operation.value.storage;
     if (!storage) return 0;
     const auto kept = std::ranges::count(operation.kept, storage, &Seen::storage);
-    return storage->refs == 1 + static_cast<std::size_t>(kept) ? operation.value.bytes : 0;
+    const std::uint32_t rules = kept > 0 ? 1 : 0;  // which hold it as one
+    return memory::holders(storage) == 1 + rules ? operation.value.bytes : 0;
 }
 
 }  // namespace tally

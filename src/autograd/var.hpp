@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/fixed_name.hpp"
 #include "autograd/node.hpp"
@@ -59,13 +60,20 @@ public:
 template <class T>
 class Pull {
 public:
-    Pull(ValueNode<T>* const* inputs, bool spare) : inputs_(inputs), spare_(spare) {}
+    Pull(std::span<ValueNode<T>* const> inputs, const Node& node, bool spare)
+        : inputs_(inputs), node_(node), spare_(spare) {}
     // Nobody but the rule will read dy: what is written last may be written over it.
     bool spare() const { return spare_; }
-    bool wants(std::size_t input) const { return inputs_[input] != nullptr; }
+    bool wants(std::size_t input) const {
+        if (input >= inputs_.size()) [[unlikely]]
+            refuse_number(node_, input, inputs_.size());
+        return inputs_[input] != nullptr;
+    }
     Into<T> into(std::size_t input) const {
         if (!wants(input)) refuse_unwanted(input);
-        return inputs_[input]->into();
+        const Into<T> place = inputs_[input]->into();
+        if (place.how == Write::set) inputs_[input]->touched = Node::asked;
+        return place;
     }
     // Hands over a gradient that is already there; nothing is copied when it is the first.
     void give(std::size_t input, const T& gradient) const {
@@ -81,7 +89,8 @@ public:
     }
 
 private:
-    ValueNode<T>* const* inputs_;
+    std::span<ValueNode<T>* const> inputs_;
+    const Node& node_;
     bool spare_;
 };
 
@@ -182,15 +191,14 @@ public:
                 let_go_of(std::exchange(input, nullptr));
         });
         if (wanted && this->touched) {
-            std::apply(
-                [&](const auto&... kept) {
-                    rule_(Pull<T>(inputs_.data(), !this->target), std::as_const(this->gradient),
-                          kept.get(op())...);
-                },
-                kept_);
+            if (context.checks != Checks::none) [[unlikely]]
+                check_rule();
+            else
+                call_rule(inputs_, !this->target);
             for_each_input(inputs_, [](ValueNode<T>* input) {
-                if (input && input->state == State::leaf && input->touched)
-                    settle(input->gradient, MemoryClass::gradient);
+                if (!input || input->state != State::leaf || !input->touched) return;
+                settle(input->gradient, MemoryClass::gradient);
+                input->touched = true;
             });
         }
         if (this->refs > 1) {
@@ -205,7 +213,10 @@ public:
 
     void forget() override {
         for_each_input(inputs_, [](ValueNode<T>*& input) {
-            if (input) let_go_of(std::exchange(input, nullptr));
+            if (!input) return;
+            if (input->state == State::leaf && input->touched == Node::asked)  // its rule has thrown
+                input->touched = false;
+            let_go_of(std::exchange(input, nullptr));
         });
         std::apply([](auto&... kept) { (kept.drop(), ...); }, kept_);
         if (this->target) return;  // its gradient is what grad() was asked for
@@ -235,6 +246,40 @@ private:
     void free() {
         this->~Operation();
         pool::give(this, sizeof *this);
+    }
+
+    [[gnu::always_inline]] void call_rule(std::span<ValueNode<T>* const> inputs, bool spare) {
+        std::apply(
+            [&](const auto&... kept) {
+                rule_(Pull<T>(inputs, *this, spare), std::as_const(this->gradient), kept.get(op())...);
+            },
+            kept_);
+    }
+    [[gnu::cold, gnu::noinline]] void check_rule() {
+        const auto given = [&] {
+            return std::apply(
+                [&](const auto&... kept) {
+                    return std::array{check::sum(this->gradient), check::sum(kept.get(op()))...};
+                },
+                kept_);
+        };
+        std::apply([&](const auto&... kept) { (check::expect_unwritten(op(), kept.get(op())), ...); }, kept_);
+        const auto before = given();
+        const std::span<ValueNode<T>* const> inputs(inputs_);
+        const bool adds = context.checks == Checks::all ||
+                          (std::is_same_v<Name, Label> && std::ranges::any_of(inputs, [](auto* input) {
+                               return input && input->has_gradient();
+                           }));
+        check::poison_untouched(inputs);
+        call_rule(inputs, false);
+        check::expect_set(op(), inputs);
+        if (adds)
+            check::expect_added(op(), inputs, [&](ValueNode<T>** scratch) {
+                call_rule({scratch, inputs.size()}, false);
+            });
+        const auto after = given();
+        for (std::size_t i = 0; i < before.size(); ++i)
+            if (before[i] != after[i]) check::fail_given(op(), i);
     }
 
     using Kept = std::tuple<typename Wishes::saved...>;

@@ -20,7 +20,7 @@ void refill(const Array<T>& place, const Array<T>& numbers) {
         throw Error("[refill] the place is " + to_string(place.shape()) + ", the numbers are " +
                     to_string(numbers.shape()));
     Array<T> same = place;
-    ++same.storage()->version;  // whoever saved it for a backward pass is told
+    memory::raise_version(same.storage());  // whoever saved it for a backward pass is told
     device_copy::bytes(same.raw(), same.device(), numbers.data(), numbers.device(), same.size() * sizeof(T));
 }
 

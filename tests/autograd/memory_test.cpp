@@ -44,8 +44,8 @@ TEST_CASE("a fresh buffer is aligned, rounded to 64 bytes, temporary and counted
         Storage* storage = allocate(bytes);
         CHECK(reinterpret_cast<std::uintptr_t>(storage->data) % 64 == 0);
         CHECK(storage->bytes == (bytes + 63) / 64 * 64);
-        CHECK(storage->refs == 1);
-        CHECK(storage->savers == 0);
+        CHECK(memory::holders(storage) == 1);
+        CHECK_FALSE(memory::saved_here(storage));
         CHECK(storage->version == 0);
         CHECK(storage->held_as == MemoryClass::temporary);
         CHECK(storage->device == Device::cpu);
@@ -62,11 +62,13 @@ TEST_CASE("a buffer used again starts afresh") {
     memory::keep(storage);
     memory::save(storage);
     memory::reclassify(storage, MemoryClass::gradient);
+    CHECK(memory::holders(storage) == 3);
     memory::forget(storage);
     memory::forget(storage);
+    memory::unsave(storage);
     storage = allocate(100);
-    CHECK(storage->refs == 1);
-    CHECK(storage->savers == 0);
+    CHECK(memory::holders(storage) == 1);
+    CHECK_FALSE(memory::saved_here(storage));
     CHECK(storage->version == 0);
     CHECK(storage->held_as == MemoryClass::temporary);
     memory::forget(storage);
