@@ -257,7 +257,7 @@ bool ready(const Array<S>& x) {
 }
 
 template <class S>
-bool sole(const Array<S>& x) {
+[[gnu::always_inline]] inline bool sole(const Array<S>& x) {
     const Storage* const storage = x.storage();
     return storage && memory::holders(storage) == 1 &&
            storage->held_as.load(std::memory_order_relaxed) == MemoryClass::temporary &&

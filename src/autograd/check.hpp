@@ -105,53 +105,81 @@ bool is_nan(const S& x) {
         return std::isnan(x);
 }
 
-// ---- one rule ----
-
-// Before: where it has to set, what is there is poisoned. After: it has set all of it.
+// One call of an operation's rule, and a second one where it must be seen to add. `Node` is a ValueNode.
 template <class Node>
-void poison_untouched(std::span<Node* const> inputs) {
-    for (Node* input : inputs)
-        if (input && !input->touched && may_poison(input->gradient)) poison(input->gradient);
-}
-template <class Node>
-void expect_set(const char* op, std::span<Node* const> inputs) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const Node* const input = inputs[i];
-        if (!input || input->touched != Node::asked) continue;
-        if (!ready(input->gradient)) fail_nothing(op, i);
-        std::size_t unset = 0;
-        for (const auto& each : elements(input->gradient)) unset += is_poison(each) ? 1 : 0;
-        if (unset) fail_unset(op, i, unset);
-    }
-}
-
-// Calls the rule once more, on gradients that are there already, all NaN: what is added to a NaN is NaN.
-template <class Node, class Rule>
-void expect_added(const char* op, std::span<Node* const> inputs, Rule rule) {
-    struct Scratch {
-        std::vector<Node*> nodes;
-        ~Scratch() {
-            for (Node* node : nodes)
-                if (node) let_go_of(node);
+class Rule {
+public:
+    // What is to be set is poisoned.
+    template <class Inputs>
+    Rule(const tally::Node& of, const Inputs& inputs, std::vector<std::uint64_t> given, bool custom)
+        : op_(of.op()), inputs_(inputs.begin(), inputs.end()), given_(std::move(given)) {
+        adds_ = context.checks == Checks::all;
+        for (Node* input : inputs_) {
+            if (!input) continue;
+            if (input->has_gradient())
+                adds_ = adds_ || custom;
+            else if (may_poison(input->gradient))
+                poison(input->gradient);
         }
-    } scratch;
-    for (Node* input : inputs) {
-        scratch.nodes.push_back(nullptr);
-        if (!input) continue;
-        Node* const node = new (pool::take(sizeof(Node))) Node(unwritten_like(input->value), State::leaf);
-        scratch.nodes.back() = node;
-        if constexpr (Buffered<decltype(node->gradient)>) node->gradient.materialise();
-        poison(node->gradient);
-        node->touched = true;
     }
-    rule(scratch.nodes.data());
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (!scratch.nodes[i]) continue;
-        std::size_t assigned = 0;
-        for (const auto& each : elements(scratch.nodes[i]->gradient)) assigned += is_nan(each) ? 0 : 1;
-        if (assigned) fail_unadded(op, i, assigned);
+    Rule(const Rule&) = delete;
+    Rule& operator=(const Rule&) = delete;
+    ~Rule() {
+        for (Node* node : scratch_)
+            if (node) let_go_of(node);
     }
-}
+
+    // After a call; `given` are the sums now. Where the rule is to write once more, or null.
+    Node* const* go_on(const std::vector<std::uint64_t>& given) {
+        for (std::size_t i = 0; i < given.size(); ++i)
+            if (given[i] != given_[i]) fail_given(op_, i);
+        if (!scratch_.empty()) {
+            expect_added();
+            return nullptr;
+        }
+        expect_set();
+        if (!adds_) return nullptr;
+        make_scratch();
+        return scratch_.data();
+    }
+
+private:
+    void expect_set() const {
+        for (std::size_t i = 0; i < inputs_.size(); ++i) {
+            const Node* const input = inputs_[i];
+            if (!input || input->touched != Node::asked) continue;
+            if (!ready(input->gradient)) fail_nothing(op_, i);
+            std::size_t unset = 0;
+            for (const auto& each : elements(input->gradient)) unset += is_poison(each) ? 1 : 0;
+            if (unset) fail_unset(op_, i, unset);
+        }
+    }
+    // Gradients that are there already, all NaN: what is added to a NaN is NaN.
+    void make_scratch() {
+        for (Node* input : inputs_) {
+            scratch_.push_back(nullptr);
+            if (!input) continue;
+            Node* const node = new (pool::take(sizeof(Node))) Node(unwritten_like(input->value), State::leaf);
+            scratch_.back() = node;
+            if constexpr (Buffered<decltype(node->gradient)>) node->gradient.materialise();
+            poison(node->gradient);
+            node->touched = true;
+        }
+    }
+    void expect_added() const {
+        for (std::size_t i = 0; i < scratch_.size(); ++i) {
+            if (!scratch_[i]) continue;
+            std::size_t assigned = 0;
+            for (const auto& each : elements(scratch_[i]->gradient)) assigned += is_nan(each) ? 0 : 1;
+            if (assigned) fail_unadded(op_, i, assigned);
+        }
+    }
+
+    const char* op_;
+    std::vector<Node*> inputs_, scratch_;
+    std::vector<std::uint64_t> given_;
+    bool adds_;
+};
 
 }  // namespace check
 }  // namespace tally

@@ -71,7 +71,12 @@ Node* Sweep::newest_of_heap() {
 }
 
 void Sweep::run() {
+    const struct Around {
+        const Node* const before = context.pulled;
+        ~Around() { context.pulled = before; }
+    } around;
     while (Node* node = newest()) {
+        context.pulled = node;
         node->state = State::spent;
         try {
             if (visitor_ && node->touched) (*visitor_)(*node);
@@ -147,8 +152,8 @@ void refuse_unwanted(std::size_t input) {
                 std::to_string(input) + ") first");
 }
 
-void refuse_number(const Node& node, std::size_t input, std::size_t count) {
-    throw Error("[gradient] the rule of '" + std::string(node.op()) + "' names input " +
+void refuse_number(std::size_t input, std::size_t count) {
+    throw Error("[gradient] the rule of '" + std::string(context.pulled->op()) + "' names input " +
                 std::to_string(input) + "; it has " + std::to_string(count) +
                 (count == 1 ? " input" : " inputs") + ", numbered from 0");
 }

@@ -37,6 +37,7 @@ struct ThreadContext {
     Checks checks = Checks::none;  // set by CheckRules; of a debug library once the thread is numbered
     BlockRun* block = nullptr;     // the checkpointed function that is just being run (block.hpp)
     Onlooker* onlooker = nullptr;  // set by LookOn
+    const Node* pulled = nullptr;  // the one whose rule is just being called
     Node** doomed = nullptr;       // nodes that are just being dismantled, one after the other
 };
 inline constinit thread_local ThreadContext context;
@@ -104,7 +105,7 @@ inline void let_go_of(Node* node, Node*& doomed) {
 [[noreturn]] void refuse_empty(const char* what);
 [[noreturn]] void refuse_draft();
 [[noreturn]] void refuse_unwanted(std::size_t input);
-[[noreturn]] void refuse_number(const Node& node, std::size_t input, std::size_t count);
+[[noreturn]] void refuse_number(std::size_t input, std::size_t count);
 [[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
 
 // Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; what is older

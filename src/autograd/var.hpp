@@ -9,6 +9,7 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
@@ -60,16 +61,16 @@ public:
 template <class T>
 class Pull {
 public:
-    Pull(std::span<ValueNode<T>* const> inputs, const Node& node, bool spare)
-        : inputs_(inputs), node_(node), spare_(spare) {}
+    Pull(ValueNode<T>* const* inputs, std::size_t count, bool spare)
+        : inputs_(inputs), count_(static_cast<std::uint32_t>(count)), spare_(spare) {}
     // Nobody but the rule will read dy: what is written last may be written over it.
     bool spare() const { return spare_; }
     bool wants(std::size_t input) const {
-        if (input >= inputs_.size()) [[unlikely]]
-            refuse_number(node_, input, inputs_.size());
+        if (input >= count_) [[unlikely]]
+            refuse_number(input, count_);
         return inputs_[input] != nullptr;
     }
-    Into<T> into(std::size_t input) const {
+    [[gnu::always_inline]] Into<T> into(std::size_t input) const {
         if (!wants(input)) refuse_unwanted(input);
         const Into<T> place = inputs_[input]->into();
         if (place.how == Write::set) inputs_[input]->touched = Node::asked;
@@ -89,8 +90,8 @@ public:
     }
 
 private:
-    std::span<ValueNode<T>* const> inputs_;
-    const Node& node_;
+    ValueNode<T>* const* inputs_;  // two words in all, which travel in registers
+    std::uint32_t count_;
     bool spare_;
 };
 
@@ -191,10 +192,18 @@ public:
                 let_go_of(std::exchange(input, nullptr));
         });
         if (wanted && this->touched) {
+            ValueNode<T>* const* to = inputs_.data();
+            std::unique_ptr<RuleCheck> checked;
             if (context.checks != Checks::none) [[unlikely]]
-                check_rule();
-            else
-                call_rule(inputs_, !this->target);
+                checked = begin_check();
+            do {
+                std::apply(
+                    [&](const auto&... kept) {
+                        rule_(Pull<T>(to, inputs_.size(), !this->target && !checked),
+                              std::as_const(this->gradient), kept.get(op())...);
+                    },
+                    kept_);
+            } while (checked && (to = go_on(*checked)));
             for_each_input(inputs_, [](ValueNode<T>* input) {
                 if (!input || input->state != State::leaf || !input->touched) return;
                 settle(input->gradient, MemoryClass::gradient);
@@ -248,38 +257,19 @@ private:
         pool::give(this, sizeof *this);
     }
 
-    [[gnu::always_inline]] void call_rule(std::span<ValueNode<T>* const> inputs, bool spare) {
-        std::apply(
-            [&](const auto&... kept) {
-                rule_(Pull<T>(inputs, *this, spare), std::as_const(this->gradient), kept.get(op())...);
-            },
-            kept_);
+    using RuleCheck = check::Rule<ValueNode<T>>;
+    template <std::size_t... I>
+    std::vector<std::uint64_t> sums(std::index_sequence<I...>) const {
+        return {check::sum(this->gradient), check::sum(std::get<I>(kept_).get(op()))...};
     }
-    [[gnu::cold, gnu::noinline]] void check_rule() {
-        const auto given = [&] {
-            return std::apply(
-                [&](const auto&... kept) {
-                    return std::array{check::sum(this->gradient), check::sum(kept.get(op()))...};
-                },
-                kept_);
-        };
+    [[gnu::cold, gnu::noinline]] std::unique_ptr<RuleCheck> begin_check() {
         std::apply([&](const auto&... kept) { (check::expect_unwritten(op(), kept.get(op())), ...); }, kept_);
-        const auto before = given();
-        const std::span<ValueNode<T>* const> inputs(inputs_);
-        const bool adds = context.checks == Checks::all ||
-                          (std::is_same_v<Name, Label> && std::ranges::any_of(inputs, [](auto* input) {
-                               return input && input->has_gradient();
-                           }));
-        check::poison_untouched(inputs);
-        call_rule(inputs, false);
-        check::expect_set(op(), inputs);
-        if (adds)
-            check::expect_added(op(), inputs, [&](ValueNode<T>** scratch) {
-                call_rule({scratch, inputs.size()}, false);
-            });
-        const auto after = given();
-        for (std::size_t i = 0; i < before.size(); ++i)
-            if (before[i] != after[i]) check::fail_given(op(), i);
+        return std::make_unique<RuleCheck>(*this, inputs_, sums(std::index_sequence_for<Wishes...>()),
+                                           std::is_same_v<Name, Label>);
+    }
+    // Where the rule is to write next; null when enough was seen.
+    [[gnu::cold, gnu::noinline]] ValueNode<T>* const* go_on(RuleCheck& checked) {
+        return checked.go_on(sums(std::index_sequence_for<Wishes...>()));
     }
 
     using Kept = std::tuple<typename Wishes::saved...>;

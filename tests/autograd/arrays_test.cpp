@@ -59,13 +59,17 @@ TEST_CASE("copies share a buffer until one of them is written to") {
     CHECK(a.to_vector() == std::vector<float>{10, 20, 3});
 }
 
-TEST_CASE("every write raises the version, of a buffer that a rule has saved too") {
+TEST_CASE("every write raises the version, and what a rule has saved is written elsewhere") {
     Array<float> a{1, 2};
     CHECK(a.storage()->version == 0);
     a.writable();
     CHECK(a.storage()->version == 1);
     const Saved<Array<float>> saved(&a);
     CHECK(a.storage()->savers == 1);
+    CHECK(memory::holders(a.storage()) == 2);  // rules count as one
+    const Saved<Array<float>> once_more(&a);
+    CHECK(a.storage()->savers == 2);
+    CHECK(memory::holders(a.storage()) == 2);
     CHECK(saved.get("op").data() == a.data());
     Storage* shared = a.storage();
     {
@@ -75,9 +79,16 @@ TEST_CASE("every write raises the version, of a buffer that a rule has saved too
         CHECK(shared->version == 1);
         CHECK_NOTHROW(saved.get("op"));
     }
-    a.writable();
-    CHECK(a.storage() == shared);
-    CHECK(shared->version == 2);  // the rule notices
+    Array<float> apart = a;
+    apart = Array<float>();
+    a.writable()[0] = 5;  // a rule is a reader like any other
+    CHECK(a.storage() != shared);
+    CHECK(a.storage()->version == 2);
+    CHECK(saved.get("op").to_vector() == std::vector<float>{1, 2});
+    a = saved.get("op");
+    changing(a);  // as an optimizer does: elsewhere, too, but the rule notices
+    CHECK(a.storage() != shared);
+    CHECK(a.storage()->version == 1);
     CHECK_THROWS_WITH(
         saved.get("op"),
         contains("[backward] 'op' saved version 1 of an array of (2), which is now at version 2"));
@@ -91,6 +102,19 @@ TEST_CASE("a parameter that has to be copied stays a parameter in the ledger") {
     a.writable();
     CHECK(in_use(MemoryClass::parameter) == before + 64);
     CHECK(a.storage()->held_as == MemoryClass::parameter);
+}
+
+TEST_CASE("what was moved from has its shape and no memory") {
+    Array<float> small{1}, big = Array<float>::full({1000}, 2.f);
+    const std::size_t before = memory::in_use();
+    small = std::move(big);
+    CHECK(small.shape() == Shape{1000});
+    CHECK(small.to_vector() == std::vector<float>(1000, 2.f));
+    CHECK(big.storage() == nullptr);  // NOLINT: what is left is what is asked
+    CHECK_THROWS_WITH(big.span(), contains("[span] this array has no memory"));
+    CHECK(memory::in_use() == before - 64);  // what was there has gone
+    big = small;
+    CHECK(big.span().size() == 1000);
 }
 
 TEST_CASE("reshaped arrays and leading rows share the buffer") {

@@ -1,13 +1,23 @@
 // A graph belongs to the thread that recorded it; using it elsewhere is an error, and threads have graphs of
 // their own.
+#include <atomic>
+#include <cmath>
+#include <deque>
+#include <future>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "autograd/array.hpp"
+#include "autograd/checkpoint.hpp"
 #include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/loss.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
+#include "autograd/random.hpp"
+#include "autograd/step.hpp"
 #include "autograd/support.hpp"
 #include "autograd/tensor.hpp"
 #include "catch.hpp"
@@ -71,4 +81,106 @@ TEST_CASE("NoGrad is of one thread") {
     std::thread([&] { recorded = (parameter(1.0) * 2).wants_grad(); }).join();
     CHECK(recorded);
     CHECK_FALSE((parameter(1.0) * 2).wants_grad());
+}
+
+namespace {
+
+// Weights after a training on rows of `data`, which nothing here may change.
+std::vector<float> trained(const Array<float>& data, const Array<std::int32_t>& labels, std::uint64_t seed) {
+    const Tensor w = parameter(random_normal<float>({8, 4}, seed, 1));
+    for (int step = 0; step < 300; ++step) {
+        const std::int64_t from = step * 8 % 504;
+        const Tensor x = constant(data.leading(from, from + 8));
+        const Array<float> whole = data;
+        auto loss = cross_entropy(matmul(x * constant(whole.leading(from, from + 8)), w),
+                                  labels.leading(from, from + 8));
+        w.zero_grad();
+        loss.mean().backward();
+        sgd_step({w}, 0.1);
+    }
+    return w.value().to_vector();
+}
+
+}  // namespace
+
+TEST_CASE("trainings in several threads share one data set and get the bits of one thread") {
+    const Array<float> data = random_normal<float>({512, 8}, 1, 1);
+    std::vector<std::int32_t> classes(512);
+    for (std::size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<std::int32_t>(i % 4);
+    const Array<std::int32_t> labels({512}, classes);
+    const std::vector<float> before = data.to_vector();
+    constexpr std::size_t count = 4;
+    std::vector<std::vector<float>> alone, together(count);
+    for (std::size_t t = 0; t < count; ++t) alone.push_back(trained(data, labels, t));
+    std::vector<std::thread> running;
+    for (std::size_t t = 0; t < count; ++t)
+        running.emplace_back([&, t] { together[t] = trained(data, labels, t); });
+    for (std::thread& thread : running) thread.join();
+    CHECK(together == alone);
+    CHECK(data.to_vector() == before);
+    CHECK(memory::holders(data.storage()) == 1);
+    CHECK(data.storage()->held_as == MemoryClass::temporary);
+}
+
+TEST_CASE("threads that copy and drop one array at the same time leave its count as it was") {
+    const std::size_t before = memory::in_use();
+    {
+        Array<float> data = Array<float>::full({1000, 4}, 1.f);
+        std::atomic<int> waiting{4};
+        std::vector<std::thread> running;
+        for (int t = 0; t < 4; ++t)
+            running.emplace_back([&] {
+                --waiting;
+                while (waiting > 0) std::this_thread::yield();  // all at once
+                for (int i = 0; i < 20'000; ++i) {
+                    const Array<float> rows = data.leading(i % 900, i % 900 + 4);
+                    const Saved<Array<float>> saved(&rows);
+                    const Array<float> copy = rows;
+                }
+            });
+        for (std::thread& thread : running) thread.join();
+        CHECK(memory::holders(data.storage()) == 1);
+        data.writable()[0] = 7;  // alone again: in place
+        CHECK(data.storage()->version == 1);
+    }
+    CHECK(memory::in_use() == before);
+}
+
+TEST_CASE("arrays handed to other threads and results handed back are counted and let go") {
+    const std::size_t before = memory::in_use();
+    std::mutex guard;
+    std::deque<Array<float>> mail;
+    std::atomic<bool> finite{true};
+    for (int round = 0; round < 3; ++round) {
+        std::vector<std::thread> running;
+        for (std::uint64_t t = 0; t < 4; ++t)
+            running.emplace_back([&, t] {
+                for (std::uint64_t i = 0; i < 30; ++i) {
+                    const Tensor w = parameter(random_normal<float>({8, 8}, t, i));
+                    const Tensor x = constant(random_normal<float>({4, 8}, t, i + 1));
+                    Tensor y = sum(tanh(matmul(x, w)));
+                    if (i % 3 == 0)
+                        y = sum(checkpoint([&](const Tensor& h) { return tanh(matmul(h, w)); }, x));
+                    y.backward();
+                    Array<float> g = w.grad();  // shared with the parameter, which this thread lets go
+                    const std::lock_guard lock(guard);
+                    mail.push_back(std::move(g));
+                    if (mail.size() > 10) {
+                        const Array<float> got = std::move(mail.front());
+                        mail.pop_front();
+                        for (const float each : got.span()) finite = finite && std::isfinite(each);
+                    }
+                    if (i % 7 == 0) memory::drop_cache();
+                }
+            });
+        for (std::thread& thread : running) thread.join();
+    }
+    CHECK(finite);
+    auto result = std::async(std::launch::async, [data = Array<float>::full({100}, 2.f)]() mutable {
+        data.writable()[0] = 1;  // nobody else has it
+        return data;
+    });
+    CHECK(result.get().span()[0] == 1);
+    mail.clear();
+    CHECK(memory::in_use() == before);
 }

@@ -1,10 +1,12 @@
 // Invariant 10: a recorded array is never modified in place; who does it between forward and backward is
 // told.
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "autograd/array.hpp"
+#include "autograd/ops/custom.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/linear.hpp"
 #include "autograd/ops/loss.hpp"
@@ -71,7 +73,7 @@ TEST_CASE("invariant 10: but writing to a copy is no change of the original") {
     CHECK(x.grad().to_vector() == std::vector<float>{1, 2});
 }
 
-TEST_CASE("invariant 10: labels, conditions and indices are kept with their versions, too") {
+TEST_CASE("invariant 10: labels, conditions and indices stay as they were when a rule kept them") {
     const Tensor x = parameter(a_matrix());
     using Build = Tensor (*)(const Tensor&, const Array<std::int32_t>&);
     const std::vector<std::pair<const char*, Build>> builds{
@@ -81,11 +83,53 @@ TEST_CASE("invariant 10: labels, conditions and indices are kept with their vers
         {"rows", [](const Tensor& a, const Array<std::int32_t>& i) { return sum(rows(a, i)); }},
     };
     for (const auto& [name, build] : builds) {
+        INFO(name);
+        const Array<std::int32_t> untouched({2}, {0, 1});
+        const std::vector<float> expected = grad(build(x, untouched), {x})[0].to_vector();
         Array<std::int32_t> chosen({2}, {0, 1});
         const Tensor loss = build(x, chosen);
         chosen.writable()[0] = 1;
-        CHECK_THROWS_WITH(loss.backward(), contains(std::string("[backward] '") + name + "' saved version"));
+        CHECK(chosen.to_vector() == std::vector<std::int32_t>{1, 1});
+        CHECK(grad(loss, {x})[0].to_vector() == expected);
     }
+}
+
+TEST_CASE("invariant 10: what a rule keeps is a reader, whether or not a handle lives") {
+    using A = Array<double>;
+    const auto own_sigmoid = [](Tensor64 of) {  // its rule writes to copies of what it keeps, and reads on
+        return custom(
+            "own_sigmoid", [](const A& x) { return map(functor::Sigmoid{}, x); },
+            [](Pull<A> to, const A& dy, const A& y, const A& x) {
+                A rest = y, slope = x;
+                for (std::size_t i = 0; i < y.size(); ++i) {
+                    rest.writable()[i] = 1 - y.span()[i];
+                    slope.writable()[i] = dy.span()[i] * y.span()[i] * rest.span()[i] + 0 * x.span()[i];
+                }
+                to.give(0, slope);
+            },
+            std::move(of));
+    };
+    const Tensor64 x = parameter({0.5, -1.0});
+    const std::vector<double> expected = grad(sum(sigmoid(x * 1.5) * 2), {x})[0].to_vector();
+    const Tensor64 held = own_sigmoid(x * 1.5);
+    const std::vector<double> with_handle = grad(sum(held * 2), {x})[0].to_vector(),
+                              without = grad(sum(own_sigmoid(x * 1.5) * 2), {x})[0].to_vector();
+    for (std::size_t i = 0; i < 2; ++i) CHECK(std::abs(without[i] - expected[i]) < 1e-15);
+    CHECK(with_handle == without);
+}
+
+TEST_CASE("invariant 10: a parameter that is given another buffer between forward and backward is noticed") {
+    const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
+    const Tensor loss = sum(w * x);
+    const std::size_t parameters = in_use(MemoryClass::parameter);
+    w.change_value([](Array<float>& value) { value = Array<float>{30, 40}; });
+    CHECK_THROWS_WITH(loss.backward(), contains("'mul' saved version 0 of an array of (2)"));
+    const Tensor again = sum(w * x);
+    w.change_value([](Array<float>& value) { value.writable()[0] = 3; });
+    CHECK(w.value().to_vector() == std::vector<float>{3, 40});
+    CHECK(again.item() == 30 * 3 + 40 * 4);
+    CHECK_THROWS_WITH(again.backward(), contains("'mul' saved version"));
+    CHECK(in_use(MemoryClass::parameter) <= parameters);
 }
 
 TEST_CASE("invariant 10: every operation that keeps a parameter notices") {
