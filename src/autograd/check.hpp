@@ -111,8 +111,8 @@ class Rule {
 public:
     // What is to be set is poisoned.
     template <class Inputs>
-    Rule(const tally::Node& of, const Inputs& inputs, std::vector<std::uint64_t> given, bool custom)
-        : op_(of.op()), inputs_(inputs.begin(), inputs.end()), given_(std::move(given)) {
+    Rule(const char* op, const Inputs& inputs, std::vector<std::uint64_t> given, bool custom)
+        : op_(op), inputs_(inputs.begin(), inputs.end()), given_(std::move(given)) {
         adds_ = context.checks == Checks::all;
         for (Node* input : inputs_) {
             if (!input) continue;

@@ -9,7 +9,6 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
-#include <memory>
 #include <new>
 #include <span>
 #include <string>
@@ -193,17 +192,27 @@ public:
         });
         if (wanted && this->touched) {
             ValueNode<T>* const* to = inputs_.data();
-            std::unique_ptr<RuleCheck> checked;
+            RuleCheck* checked = nullptr;
             if (context.checks != Checks::none) [[unlikely]]
                 checked = begin_check();
-            do {
-                std::apply(
-                    [&](const auto&... kept) {
-                        rule_(Pull<T>(to, inputs_.size(), !this->target && !checked),
-                              std::as_const(this->gradient), kept.get(op())...);
-                    },
-                    kept_);
-            } while (checked && (to = go_on(*checked)));
+            try {
+                do {
+                    std::apply(
+                        [&](const auto&... kept) {
+                            rule_(Pull<T>(to, inputs_.size(), !this->target && !checked),
+                                  std::as_const(this->gradient), kept.get(op())...);
+                        },
+                        kept_);
+                    if (!checked) [[likely]]
+                        break;
+                    to = checked->go_on(sums());
+                } while (to);
+            } catch (...) {
+                delete checked;
+                throw;
+            }
+            if (checked) [[unlikely]]
+                delete checked;
             for_each_input(inputs_, [](ValueNode<T>* input) {
                 if (!input || input->state != State::leaf || !input->touched) return;
                 settle(input->gradient, MemoryClass::gradient);
@@ -258,18 +267,16 @@ private:
     }
 
     using RuleCheck = check::Rule<ValueNode<T>>;
-    template <std::size_t... I>
-    std::vector<std::uint64_t> sums(std::index_sequence<I...>) const {
-        return {check::sum(this->gradient), check::sum(std::get<I>(kept_).get(op()))...};
+    [[gnu::cold, gnu::noinline]] std::vector<std::uint64_t> sums() const {  // of all that the rule is given
+        return std::apply(
+            [&](const auto&... kept) {
+                return std::vector{check::sum(this->gradient), check::sum(kept.get(op()))...};
+            },
+            kept_);
     }
-    [[gnu::cold, gnu::noinline]] std::unique_ptr<RuleCheck> begin_check() {
+    [[gnu::cold, gnu::noinline]] RuleCheck* begin_check() {
         std::apply([&](const auto&... kept) { (check::expect_unwritten(op(), kept.get(op())), ...); }, kept_);
-        return std::make_unique<RuleCheck>(*this, inputs_, sums(std::index_sequence_for<Wishes...>()),
-                                           std::is_same_v<Name, Label>);
-    }
-    // Where the rule is to write next; null when enough was seen.
-    [[gnu::cold, gnu::noinline]] ValueNode<T>* const* go_on(RuleCheck& checked) {
-        return checked.go_on(sums(std::index_sequence_for<Wishes...>()));
+        return new RuleCheck(op(), inputs_, sums(), std::is_same_v<Name, Label>);
     }
 
     using Kept = std::tuple<typename Wishes::saved...>;
