@@ -135,6 +135,13 @@ void refuse_unwanted(std::size_t input) {
                 std::to_string(input) + ") first");
 }
 
+void refuse_held(const char* what, const std::string& parameter) {
+    throw Error(
+        std::string("[") + what + "] this parameter of " + parameter +
+        " belongs to an open window with micro-batches in it, which alone changes it and its gradient; "
+        "finish() or discard() the window first");
+}
+
 void Sweep::refuse(const Node* node) {
     throw Error("[backward] through '" + std::string(node->op()) +
                 "' a second time: its saved values are gone; run forward again");

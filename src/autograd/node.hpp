@@ -22,6 +22,14 @@ class Onlooker;
 // A node only moves forward: constant and leaf stay what they are; fresh -> queued -> spent.
 enum class State : std::uint8_t { constant, leaf, fresh, queued, spent };
 
+// Whether a gradient has arrived; and of a leaf whose gradient a window gathers, what others may not do.
+namespace touch {
+inline constexpr std::uint8_t arrived = 1;
+inline constexpr std::uint8_t held = 2;    // change it, clear it or step
+inline constexpr std::uint8_t sealed = 4;  // go backward into it
+inline constexpr std::uint8_t met = 8;     // one has gone, since the window looked
+}  // namespace touch
+
 // What belongs to the thread that records. A graph must be used where it was recorded.
 struct ThreadContext {
     std::uint64_t next_id = 1;
@@ -30,6 +38,7 @@ struct ThreadContext {
     bool recording = true;         // false inside NoGrad
     bool watching = false;         // true inside Watch
     bool verifying = true;         // false inside Unverified (block.hpp)
+    std::uint8_t lifted = 0;       // of touch::held and sealed: what does not hold now, inside Lift
     BlockRun* block = nullptr;     // the checkpointed function that is just being run (block.hpp)
     Onlooker* onlooker = nullptr;  // set by LookOn
 };
@@ -60,9 +69,9 @@ public:
     std::uint32_t handles = 1;  // when the last handle goes, the value goes, unless a rule saved it
     std::uint32_t thread;
     State state;
-    bool touched = false;  // a gradient has arrived
-    bool target = false;   // grad() asks for the gradient of this one
-    bool watched;          // keep values and constants for whoever looks on
+    std::uint8_t touched = 0;  // bits of touch
+    bool target = false;       // grad() asks for the gradient of this one
+    bool watched;              // keep values and constants for whoever looks on
 
 protected:
     // Leaves and constants come first and give the thread its number; an operation has inputs, hence a
@@ -96,6 +105,7 @@ inline void let_go_of(Node* node, Node*& doomed) {
 [[noreturn]] void refuse_empty(const char* what);
 [[noreturn]] void refuse_draft();
 [[noreturn]] void refuse_unwanted(std::size_t input);
+[[noreturn]] void refuse_held(const char* what, const std::string& parameter);
 [[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
 
 // Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; what is older
@@ -167,6 +177,18 @@ public:
 
 private:
     bool before_;
+};
+
+// While one lives, what a window holds can be changed, by the window itself: touch::held, sealed.
+class Lift {
+public:
+    explicit Lift(std::uint8_t what) : before_(context.lifted) { context.lifted |= what; }
+    ~Lift() { context.lifted = before_; }
+    Lift(const Lift&) = delete;
+    Lift& operator=(const Lift&) = delete;
+
+private:
+    std::uint8_t before_;
 };
 
 // While one lives, recorded nodes keep their values and their constant inputs, so that a picture can show

@@ -34,15 +34,24 @@ public:
 
     // Asked for immediately before the kernel that writes: the first contribution sets, each later one adds.
     Into<T> into() {
+        if constexpr (!Number<T>)
+            if (touched > touch::arrived) [[unlikely]]
+                admit();
         if (has_gradient()) {
             own(gradient);  // a buffer shared with somebody else is not written to
             return {gradient, Write::add};
         }
-        touched = true;
+        touched |= touch::arrived;
         return {gradient, Write::set};
     }
 
-    bool has_gradient() const { return touched && ready(gradient); }
+    bool has_gradient() const { return (touched & touch::arrived) && ready(gradient); }
+    void untouch() { touched &= static_cast<std::uint8_t>(~touch::arrived); }
+    // Asked before a leaf's value or gradient is changed by anything but a sweep.
+    void expect_free(const char* what) const {
+        if (touched & touch::held & ~context.lifted) [[unlikely]]
+            refuse_held(what, form(value));
+    }
 
     const char* op() const override { return state == State::leaf ? "parameter" : "constant"; }
     void pull(Sweep&) override { let_go_of(this); }
@@ -53,6 +62,12 @@ public:
 
     T gradient;  // its memory comes with the first write; of an inner node only during the sweep
     T value;     // let go when nobody holds a handle
+
+private:
+    [[gnu::noinline]] void admit() {  // a sweep, to what a window holds
+        if (touched & touch::sealed & ~context.lifted) refuse_held("backward", form(value));
+        touched |= touch::met;
+    }
 };
 
 // What a rule writes to: the gradients of its operation's inputs.
@@ -189,7 +204,7 @@ public:
                 },
                 kept_);
             for_each_input(inputs_, [](ValueNode<T>* input) {
-                if (input && input->state == State::leaf && input->touched)
+                if (input && input->state == State::leaf && input->has_gradient())
                     settle(input->gradient, MemoryClass::gradient);
             });
         }
@@ -305,12 +320,14 @@ public:
     void zero_grad() const {
         ValueNode<T>& node = checked("zero_grad");
         check_thread("zero_grad", node);
-        node.touched = false;
+        node.expect_free("zero_grad");
+        node.untouch();
     }  // untouched; its buffer stays for the next window
     void free_grad() const {
         ValueNode<T>& node = checked("free_grad");
         check_thread("free_grad", node);
-        node.touched = false;
+        node.expect_free("free_grad");
+        node.untouch();
         let_go(node.gradient);
     }
     // In place, for optimizers: f(value, gradient) writes through value.writable(). Whoever saved the value
@@ -323,13 +340,16 @@ public:
     // The same of any parameter, whether a gradient has reached it or not: f(value).
     template <class F>
     void change_value(F f, const char* what = "change_value") const {
-        changing(leaf(what).value);
+        ValueNode<T>& node = leaf(what);
+        node.expect_free(what);
+        changing(node.value);
         change(what, f, &ValueNode<T>::value);
     }
     // f(gradient) in place, where one has arrived; whoever holds a copy of it keeps what it had.
     template <class F>
     void change_grad(F f) const {
         ValueNode<T>& node = leaf("change_grad");
+        node.expect_free("change_grad");
         if (!node.has_gradient()) return;
         settle(node.gradient, MemoryClass::gradient);
         change("change_grad", f, &ValueNode<T>::gradient);
@@ -421,7 +441,7 @@ private:
         if (same_form(node.value, node.gradient)) return;
         const std::string value = form(node.value), gradient = form(node.gradient);
         const bool of_value = part == &ValueNode<T>::value;
-        node.touched = false;
+        node.untouch();
         node.gradient = unwritten_like(node.value);
         throw Error(std::string("[") + what + "] a parameter of " + (of_value ? gradient : value) +
                     " was given a " + (of_value ? "value of " + value : "gradient of " + gradient));
@@ -458,7 +478,7 @@ std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T
         explicit Loan(ValueNode<T>& n)
             : node(n),
               gradient(std::exchange(n.gradient, unwritten_like(n.value))),
-              touched(std::exchange(n.touched, false)) {
+              touched(std::exchange(n.touched, std::uint8_t{0})) {
             node.target = true;
         }
         ~Loan() {
@@ -468,7 +488,7 @@ std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T
         }
         ValueNode<T>& node;
         T gradient;
-        bool touched;
+        std::uint8_t touched;
     };
     std::deque<Loan> loans;
     std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();

@@ -113,6 +113,7 @@ bool Trainer<S>::train_epoch() {
     open_metrics();
     begun_ = Clock::now();
     window_.plan(options_.auto_find_batch_size ? 0 : options_.gradient_accumulation_steps.at(epoch_));
+    if (window_.full()) finished(window_.finish());  // carried from an epoch that planned for more
     const Items order = options_.shuffle ? shuffled(items_, options_.seed, epoch_) : in_order(items_);
     while (position_ < items_)
         if (options_.auto_find_batch_size)
