@@ -1,6 +1,8 @@
 // Taking hold of parameters, and noticing what has happened to them all the same.
 #include "train/hold.hpp"
 
+#include <algorithm>
+
 namespace tally {
 
 template <class S>
@@ -29,7 +31,8 @@ void Hold<S>::look() {
     if (!on_) return;
     left_.clear();
     for (const Var<Array<S>>& parameter : parameters_) {
-        const ValueNode<Array<S>>& node = *parameter.node();
+        ValueNode<Array<S>>& node = *parameter.node();
+        node.touched &= static_cast<std::uint8_t>(~touch::met);
         left_.push_back({place_of(node.value), place_of(node.gradient)});
     }
 }
@@ -50,14 +53,10 @@ void Hold<S>::expect_as_left(const char* doing) const {
 }
 
 template <class S>
-bool Hold<S>::met() {
-    bool any = false;
-    for (const Var<Array<S>>& parameter : parameters_) {
-        std::uint8_t& touched = parameter.node()->touched;
-        any = any || (touched & (on_ ? touch::met : touch::arrived));
-        touched &= static_cast<std::uint8_t>(~touch::met);
-    }
-    return any;
+bool Hold<S>::met() const {
+    return std::any_of(parameters_.begin(), parameters_.end(), [&](const Var<Array<S>>& parameter) {
+        return (parameter.node()->touched & (on_ ? touch::met : touch::arrived)) != 0;
+    });
 }
 
 template class Hold<float>;

@@ -30,8 +30,7 @@ public:
 
     void look();                                   // remembers where all is, and how often it was changed
     void expect_as_left(const char* doing) const;  // when it looked
-    // Whether a backward() has reached a parameter since it was last asked.
-    bool met();
+    bool met() const;                              // whether a backward() has reached a parameter since
 
 private:
     struct Place {

@@ -99,18 +99,20 @@ void Window<S>::expect_whole(const char* what) const {
                     ": an error has left its gradients unfinished; discard() it and begin anew");
 }
 
-// What must hold before another micro-batch.
 template <class S>
-void Window<S>::expect_room(const char* what, typename Hold<S>::Sweeps sweeps) const {
-    expect_whole(what);
-    const std::string where = std::string("[window] ") + what;
-    if (full())
-        throw Error(where + ": it is full with its " + std::to_string(micro_batches_) +
-                    " micro-batches; finish() it first");
+void Window<S>::expect_one_way(const char* what, typename Hold<S>::Sweeps sweeps) const {
     if (hold_.on() && hold_.sweeps() != sweeps)
-        throw Error(where + ": its micro-batches so far came by " +
+        throw Error(std::string("[window] ") + what + ": its micro-batches so far came by " +
                     (sweeps == Hold<S>::Sweeps::own ? "swept()" : "add()") +
                     ", and another way would count some backward() twice or not at all; finish() it first");
+}
+
+// What must hold before another micro-batch.
+template <class S>
+void Window<S>::expect_room(const char* what) const {
+    if (full())
+        throw Error(std::string("[window] ") + what + ": it is full with its " +
+                    std::to_string(micro_batches_) + " micro-batches; finish() it first");
     hold_.expect_as_left(what);
 }
 
@@ -130,7 +132,9 @@ void Window<S>::expect_own_pass(const V& sum) const {
 
 template <class S>
 void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
-    expect_room("add", Hold<S>::Sweeps::own);
+    expect_whole("add");
+    expect_one_way("add", Hold<S>::Sweeps::own);
+    expect_room("add");
     if (!std::isfinite(weight) || weight < 0)
         throw Error("[window] add: a micro-batch cannot weigh " + in_words(weight));
     expect_own_pass(loss.sum);
@@ -177,17 +181,19 @@ void Window<S>::once(V term) {
 
 template <class S>
 void Window<S>::swept(double counted) {
-    expect_room("swept", Hold<S>::Sweeps::theirs);
-    if (options_.non_finite == NonFinite::drop_micro)
-        throw Error(
-            "[window] swept: a micro-batch can only be dropped if the window goes backward itself; use "
-            "add()");
-    if (!std::isfinite(counted) || counted < 0)
-        throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
+    expect_whole("swept");
+    expect_one_way("swept", Hold<S>::Sweeps::theirs);
     if (!hold_.met() && counted > 0)
         throw Error(
             "[window] swept: no gradient has arrived since the last micro-batch; call backward() first");
-    whole([&] {
+    whole([&] {  // its gradient is there already, and cannot be left out any more
+        expect_room("swept");
+        if (options_.non_finite == NonFinite::drop_micro)
+            throw Error(
+                "[window] swept: a micro-batch can only be dropped if the window goes backward itself; use "
+                "add()");
+        if (!std::isfinite(counted) || counted < 0)
+            throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
         if (!hold_.on()) hold_.take(Hold<S>::Sweeps::theirs);
         ++micro_batches_;
         count(zero_, number<S>(counted, zero_.value().device()));
@@ -310,6 +316,13 @@ bool Window<S>::finite_after_clipping(Finished<S>& done) {
 }
 
 template <class S>
+void Window<S>::expect_told(const char* what) const {
+    if (hold_.on() && hold_.sweeps() == Hold<S>::Sweeps::theirs && hold_.met())
+        throw Error(std::string("[window] ") + what +
+                    ": a backward() has come since the last micro-batch that swept() was not told of");
+}
+
+template <class S>
 std::string Window<S>::not_finite(const Finished<S>& done) const {
     const auto sum = static_cast<double>(done.sum.item());
     if (const std::int64_t elements = count_non_finite(parameters()))
@@ -322,6 +335,7 @@ template <class S>
 Finished<S> Window<S>::close(const char* what, bool tail) {
     expect_whole(what);
     if (micro_batches_ == 0) throw Error("[window] finish: no micro-batch has come");
+    expect_told(what);
     hold_.expect_as_left(what);
     Finished<S> done{.micro_batches = micro_batches_,
                      .dropped = dropped_,
@@ -399,6 +413,7 @@ void Window<S>::reset() {
 template <class S>
 void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* model) const {
     expect_whole("save");
+    expect_told("save");
     if (!once_.empty() || (!model && !effects_.empty()))
         throw Error(
             "[window] save: terms counted once cannot be saved, nor effects that have not happened yet "
@@ -492,7 +507,6 @@ void Window<S>::load(const TrainingState& state, const std::string& under, Modul
     }
     if (micro_batches > 0) {
         hold_.take(state.has(under + "/swept") ? Hold<S>::Sweeps::theirs : Hold<S>::Sweeps::own);
-        hold_.met();
         hold_.look();
     }
     saved_ = true;

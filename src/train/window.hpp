@@ -135,7 +135,7 @@ public:
     // that was announced and has not come is an Error.
     Finished<S> finish() { return close("finish", false); }
     // At the end of an epoch: the same, if anything has come; the tail policy decides about a total, too.
-    Finished<S> flush() { return micro_batches_ > 0 ? close("flush", true) : Finished<S>(); }
+    Finished<S> flush() { return micro_batches_ > 0 || broken_ ? close("flush", true) : Finished<S>(); }
     void discard();  // no update; the next window is open
 
     // With parameters, gradients, optimizer, average and all that has been counted, and of a model that is
@@ -166,7 +166,8 @@ private:
     void come();
     void expect_untouched() const;
     void expect_whole(const char* what) const;
-    void expect_room(const char* what, typename Hold<S>::Sweeps sweeps) const;
+    void expect_one_way(const char* what, typename Hold<S>::Sweeps sweeps) const;
+    void expect_room(const char* what) const;
     void expect_own_pass(const V& sum) const;
     Finished<S> close(const char* what, bool tail);
     void remember();
@@ -174,6 +175,7 @@ private:
     void count(const V& sum, const V& count);
     bool complete(double counted, bool tail) const;
     void expect_count(const char* what, double counted) const;
+    void expect_told(const char* what) const;
     double rounding() const;     // by how much a count may miss the total
     std::uint64_t seed() const;  // of what is random in this window
     void normalise(double counted);
