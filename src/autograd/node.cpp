@@ -106,7 +106,7 @@ void tell_recorded(Node& node, const Seen& value, std::span<const Seen> kept) {
 }
 
 // After an error what was queued is spent: its values may be half used.
-Sweep::~Sweep() {
+void Sweep::give_up() {
     while (Node* node = newest()) {
         node->state = State::spent;
         node->forget();
@@ -133,6 +133,13 @@ void refuse_draft() {
 void refuse_unwanted(std::size_t input) {
     throw Error("[gradient] input " + std::to_string(input) + " wants no gradient; ask wants(" +
                 std::to_string(input) + ") first");
+}
+
+void refuse_in_sweep(const char* what) {
+    throw Error(
+        std::string("[") + what +
+        "] inside a backward(), which would go on with some of its gradients changed; wait until it is "
+        "over");
 }
 
 void refuse_held(const char* what, const std::string& parameter) {

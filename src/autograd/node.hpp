@@ -35,6 +35,7 @@ struct ThreadContext {
     std::uint64_t next_id = 1;
     std::uint64_t dismantled = 0;
     std::uint32_t thread = 0;      // 0: not numbered yet, and nothing recorded
+    std::uint32_t sweeps = 0;      // that are on their way
     bool recording = true;         // false inside NoGrad
     bool watching = false;         // true inside Watch
     bool verifying = true;         // false inside Unverified (block.hpp)
@@ -105,6 +106,8 @@ inline void let_go_of(Node* node, Node*& doomed) {
 [[noreturn]] void refuse_empty(const char* what);
 [[noreturn]] void refuse_draft();
 [[noreturn]] void refuse_unwanted(std::size_t input);
+// Changing a leaf or its gradient while some backward() is on its way.
+[[noreturn]] void refuse_in_sweep(const char* what);
 [[noreturn]] void refuse_held(const char* what, const std::string& parameter);
 [[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
 
@@ -116,10 +119,16 @@ public:
 
     // With an oldest target, only targets receive gradients, and what lies below that one is left alone.
     explicit Sweep(std::uint64_t oldest_target = 0, const Visitor* visitor = nullptr)
-        : oldest_target_(oldest_target), visitor_(visitor) {}
+        : oldest_target_(oldest_target), visitor_(visitor) {
+        ++context.sweeps;
+    }
     Sweep(const Sweep&) = delete;
     Sweep& operator=(const Sweep&) = delete;
-    ~Sweep();
+    ~Sweep() {
+        --context.sweeps;
+        if (near_count_ || !heap_.empty()) [[unlikely]]
+            give_up();
+    }
 
     // Says whether an input will receive a gradient; one that was computed then waits for its turn.
     [[gnu::always_inline]] bool reaches(Node* node) {
@@ -150,6 +159,7 @@ private:
     }
     void insert_below(Node* node);
     void spill(Node* node);
+    void give_up();
     Node* newest() { return near_count_ ? near_[--near_count_] : newest_of_heap(); }
     Node* newest_of_heap();
     void pull_and_tell(Node& node);

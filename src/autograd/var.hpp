@@ -49,6 +49,8 @@ public:
     void untouch() { touched &= static_cast<std::uint8_t>(~touch::arrived); }
     // Asked before a leaf's value or gradient is changed by anything but a sweep.
     void expect_free(const char* what) const {
+        if (context.sweeps) [[unlikely]]
+            refuse_in_sweep(what);
         if (touched & touch::held & ~context.lifted) [[unlikely]]
             refuse_held(what, form(value));
     }
@@ -292,6 +294,13 @@ public:
     Var& operator=(Var other) noexcept {
         std::swap(node_, other.node_);
         return *this;
+    }
+    // It would make a constant of what was a parameter.
+    template <class Plain>
+    requires(std::same_as<std::remove_cvref_t<Plain>, T> && !Number<T>) Var& operator=(Plain&&) {
+        static_assert(!sizeof(Plain),
+                      "numbers are given to a parameter by assign(parameter, numbers); to make a variable "
+                      "a constant write variable = constant(numbers)");
     }
     [[gnu::always_inline]] ~Var() {
         if (node_ && --node_->handles == 0) drop(node_);

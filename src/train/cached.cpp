@@ -100,23 +100,23 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
             "[cached] a loss of all items has no micro-batch that could be dropped; choose NonFinite::raise "
             "or "
             "drop_window");
+    Pass* pass = nullptr;  // of the whole micro-batch; a part begins where the one before ends
+    std::vector<std::int64_t> first_items;
+    const Cache<S> cache(
+        encoders.size(), parts.size(), [&](std::size_t encoder, std::size_t part, bool again) {
+            const Items& items = parts[part];
+            if (again) {
+                Pass same{true, pass->seed, first_items[part], {}, pass->seed_at};
+                return encoders[encoder](items, same);  // its effects are there already
+            }
+            if (encoder == 0) {
+                pass = &(part == 0 ? window.pass(items.count()) : window.part(items.count()));
+                first_items.push_back(pass->first_item);
+            }
+            return encoders[encoder](items, *pass);
+        });
+    window.add(loss(cache.all()), weight);
     window.whole([&] {
-        Pass* pass = nullptr;  // of the whole micro-batch; a part begins where the one before ends
-        std::vector<std::int64_t> first_items;
-        const Cache<S> cache(
-            encoders.size(), parts.size(), [&](std::size_t encoder, std::size_t part, bool again) {
-                const Items& items = parts[part];
-                if (again) {
-                    Pass same{true, pass->seed, first_items[part], {}, pass->seed_at};
-                    return encoders[encoder](items, same);  // its effects are there already
-                }
-                if (encoder == 0) {
-                    pass = &(part == 0 ? window.pass(items.count()) : window.part(items.count()));
-                    first_items.push_back(pass->first_item);
-                }
-                return encoders[encoder](items, *pass);
-            });
-        window.add(loss(cache.all()), weight);
         cache.backward([&](const Var<Array<S>>& y, const Array<S>& gradient) {
             window.backward([&] { y.backward(gradient); });
         });

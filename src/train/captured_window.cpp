@@ -16,6 +16,7 @@ namespace tally {
 template <class T>
 void refill(const Array<T>& place, const Array<T>& numbers) {
     if (!place.storage() || !numbers.storage()) fail_without_memory("refill");
+    if (context.sweeps) refuse_in_sweep("refill");
     if (place.shape() != numbers.shape())
         throw Error("[refill] the place is " + to_string(place.shape()) + ", the numbers are " +
                     to_string(numbers.shape()));

@@ -43,7 +43,9 @@ void Hold<S>::expect_as_left(const char* doing) const {
     for (std::size_t i = 0; i < left_.size(); ++i) {
         const ValueNode<Array<S>>& node = *parameters_[i].node();
         const bool value = place_of(node.value) == left_[i].value,
-                   gradient = sweeps_ == Sweeps::theirs || place_of(node.gradient) == left_[i].gradient;
+                   gradient =
+                       place_of(node.gradient) == left_[i].gradient ||
+                       (sweeps_ == Sweeps::theirs && node.gradient.storage() != left_[i].gradient.storage);
         if (value && gradient) continue;
         throw Error(std::string("[window] ") + doing + ": the " + (value ? "gradient" : "value") +
                     " of parameter " + std::to_string(i) + " of " + to_string(parameters_[i].shape()) +

@@ -94,6 +94,7 @@ void Window<S>::expect_untouched() const {
 
 template <class S>
 void Window<S>::expect_whole(const char* what) const {
+    if (context.sweeps) refuse_in_sweep(what);
     if (broken_)
         throw Error(std::string("[window] ") + what +
                     ": an error has left its gradients unfinished; discard() it and begin anew");
@@ -209,6 +210,7 @@ std::uint64_t Window<S>::seed() const {
 
 template <class S>
 Pass& Window<S>::pass(std::int64_t items) {
+    if (context.sweeps) refuse_in_sweep("pass");
     pass_.effects = {};  // of one whose loss was looked at and left out
     pending_ = 0;
     since_ = context.next_id;
@@ -383,6 +385,7 @@ Finished<S> Window<S>::close(const char* what, bool tail) {
 
 template <class S>
 void Window<S>::discard() {
+    if (context.sweeps) refuse_in_sweep("discard");
     hold_.untouch();
     if (broken_)  // a rule that failed may have left a gradient that is not counted as one
         own([&] {
@@ -452,6 +455,7 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
 
 template <class S>
 void Window<S>::load(const TrainingState& state, const std::string& under, Module<S>* model) {
+    if (context.sweeps) refuse_in_sweep("load");
     const auto found = [&](const char* what, std::size_t i) -> const Array<S>* {
         const std::string name = under + what + std::to_string(i);
         if (!state.has(name)) return nullptr;
@@ -514,8 +518,8 @@ void Window<S>::load(const TrainingState& state, const std::string& under, Modul
     dropped_ = dropped;
     items_ = items;
     updates_ = updates;
-    sum_ = sum;
-    count_ = count;
+    sum_ = V(sum);
+    count_ = V(count);
     for (const auto& each : fill) each();
     effects_ = std::move(effects);
 }
