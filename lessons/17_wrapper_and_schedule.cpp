@@ -42,7 +42,7 @@ S after_an_epoch(std::int64_t size, std::int64_t steps, Reduction reduction) {
     Accumulate<S> optimizer(sgd, steps, reduction);
     for (const Items& items : split(in_order(8), size)) {
         line.loss(items).mean().backward();
-        optimizer.step();
+        optimizer.step(items.count());
     }
     return line.w.item();
 }
@@ -73,7 +73,7 @@ struct Run {
     void train(std::int64_t from, std::int64_t to) {
         for (std::int64_t micro = from; micro < to; ++micro) {
             line.loss(Items(micro % 8, micro % 8 + 1)).mean().backward();
-            optimizer.step();
+            optimizer.step(1);
             if (micro % 8 == 7) optimizer.flush();
         }
     }
@@ -95,7 +95,7 @@ void wrapper_and_schedule() {
             const auto loss = line.loss(items).mean();
             loss.backward();
             const auto gradient = line.w.grad().item();
-            const bool updated = optimizer.step();
+            const bool updated = optimizer.step(items.count());
             calls.row(std::to_string(item) + " " + std::to_string(item + 1), loss, gradient, updated, line.w);
             item += 2;
         }
@@ -135,7 +135,7 @@ void wrapper_and_schedule() {
             updates.push_back(0);
             for (const Items& item : split(in_order(8), 1)) {
                 line.loss(item).mean().backward();
-                updates.back() += optimizer.step();
+                updates.back() += optimizer.step(1);
             }
             epochs.row(epoch, per_update.back(), updates.back(), line.loss(in_order(8)).mean());
         }
@@ -170,7 +170,7 @@ void wrapper_and_schedule() {
         Accumulate<S> optimizer(sgd, 3, Reduction::mean, policy);
         for (const Items& item : split(in_order(8), 1)) {
             line.loss(item).mean().backward();
-            optimizer.step();
+            optimizer.step(1);
         }
         if (flushed) optimizer.flush();
         ends.push_back(static_cast<double>(line.w.item()));

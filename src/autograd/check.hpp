@@ -147,7 +147,7 @@ private:
     void expect_set() const {
         for (std::size_t i = 0; i < inputs_.size(); ++i) {
             const Node* const input = inputs_[i];
-            if (!input || input->touched != Node::asked) continue;
+            if (!input || !(input->touched & touch::asked)) continue;
             if (!ready(input->gradient)) fail_nothing(op_, i);
             std::size_t unset = 0;
             for (const auto& each : elements(input->gradient)) unset += is_poison(each) ? 1 : 0;
@@ -163,7 +163,7 @@ private:
             scratch_.back() = node;
             if constexpr (Buffered<decltype(node->gradient)>) node->gradient.materialise();
             poison(node->gradient);
-            node->touched = true;
+            node->touched = touch::arrived;
         }
     }
     void expect_added() const {

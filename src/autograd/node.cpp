@@ -123,7 +123,7 @@ void tell_recorded(Node& node, const Seen& value, std::span<const Seen> kept) {
 }
 
 // After an error what was queued is spent: its values may be half used.
-Sweep::~Sweep() {
+void Sweep::give_up() {
     while (Node* node = newest()) {
         node->state = State::spent;
         node->forget();
@@ -156,6 +156,20 @@ void refuse_number(std::size_t input, std::size_t count) {
     throw Error("[gradient] the rule of '" + std::string(context.pulled->op()) + "' names input " +
                 std::to_string(input) + "; it has " + std::to_string(count) +
                 (count == 1 ? " input" : " inputs") + ", numbered from 0");
+}
+
+void refuse_in_sweep(const char* what) {
+    throw Error(
+        std::string("[") + what +
+        "] inside a backward(), which would go on with some of its gradients changed; wait until it is "
+        "over");
+}
+
+void refuse_held(const char* what, const std::string& parameter) {
+    throw Error(
+        std::string("[") + what + "] this parameter of " + parameter +
+        " belongs to an open window with micro-batches in it, which alone changes it and its gradient; "
+        "finish() or discard() the window first");
 }
 
 void Sweep::refuse(const Node* node) {

@@ -26,15 +26,26 @@ enum class State : std::uint8_t { constant, leaf, fresh, queued, spent };
 // operation of the user's own whether it adds where it must; or that of every operation.
 enum class Checks : std::uint8_t { none, given, all };
 
+// Whether a gradient has arrived; and of a leaf whose gradient a window gathers, what others may not do.
+namespace touch {
+inline constexpr std::uint8_t arrived = 1;
+inline constexpr std::uint8_t held = 2;    // change it, clear it or step
+inline constexpr std::uint8_t sealed = 4;  // go backward into it
+inline constexpr std::uint8_t met = 8;     // one has gone, since the window looked
+inline constexpr std::uint8_t asked = 16;  // for its place by a rule that sets it, and may still throw
+}  // namespace touch
+
 // What belongs to the thread that records. A graph must be used where it was recorded.
 struct ThreadContext {
     std::uint64_t next_id = 1;
     std::uint64_t dismantled = 0;
     std::uint32_t thread = 0;      // 0: not numbered yet, and nothing recorded
+    std::uint32_t sweeps = 0;      // that are on their way
     bool recording = true;         // false inside NoGrad
     bool watching = false;         // true inside Watch
     bool verifying = true;         // false inside Unverified (block.hpp)
     Checks checks = Checks::none;  // set by CheckRules; of a debug library once the thread is numbered
+    std::uint8_t lifted = 0;       // of touch::held and sealed: what does not hold now, inside Lift
     BlockRun* block = nullptr;     // the checkpointed function that is just being run (block.hpp)
     Onlooker* onlooker = nullptr;  // set by LookOn
     const Node* pulled = nullptr;  // the one whose rule is just being called
@@ -67,11 +78,9 @@ public:
     std::uint32_t handles = 1;  // when the last handle goes, the value goes, unless a rule saved it
     std::uint32_t thread;
     State state;
-    static constexpr std::uint8_t asked = 2;
-    std::uint8_t touched =
-        false;            // a gradient has arrived, or its place was `asked` for and it is being written
-    bool target = false;  // grad() asks for the gradient of this one
-    bool watched;         // keep values and constants for whoever looks on
+    std::uint8_t touched = 0;  // bits of touch
+    bool target = false;       // grad() asks for the gradient of this one
+    bool watched;              // keep values and constants for whoever looks on
 
 protected:
     // Leaves and constants come first and give the thread its number; an operation has inputs, hence a
@@ -106,6 +115,9 @@ inline void let_go_of(Node* node, Node*& doomed) {
 [[noreturn]] void refuse_draft();
 [[noreturn]] void refuse_unwanted(std::size_t input);
 [[noreturn]] void refuse_number(std::size_t input, std::size_t count);
+// Changing a leaf or its gradient while some backward() is on its way.
+[[noreturn]] void refuse_in_sweep(const char* what);
+[[noreturn]] void refuse_held(const char* what, const std::string& parameter);
 [[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
 
 // Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; what is older
@@ -116,10 +128,16 @@ public:
 
     // With an oldest target, only targets receive gradients, and what lies below that one is left alone.
     explicit Sweep(std::uint64_t oldest_target = 0, const Visitor* visitor = nullptr)
-        : oldest_target_(oldest_target), visitor_(visitor) {}
+        : oldest_target_(oldest_target), visitor_(visitor) {
+        ++context.sweeps;
+    }
     Sweep(const Sweep&) = delete;
     Sweep& operator=(const Sweep&) = delete;
-    ~Sweep();
+    ~Sweep() {
+        --context.sweeps;
+        if (near_count_ || !heap_.empty()) [[unlikely]]
+            give_up();
+    }
 
     // Says whether an input will receive a gradient; one that was computed then waits for its turn.
     [[gnu::always_inline]] bool reaches(Node* node) {
@@ -150,6 +168,7 @@ private:
     }
     void insert_below(Node* node);
     void spill(Node* node);
+    void give_up();
     Node* newest() { return near_count_ ? near_[--near_count_] : newest_of_heap(); }
     Node* newest_of_heap();
     void pull_and_tell(Node& node);
@@ -177,6 +196,18 @@ public:
 
 private:
     bool before_;
+};
+
+// While one lives, what a window holds can be changed, by the window itself: touch::held, sealed.
+class Lift {
+public:
+    explicit Lift(std::uint8_t what) : before_(context.lifted) { context.lifted |= what; }
+    ~Lift() { context.lifted = before_; }
+    Lift(const Lift&) = delete;
+    Lift& operator=(const Lift&) = delete;
+
+private:
+    std::uint8_t before_;
 };
 
 // While one lives, recorded nodes keep their values and their constant inputs, so that a picture can show

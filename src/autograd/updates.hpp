@@ -150,7 +150,8 @@ constexpr void decide(Decisions<S>& d, const Conditions<S>& c, bool wrong_label)
     d.count = static_cast<double>(*c.count);
     d.limit = {static_cast<S>(c.clips ? clip_factor(d.norm, c.max_norm) : 1), c.max_value};
     const double none = d.norm - d.norm;  // 0; of infinity and NaN: NaN
-    d.withheld = wrong_label || !c.holds(d.count) || d.found[1] != 0 || (c.clips && none != 0);
+    const double loss = d.sum - d.sum;    // likewise
+    d.withheld = wrong_label || !c.holds(d.count) || d.found[1] != 0 || (c.clips && none != 0) || loss != 0;
 }
 
 // ---- element by element ----

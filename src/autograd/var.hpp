@@ -35,15 +35,26 @@ public:
 
     // Asked for immediately before the kernel that writes: the first contribution sets, each later one adds.
     Into<T> into() {
+        if constexpr (!Number<T>)
+            if (touched & (touch::held | touch::sealed)) [[unlikely]]
+                admit();
         if (has_gradient()) {
             own(gradient);  // a buffer shared with somebody else is not written to
             return {gradient, Write::add};
         }
-        touched = true;
+        touched |= touch::arrived;
         return {gradient, Write::set};
     }
 
-    bool has_gradient() const { return touched && ready(gradient); }
+    bool has_gradient() const { return (touched & touch::arrived) && ready(gradient); }
+    void untouch() { touched &= static_cast<std::uint8_t>(~touch::arrived); }
+    // Asked before a leaf's value or gradient is changed by anything but a sweep.
+    void expect_free(const char* what) const {
+        if (context.sweeps) [[unlikely]]
+            refuse_in_sweep(what);
+        if (touched & touch::held & ~context.lifted) [[unlikely]]
+            refuse_held(what, form(value));
+    }
 
     const char* op() const override { return state == State::leaf ? "parameter" : "constant"; }
     void pull(Sweep&) override { let_go_of(this); }
@@ -54,6 +65,12 @@ public:
 
     T gradient;  // its memory comes with the first write; of an inner node only during the sweep
     T value;     // let go when nobody holds a handle
+
+private:
+    [[gnu::noinline]] void admit() {  // a sweep, to what a window holds
+        if (touched & touch::sealed & ~context.lifted) refuse_held("backward", form(value));
+        touched |= touch::met;
+    }
 };
 
 // What a rule writes to: the gradients of its operation's inputs.
@@ -72,7 +89,7 @@ public:
     [[gnu::always_inline]] Into<T> into(std::size_t input) const {
         if (!wants(input)) refuse_unwanted(input);
         const Into<T> place = inputs_[input]->into();
-        if (place.how == Write::set) inputs_[input]->touched = Node::asked;
+        if (place.how == Write::set) inputs_[input]->touched |= touch::asked;
         return place;
     }
     // Hands over a gradient that is already there; nothing is copied when it is the first.
@@ -214,9 +231,9 @@ public:
             if (checked) [[unlikely]]
                 delete checked;
             for_each_input(inputs_, [](ValueNode<T>* input) {
-                if (!input || input->state != State::leaf || !input->touched) return;
-                settle(input->gradient, MemoryClass::gradient);
-                input->touched = true;
+                if (!input || input->state != State::leaf) return;
+                input->touched &= static_cast<std::uint8_t>(~touch::asked);
+                if (input->has_gradient()) settle(input->gradient, MemoryClass::gradient);
             });
         }
         if (this->refs > 1) {
@@ -232,8 +249,8 @@ public:
     void forget() override {
         for_each_input(inputs_, [](ValueNode<T>*& input) {
             if (!input) return;
-            if (input->state == State::leaf && input->touched == Node::asked)  // its rule has thrown
-                input->touched = false;
+            if (input->state == State::leaf && input->touched & touch::asked)  // its rule has thrown
+                input->touched &= static_cast<std::uint8_t>(~(touch::asked | touch::arrived));
             let_go_of(std::exchange(input, nullptr));
         });
         std::apply([](auto&... kept) { (kept.drop(), ...); }, kept_);
@@ -320,6 +337,13 @@ public:
         std::swap(node_, other.node_);
         return *this;
     }
+    // It would make a constant of what was a parameter.
+    template <class Plain>
+    requires(std::same_as<std::remove_cvref_t<Plain>, T> && !Number<T>) Var& operator=(Plain&&) {
+        static_assert(!sizeof(Plain),
+                      "numbers are given to a parameter by assign(parameter, numbers); to make a variable "
+                      "a constant write variable = constant(numbers)");
+    }
     [[gnu::always_inline]] ~Var() {
         if (node_ && --node_->handles == 0) drop(node_);
     }
@@ -347,12 +371,14 @@ public:
     void zero_grad() const {
         ValueNode<T>& node = checked("zero_grad");
         check_thread("zero_grad", node);
-        node.touched = false;
+        node.expect_free("zero_grad");
+        node.untouch();
     }  // untouched; its buffer stays for the next window
     void free_grad() const {
         ValueNode<T>& node = checked("free_grad");
         check_thread("free_grad", node);
-        node.touched = false;
+        node.expect_free("free_grad");
+        node.untouch();
         let_go(node.gradient);
     }
     // In place, for optimizers: f(value, gradient) writes through value.writable(). Whoever saved the value
@@ -365,13 +391,16 @@ public:
     // The same of any parameter, whether a gradient has reached it or not: f(value).
     template <class F>
     void change_value(F f, const char* what = "change_value") const {
-        changing(leaf(what).value);
+        ValueNode<T>& node = leaf(what);
+        node.expect_free(what);
+        changing(node.value);
         change(what, f, &ValueNode<T>::value);
     }
     // f(gradient) in place, where one has arrived; whoever holds a copy of it keeps what it had.
     template <class F>
     void change_grad(F f) const {
         ValueNode<T>& node = leaf("change_grad");
+        node.expect_free("change_grad");
         if (!node.has_gradient()) return;
         settle(node.gradient, MemoryClass::gradient);
         change("change_grad", f, &ValueNode<T>::gradient);
@@ -463,7 +492,7 @@ private:
         if (same_form(node.value, node.gradient)) return;
         const std::string value = form(node.value), gradient = form(node.gradient);
         const bool of_value = part == &ValueNode<T>::value;
-        node.touched = false;
+        node.untouch();
         node.gradient = unwritten_like(node.value);
         throw Error(std::string("[") + what + "] a parameter of " + (of_value ? gradient : value) +
                     " was given a " + (of_value ? "value of " + value : "gradient of " + gradient));
@@ -500,7 +529,7 @@ std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T
         explicit Loan(ValueNode<T>& n)
             : node(n),
               gradient(std::exchange(n.gradient, unwritten_like(n.value))),
-              touched(std::exchange(n.touched, false)) {
+              touched(std::exchange(n.touched, std::uint8_t{0})) {
             node.target = true;
         }
         ~Loan() {
@@ -510,7 +539,7 @@ std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T
         }
         ValueNode<T>& node;
         T gradient;
-        bool touched;
+        std::uint8_t touched;
     };
     std::deque<Loan> loans;
     std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();

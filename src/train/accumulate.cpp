@@ -35,7 +35,17 @@ std::string Accumulate<S>::announcement() const {
 }
 
 template <class S>
-bool Accumulate<S>::step() {
+bool Accumulate<S>::step(std::int64_t items) {
+    const auto refuse = [&](const std::string& why) {  // its gradient is there already
+        window_.whole([&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
+    };
+    if (items < 1) refuse("a micro-batch of " + std::to_string(items) + " items has no mean");
+    if (window_.empty()) items_ = items;
+    if (items != items_ && window_.options().reduction == Reduction::mean)
+        refuse("this micro-batch has " + std::to_string(items) + " items, those before " +
+               std::to_string(items_) +
+               ": the mean of their means is not the mean over all. Window::add() weighs them right; so do "
+               "losses that are sums, with Reduction::sum");
     window_.swept(1);
     return window_.full() && window_.finish().stepped;
 }
@@ -48,6 +58,7 @@ bool Accumulate<S>::flush() {
 template <class S>
 void Accumulate<S>::begin_epoch(std::int64_t epoch) {
     window_.plan(steps_.at(epoch));
+    if (window_.full()) window_.finish();
 }
 
 template class Accumulate<float>;

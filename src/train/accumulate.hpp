@@ -30,7 +30,8 @@ private:
 
 // Call step() after each backward(), as if there were no accumulation. Whether the gradient of an update is
 // the mean of what came, or the sum, is said here, since wrappers of this name do either; and so is what
-// becomes of a tail.
+// becomes of a tail. A mean of means is the mean over all only where all are of one size: tell step() how
+// many items came, and another number is an Error.
 template <class S>
 class Accumulate {
 public:
@@ -40,7 +41,8 @@ public:
     // "Wrapping 'SGD' optimizer with GA of 4 steps"
     std::string announcement() const;
 
-    bool step();   // says whether the parameters were updated
+    // Says whether the parameters were updated.
+    bool step(std::int64_t items);
     bool flush();  // at the end of an epoch: the tail, by its policy
     void begin_epoch(std::int64_t epoch);
 
@@ -51,6 +53,7 @@ private:
     AccumulationSteps steps_;
     std::string name_;
     Window<S> window_;
+    std::int64_t items_ = 0;  // of each micro-batch in the window
 };
 
 extern template class Accumulate<float>;

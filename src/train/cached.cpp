@@ -41,8 +41,10 @@ public:
 
     const Representations<S>& all() const { return all_; }
 
-    // Once the loss has gone backward: each part again. The last encoder first, as one graph would.
-    void backward() const {
+    // Once the loss has gone backward: each part again, by sweep(y, gradient). The last encoder first, as one
+    // graph would.
+    template <class Sweep>
+    void backward(Sweep sweep) const {
         for (std::size_t encoder = all_.size(); encoder-- > 0;) {
             if (!all_[encoder].has_grad()) continue;
             std::int64_t row = 0;
@@ -50,7 +52,7 @@ public:
                 const std::int64_t to = row + rows_[encoder][part];
                 const V y = encode_(encoder, part, true);
                 expect_same(encoder, part, all_[encoder].value().leading(row, to), y.value());
-                if (y.wants_grad()) y.backward(all_[encoder].grad().leading(row, to));
+                if (y.wants_grad()) sweep(y, all_[encoder].grad().leading(row, to));
                 row = to;
             }
         }
@@ -85,7 +87,7 @@ Var<Array<S>> cached_backward(std::size_t parts,
     });
     const Var<Array<S>> value = loss(cache.all());
     value.backward();
-    cache.backward();
+    cache.backward([](const Var<Array<S>>& y, const Array<S>& gradient) { y.backward(gradient); });
     return detach(value);
 }
 
@@ -98,24 +100,26 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
             "[cached] a loss of all items has no micro-batch that could be dropped; choose NonFinite::raise "
             "or "
             "drop_window");
+    Pass* pass = nullptr;  // of the whole micro-batch; a part begins where the one before ends
+    std::vector<std::int64_t> first_items;
+    const Cache<S> cache(
+        encoders.size(), parts.size(), [&](std::size_t encoder, std::size_t part, bool again) {
+            const Items& items = parts[part];
+            if (again) {
+                Pass same{true, pass->seed, first_items[part], {}, pass->seed_at};
+                return encoders[encoder](items, same);  // its effects are there already
+            }
+            if (encoder == 0) {
+                pass = &(part == 0 ? window.pass(items.count()) : window.part(items.count()));
+                first_items.push_back(pass->first_item);
+            }
+            return encoders[encoder](items, *pass);
+        });
+    window.add(loss(cache.all()), weight);
     window.whole([&] {
-        Pass* pass = nullptr;
-        std::vector<std::int64_t> first_items;
-        const Cache<S> cache(encoders.size(), parts.size(),
-                             [&](std::size_t encoder, std::size_t part, bool again) {
-                                 const Items& items = parts[part];
-                                 if (again) {
-                                     Pass same{true, pass->seed, first_items[part], {}, pass->seed_at};
-                                     return encoders[encoder](items, same);  // its effects are there already
-                                 }
-                                 if (encoder == 0) {
-                                     pass = &window.pass(items.count());
-                                     first_items.push_back(pass->first_item);
-                                 }
-                                 return encoders[encoder](items, *pass);
-                             });
-        window.add(loss(cache.all()), weight);
-        cache.backward();
+        cache.backward([&](const Var<Array<S>>& y, const Array<S>& gradient) {
+            window.backward([&] { y.backward(gradient); });
+        });
     });
 }
 

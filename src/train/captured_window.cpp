@@ -16,6 +16,7 @@ namespace tally {
 template <class T>
 void refill(const Array<T>& place, const Array<T>& numbers) {
     if (!place.storage() || !numbers.storage()) fail_without_memory("refill");
+    if (context.sweeps) refuse_in_sweep("refill");
     if (place.shape() != numbers.shape())
         throw Error("[refill] the place is " + to_string(place.shape()) + ", the numbers are " +
                     to_string(numbers.shape()));
@@ -106,7 +107,7 @@ template <class S>
 void CapturedWindow<S>::expect_capturable() const {
     if (window_.micro_batches_ == 0) throw Error("[capture] no micro-batch has come");
     if (!window_.once_.empty()) throw Error("[capture] a term that counts once() is added by the host");
-    if (!window_.effects_.empty() || !window_.pass_.effects.empty())
+    if (!window_.effects_.empty())
         throw Error("[capture] effects, such as batch norm's running statistics, happen on the host");
 }
 
@@ -163,6 +164,7 @@ void CapturedWindow<S>::hand_over() {
     expect_capturable();
     micro_batches_ = window_.micro_batches_;
 
+    const Lift own(touch::held | touch::sealed);
     std::vector<Update<S>> read, written;
     for (const Var<Array<S>>& parameter : window_.parameters())
         parameter.change_grad([&](Array<S>& gradient) {
@@ -178,7 +180,6 @@ void CapturedWindow<S>::hand_over() {
     peer::decide(conditions(), there);
     if (options.max_norm || options.max_value) kernel.limit(written, {&there->limit, &there->withheld});
     window_.optimizer_.capture(&step_);
-    window_.optimizer_.guard(nullptr);
     window_.optimizer_.step();
     if (options.average) options.average->launch({&there->average, &there->withheld});
 }

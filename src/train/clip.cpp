@@ -67,8 +67,10 @@ double clip_grad_norm(const Parameters<S>& parameters, double max_norm, NonFinit
     require(max_norm >= 0, "clip_grad_norm", "max_norm must be from 0 on", max_norm);
     const Found found = measure("clip_grad_norm", parameters);
     if (non_finite == NonFiniteNorm::raise && !std::isfinite(found.norm))
-        throw Error("[clip_grad_norm] the norm is " + in_words(found.norm) + ": " +
-                    std::to_string(found.non_finite) + " elements are infinite or NaN");
+        throw Error("[clip_grad_norm] the norm is " + in_words(found.norm) +
+                    (found.non_finite > 0
+                         ? ": " + std::to_string(found.non_finite) + " elements are infinite or NaN"
+                         : ", though each element is finite: their squares are too large"));
     const double factor = clip_factor(found.norm, max_norm);
     if (factor != 1) limit(parameters, static_cast<S>(factor), std::numeric_limits<S>::infinity());
     return found.norm;

@@ -65,17 +65,18 @@ void add_with_exact_batch_norm(
     };
     window.whole([&] {
         // 1: the statistics.
-        Pass* pass = nullptr;
+        const Pass& begun = window.pass(0);  // each micro-batch's own comes in 2
         std::vector<std::int64_t> first_items;
+        std::int64_t first_item = begun.first_item;
         const auto before = [&](std::size_t k) {  // what its layers leave there is left in 2
-            Pass apart{true, pass->seed, first_items[k], {}, pass->seed_at};
+            Pass apart{true, begun.seed, first_items[k], {}, begun.seed_at};
             return through(input(micro_batches[k]), 0, at, apart);
         };
         BatchStatistics<S> all;
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             const NoGrad off;
-            pass = &window.pass(micro_batches[k].count());
-            first_items.push_back(pass->first_item);
+            first_items.push_back(first_item);
+            first_item += micro_batches[k].count();
             all = pooled(all, batch_statistics(before(k), norm.weight.value(), norm.bias.value()));
         }
         if (all.count < 2)
@@ -87,16 +88,18 @@ void add_with_exact_batch_norm(
 
         // 2: as if they were constants. Leaves of their own for gain and bias gather the two sums.
         const V gain(norm.weight.value(), State::leaf), bias(norm.bias.value(), State::leaf);
-        norm.leave(*pass, all);
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
-            pass->first_item = first_items[k];
-            V y = batch_norm(through(input(micro_batches[k]), 0, at, *pass), gain, bias, fixed, norm.eps());
-            y = through(std::move(y), at + 1, model.size(), *pass);
+            Pass& pass = window.pass(micro_batches[k].count());
+            if (k == 0) norm.leave(pass, all);
+            V y = batch_norm(through(input(micro_batches[k]), 0, at, pass), gain, bias, fixed, norm.eps());
+            y = through(std::move(y), at + 1, model.size(), pass);
             window.add(loss(y, micro_batches[k]));
         }
         if (!gain.has_grad()) return;  // the loss does not depend on it
-        add_gradient(norm.weight, gain.grad());
-        add_gradient(norm.bias, bias.grad());
+        window.backward([&] {
+            add_gradient(norm.weight, gain.grad());
+            add_gradient(norm.bias, bias.grad());
+        });
 
         // 3: that they are none. -gain / deviation * (Σ dy + x̂ Σ dy x̂) / N is a batch norm with other gain
         // and bias.
@@ -108,7 +111,8 @@ void add_with_exact_batch_norm(
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             const V x = before(k);
             if (!x.wants_grad()) return;
-            x.backward(batch_norm(detach(x), along, total, fixed, norm.eps()).value());
+            const Array<S> rest = batch_norm(detach(x), along, total, fixed, norm.eps()).value();
+            window.backward([&] { x.backward(rest); });
         }
     });
 }

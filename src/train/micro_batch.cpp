@@ -91,9 +91,13 @@ Finished<S> MicroBatchSize::update(Window<S>& window, std::int64_t items,
         try {
             fill(size_);
             filled = true;
-            return window.finish();
+            return window.micro_batches() > 0 ? window.flush() : window.finish();
         } catch (const OutOfMemory& error) {
             failure = error;
+        } catch (...) {
+            window.discard();
+            before.restore();
+            throw;
         }
         const std::int64_t tried = std::min(size_, std::max<std::int64_t>(items, 1));
         const std::string words = tried == 1 ? before.in_words(*failure, filled) : "";

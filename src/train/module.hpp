@@ -231,6 +231,7 @@ void assign(const Var<Array<S>>& parameter, const Array<S>& value) {
         throw Error("[assign] a parameter of " + to_string(held.shape()) + " was given a value of " +
                     to_string(value.shape()));
     Var<Array<S>>::check_thread("assign", *parameter.node());
+    parameter.node()->expect_free("assign");
     if (!value.storage()) fail_without_memory("assign");
     changing(held);
     S* const place = held.writable();
@@ -240,6 +241,8 @@ void assign(const Var<Array<S>>& parameter, const Array<S>& value) {
 // Parameters stay the same for whoever holds them, an optimizer for example; their gradients are let go.
 template <class S>
 void to(Module<S>& model, Device device) {
+    for (const Member<S>& member : members(model))
+        if (member.parameter) member.parameter.node()->expect_free("to");
     for (const Member<S>& member : members(model)) {
         if (member.buffer) {
             *member.buffer = member.buffer->to(device);

@@ -32,15 +32,32 @@ void Optimizer<S>::set_learning_rate(double rate) {
 
 template <class S>
 void Optimizer<S>::step() {
-    if (open_ && *open_ > 0)
-        throw Error("[step] a window is open, with " + std::to_string(*open_) +
-                    " micro-batches in it; its finish() normalises, clips and steps");
+    expect_finished();
+    expect_free("step");
     try {
         update();
     } catch (...) {
         let_go_of_unused();
         throw;
     }
+}
+
+template <class S>
+void Optimizer<S>::expect_finished() {
+    if (const std::int64_t lost = std::exchange(unfinished_, 0))
+        throw Error("[window] the last window of this " + name_ + " ended with " + std::to_string(lost) +
+                    " micro-batches in it: they were let go and nothing was updated. finish() or discard() a "
+                    "window before it ends");
+}
+
+template <class S>
+void Optimizer<S>::expect_free(const char* what) const {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        if (parameters_[i].node()->touched & touch::held & ~context.lifted)
+            throw Error(
+                std::string("[") + what + "] a window is open, with micro-batches in it, and parameter " +
+                std::to_string(i) + " of " + to_string(parameters_[i].shape()) +
+                " belongs to it: its finish() normalises, clips and steps, its discard() begins anew");
 }
 
 template <class S>
@@ -68,6 +85,7 @@ typename Optimizer<S>::Bytes Optimizer<S>::remembered() const {
 
 template <class S>
 void Optimizer<S>::zero_grad() const {
+    expect_free("zero_grad");
     for (const Var<Array<S>>& parameter : parameters_) parameter.zero_grad();
 }
 
@@ -268,6 +286,7 @@ void Adam<S>::update() {
 
 template <class S>
 void AdamA<S>::fold() {
+    this->expect_free("fold");
     const auto& parameters = this->parameters();
     auto& folds = this->count(1);
     std::vector<Update<S>> first, later;  // only the first micro-batch of a window lets the moments decay

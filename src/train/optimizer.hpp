@@ -29,11 +29,13 @@ public:
 
     // One update of every parameter that a gradient has reached; the others stay as they are, and so does
     // what is remembered of them. Where memory runs out, all stay as they are.
-    void step();  // an Error while a window is open: its finish() is what steps
-    void zero_grad() const;
+    void step();             // an Error while a window is open: its finish() is what steps
+    void zero_grad() const;  // an Error likewise
     virtual bool folds() const { return false; }  // takes in micro-batches by itself
-    // For a window: where it counts the micro-batches that have come; null when it has gone.
-    void guard(const std::int64_t* micro_batches) { open_ = micro_batches; }
+    // By a window that ends with so many micro-batches in it, neither finished nor discarded nor saved: the
+    // next step, or the next window, says so.
+    void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
+    void expect_finished();
 
     // Of what is remembered: now, and once a gradient has reached every parameter.
     struct Bytes {
@@ -96,6 +98,9 @@ protected:
     template <class Launch>
     void update_reached(std::size_t arrays, Launch launch);
 
+protected:
+    void expect_free(const char* what) const;  // of any window's hold
+
 private:
     bool remembers(std::size_t i) const;  // of parameter i anything
     void let_go_of_unused();              // memory that nothing has been written to
@@ -103,7 +108,7 @@ private:
     std::string name_;
     Parameters parameters_;
     double learning_rate_ = 0;
-    const std::int64_t* open_ = nullptr;
+    std::int64_t unfinished_ = 0;
     Capture* capture_ = nullptr;
     Options options_;
     Named<Arrays> arrays_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 
 #include "autograd/memory.hpp"
 #include "autograd/write_file.hpp"
@@ -79,6 +80,9 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
       options_(std::move(options)),
       window_(optimizer, window_options(options_)),
       size_(std::max<std::int64_t>(options_.per_device_batch_size, 1)) {
+    for (const auto& [name, parameter] : named_parameters(model))
+        for (const Var<Array<S>>& stepped : optimizer.parameters())
+            if (stepped.node() == parameter.node()) stepped_.emplace_back(name, parameter.node());
     require_at_least("the number of items", items, 1);
     require_at_least("per_device_batch_size", options_.per_device_batch_size, 1);
     require_at_least("num_train_epochs", options_.num_train_epochs, 0);
@@ -110,9 +114,11 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
 template <class S>
 bool Trainer<S>::train_epoch() {
     if (epoch_ >= options_.num_train_epochs) return false;
+    expect_same_parameters();
     open_metrics();
     begun_ = Clock::now();
     window_.plan(options_.auto_find_batch_size ? 0 : options_.gradient_accumulation_steps.at(epoch_));
+    if (window_.full()) finished(window_.finish());  // carried from an epoch that planned for more
     const Items order = options_.shuffle ? shuffled(items_, options_.seed, epoch_) : in_order(items_);
     while (position_ < items_)
         if (options_.auto_find_batch_size)
@@ -134,6 +140,19 @@ bool Trainer<S>::train_epoch() {
     seconds_ = seconds();
     begun_.reset();
     return true;
+}
+
+// One that was replaced in the model would stay as it is, whatever the optimizer does.
+template <class S>
+void Trainer<S>::expect_same_parameters() {
+    std::map<std::string, const void*> now;
+    for (const auto& [name, parameter] : named_parameters(model_)) now[name] = parameter.node();
+    for (const auto& [name, node] : stepped_)
+        if (const auto found = now.find(name); found == now.end() || found->second != node)
+            throw Error(
+                "[trainer] the model's parameter '" + name +
+                "' is no longer the one that the optimizer steps: something else was assigned to it. "
+                "assign(parameter, numbers) gives it other numbers; else make optimizer and Trainer anew");
 }
 
 template <class S>

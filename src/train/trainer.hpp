@@ -91,6 +91,7 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
+    void expect_same_parameters();
     void micro_batch(const Items& items);
     void fitted_window(const Items& order);
     void came(std::int64_t items, std::int64_t micro_batches);
@@ -106,6 +107,7 @@ private:
     std::int64_t items_;
     LossOf loss_;
     TrainerOptions<S> options_;
+    std::vector<std::pair<std::string, const void*>> stepped_;  // of the model's parameters, by name
     Window<S> window_;
     MicroBatchSize size_;
     std::int64_t epoch_ = 0, position_ = 0;  // how many items of this epoch have come

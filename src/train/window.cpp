@@ -27,6 +27,7 @@ void change_all(const std::vector<Var<Array<S>>>& parameters, const F& formula) 
         });
 }
 
+// Inside Lift.
 template <class S>
 void set_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
     parameter.zero_grad();
@@ -38,7 +39,7 @@ void set_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
 
 template <class S>
 Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options)
-    : optimizer_(optimizer), options_(std::move(options)) {
+    : optimizer_(optimizer), options_(std::move(options)), hold_(optimizer.parameters()) {
     plan(options_.micro_batches);
     if (!(options_.total >= 0) || std::isinf(options_.total))
         throw Error("[window] a total of " + in_words(options_.total) + " cannot be divided by");
@@ -50,11 +51,11 @@ Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options)
             "[window] " + optimizer.name() +
             " takes in each micro-batch by itself: call its fold() after each backward(), then step()");
     if (parameters().empty()) throw Error("[window] the optimizer has no parameters");
+    optimizer_.expect_finished();
     expect_untouched();
     if (options_.non_finite == NonFinite::drop_micro)
         for (const V& parameter : parameters()) before_.push_back(empty_like(parameter.value()));
     before_there_.resize(before_.size());
-    optimizer_.guard(&micro_batches_);
     zero_ = number<S>(0, parameters()[0].value().device());
     reset();
 }
@@ -68,31 +69,79 @@ void Window<S>::plan(std::int64_t micro_batches) {
 
 template <class S>
 Window<S>::~Window() {
-    optimizer_.guard(nullptr);
+    if (!hold_.on()) return;
+    if (!saved_ && !broken_ && std::uncaught_exceptions() <= exceptions_)
+        optimizer_.unfinished(micro_batches_);
+    hold_.untouch();
+    hold_.release();
 }
 
 template <class S>
 void Window<S>::expect_untouched() const {
-    for (std::size_t i = 0; i < parameters().size(); ++i)
+    for (std::size_t i = 0; i < parameters().size(); ++i) {
+        const std::uint8_t touched = parameters()[i].node()->touched;
+        if (!touched) continue;
+        const std::string which = std::to_string(i) + " of " + to_string(parameters()[i].shape());
+        if (touched & touch::held)
+            throw Error(
+                "[window] parameter " + which +
+                " belongs to another window with micro-batches in it; finish() or discard() that first");
         if (parameters()[i].has_grad())
-            throw Error("[window] a gradient has reached parameter " + std::to_string(i) + " of " +
-                        to_string(parameters()[i].shape()) +
+            throw Error("[window] a gradient has reached parameter " + which +
                         " before the window was opened; zero_grad() first");
+    }
 }
 
 template <class S>
 void Window<S>::expect_whole(const char* what) const {
+    if (context.sweeps) refuse_in_sweep(what);
     if (broken_)
         throw Error(std::string("[window] ") + what +
                     ": an error has left its gradients unfinished; discard() it and begin anew");
 }
 
 template <class S>
+void Window<S>::expect_one_way(const char* what, typename Hold<S>::Sweeps sweeps) const {
+    if (hold_.on() && hold_.sweeps() != sweeps)
+        throw Error(std::string("[window] ") + what + ": its micro-batches so far came by " +
+                    (sweeps == Hold<S>::Sweeps::own ? "swept()" : "add()") +
+                    ", and another way would count some backward() twice or not at all; finish() it first");
+}
+
+// What must hold before another micro-batch.
+template <class S>
+void Window<S>::expect_room(const char* what) const {
+    if (full())
+        throw Error(std::string("[window] ") + what + ": it is full with its " +
+                    std::to_string(micro_batches_) + " micro-batches; finish() it first");
+    hold_.expect_as_left(what);
+}
+
+// A micro-batch is booked on the pass that it went forward in.
+template <class S>
+void Window<S>::expect_own_pass(const V& sum) const {
+    const Node& node = sum.checked("add");
+    if (node.thread == this_thread() && node.id < since_)
+        throw Error(
+            "[window] add: this loss was recorded before the last pass() began, or in a window that is over; "
+            "add() each micro-batch's loss before the next pass()");
+    if (passed_ && !pending_)
+        throw Error(
+            "[window] add: this micro-batch has no pass() of its own, as those before had; call pass() "
+            "before each forward");
+}
+
+template <class S>
 void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
     expect_whole("add");
+    expect_one_way("add", Hold<S>::Sweeps::own);
+    expect_room("add");
     if (!std::isfinite(weight) || weight < 0)
         throw Error("[window] add: a micro-batch cannot weigh " + in_words(weight));
-    if (micro_batches_ == 0) expect_untouched();
+    expect_own_pass(loss.sum);
+    if (loss.count.value().device() == Device::cpu)
+        expect_count("add", static_cast<double>(loss.count.item()));
+    if (!hold_.on()) expect_untouched();
     V sum = loss.sum, counted = loss.count;
     if (options_.weigh == Weigh::micro_batches) {
         const bool empty = loss.count.item() == 0;  // nothing in it: it has no mean
@@ -105,13 +154,24 @@ void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
     }
     remember();
     whole([&] {
-        (options_.total > 0 ? sum / options_.total : sum).backward();
+        if (!hold_.on()) hold_.take(Hold<S>::Sweeps::own);
+        backward([&] { (options_.total > 0 ? sum / options_.total : sum).backward(); });
         ++micro_batches_;
         if (dropped(sum))
             pass_.effects = {};
         else
             count(sum, counted);
+        come();
     });
+}
+
+// The pass of the micro-batch that was counted has happened.
+template <class S>
+void Window<S>::come() {
+    items_ += pending_.value_or(0);
+    passed_ = passed_ || pending_;
+    pending_.reset();
+    saved_ = false;
 }
 
 template <class S>
@@ -123,15 +183,22 @@ void Window<S>::once(V term) {
 template <class S>
 void Window<S>::swept(double counted) {
     expect_whole("swept");
-    if (options_.non_finite == NonFinite::drop_micro)
+    expect_one_way("swept", Hold<S>::Sweeps::theirs);
+    if (!hold_.met() && counted > 0)
         throw Error(
-            "[window] swept: a micro-batch can only be dropped if the window goes backward itself; use "
-            "add()");
-    if (!std::isfinite(counted) || counted < 0)
-        throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
-    whole([&] {
+            "[window] swept: no gradient has arrived since the last micro-batch; call backward() first");
+    whole([&] {  // its gradient is there already, and cannot be left out any more
+        expect_room("swept");
+        if (options_.non_finite == NonFinite::drop_micro)
+            throw Error(
+                "[window] swept: a micro-batch can only be dropped if the window goes backward itself; use "
+                "add()");
+        if (!std::isfinite(counted) || counted < 0)
+            throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
+        if (!hold_.on()) hold_.take(Hold<S>::Sweeps::theirs);
         ++micro_batches_;
         count(zero_, number<S>(counted, zero_.value().device()));
+        come();
     });
 }
 
@@ -143,10 +210,21 @@ std::uint64_t Window<S>::seed() const {
 
 template <class S>
 Pass& Window<S>::pass(std::int64_t items) {
+    if (context.sweeps) refuse_in_sweep("pass");
+    pass_.effects = {};  // of one whose loss was looked at and left out
+    pending_ = 0;
+    since_ = context.next_id;
+    return part(items);
+}
+
+template <class S>
+Pass& Window<S>::part(std::int64_t items) {
+    if (items < 0) throw Error("[window] pass: there are no " + std::to_string(items) + " items");
+    if (!pending_) throw Error("[window] part: of no micro-batch; call pass() for the first part");
     pass_.training = true;
     pass_.seed = seed();
-    pass_.first_item = items_;
-    items_ += items;
+    pass_.first_item = items_ + *pending_;
+    *pending_ += items;
     return pass_;
 }
 
@@ -169,6 +247,7 @@ template <class S>
 bool Window<S>::dropped(const V& sum) {
     if (options_.non_finite != NonFinite::drop_micro) return false;
     if (!has_non_finite_gradient(parameters()) && std::isfinite(sum.item())) return false;
+    const Lift own(touch::held | touch::sealed);
     for (std::size_t i = 0; i < before_.size(); ++i) {
         if (before_there_[i])
             set_gradient(parameters()[i], before_[i]);
@@ -195,16 +274,24 @@ double Window<S>::rounding() const {
 }
 
 template <class S>
-bool Window<S>::complete(double counted) const {
+bool Window<S>::complete(double counted, bool tail) const {
     if (options_.total > 0) {
         if (std::abs(counted - options_.total) <= rounding()) return true;
         const bool short_of = options_.micro_batches > 0 ? !full() : counted < options_.total;
-        if (!short_of && dropped_ == 0)
+        if (!(short_of && tail) && dropped_ == 0)
             throw Error("[window] finish: a total of " + in_words(options_.total) + " was announced, but " +
-                        in_words(counted) + " came in " + std::to_string(micro_batches_) + " micro-batches");
+                        in_words(counted) + " came in " + std::to_string(micro_batches_) + " micro-batches" +
+                        (short_of ? "; add() the rest, or flush() it as a tail" : ""));
         return !short_of;
     }
     return options_.micro_batches == 0 || full();
+}
+
+template <class S>
+void Window<S>::expect_count(const char* what, double counted) const {
+    if (!std::isfinite(counted) || counted < 0)
+        throw Error(std::string("[window] ") + what + ": " + in_words(counted) +
+                    " is no number of things that a loss could be divided by");
 }
 
 template <class S>
@@ -216,9 +303,10 @@ void Window<S>::normalise(double counted) {
         change_all(parameters(), functor::MulNumber{options_.total / counted});
 }
 
-// Says whether all gradients are numbers.
+// Says whether all gradients are numbers, and the loss is.
 template <class S>
 bool Window<S>::finite_after_clipping(Finished<S>& done) {
+    if (!std::isfinite(static_cast<double>(done.sum.item()))) return false;
     if (options_.max_norm) {
         done.norm = clip_grad_norm(parameters(), *options_.max_norm);
         if (!std::isfinite(*done.norm)) return false;
@@ -230,14 +318,33 @@ bool Window<S>::finite_after_clipping(Finished<S>& done) {
 }
 
 template <class S>
-Finished<S> Window<S>::finish() {
-    expect_whole("finish");
+void Window<S>::expect_told(const char* what) const {
+    if (hold_.on() && hold_.sweeps() == Hold<S>::Sweeps::theirs && hold_.met())
+        throw Error(std::string("[window] ") + what +
+                    ": a backward() has come since the last micro-batch that swept() was not told of");
+}
+
+template <class S>
+std::string Window<S>::not_finite(const Finished<S>& done) const {
+    const auto sum = static_cast<double>(done.sum.item());
+    if (const std::int64_t elements = count_non_finite(parameters()))
+        return std::to_string(elements) + " elements of the gradients are infinite or NaN";
+    if (!std::isfinite(sum)) return "the loss is " + in_words(sum) + ", though its gradients are finite";
+    return "the norm of the gradients is " + in_words(*done.norm) + ", though each element is finite";
+}
+
+template <class S>
+Finished<S> Window<S>::close(const char* what, bool tail) {
+    expect_whole(what);
     if (micro_batches_ == 0) throw Error("[window] finish: no micro-batch has come");
+    expect_told(what);
+    hold_.expect_as_left(what);
     Finished<S> done{.micro_batches = micro_batches_,
                      .dropped = dropped_,
                      .count = static_cast<double>(count_.item()),
                      .sum = sum_.value()};
-    if (!complete(done.count) && options_.tail != Tail::scale) {
+    expect_count(what, done.count);
+    if (!complete(done.count, tail) && options_.tail != Tail::scale) {
         if (options_.tail == Tail::drop) discard();
         return done;
     }
@@ -248,23 +355,25 @@ Finished<S> Window<S>::finish() {
         discard();  // nothing is left of it
         return done;
     }
-    whole([&] {
-        normalise(done.count);
-        for (const V& term : std::exchange(once_, {})) term.backward();
-        if (!finite_after_clipping(done)) {
+    attempt([&] {
+        own([&] { normalise(done.count); });
+        backward([&] {
+            for (const V& term : std::exchange(once_, {})) term.backward();
+        });
+        bool finite = true;
+        own([&] { finite = finite_after_clipping(done); });
+        if (!finite) {
             if (options_.non_finite == NonFinite::raise)
-                throw Error("[window] finish: " + std::to_string(count_non_finite(parameters())) +
-                            " elements of the gradients are infinite or NaN; nothing was updated. discard() "
-                            "it, or choose "
-                            "NonFinite::drop_micro or drop_window");
+                throw Error("[window] finish: " + not_finite(done) +
+                            "; nothing was updated. discard() it, or choose NonFinite::drop_micro or "
+                            "drop_window");
             done.dropped = micro_batches_;
             return;
         }
         if (options_.average) options_.average->prepare();
         effects_.prepare();
         if (options_.schedule) optimizer_.set_learning_rate(options_.schedule->at(updates_));
-        optimizer_.guard(nullptr);
-        optimizer_.step();
+        own([&] { optimizer_.step(); });
         if (options_.average) options_.average->update();
         effects_.commit();
         done.stepped = true;
@@ -276,12 +385,16 @@ Finished<S> Window<S>::finish() {
 
 template <class S>
 void Window<S>::discard() {
-    optimizer_.zero_grad();
+    if (context.sweeps) refuse_in_sweep("discard");
+    hold_.untouch();
     if (broken_)  // a rule that failed may have left a gradient that is not counted as one
-        for (const V& parameter : parameters()) {
-            const Storage* const storage = parameter.node()->gradient.storage();
-            if (storage && storage->held_as != MemoryClass::gradient) parameter.free_grad();
-        }
+        own([&] {
+            for (const V& parameter : parameters()) {
+                const Storage* const storage = parameter.node()->gradient.storage();
+                if (storage && storage->held_as != MemoryClass::gradient) parameter.free_grad();
+            }
+        });
+    hold_.release();
     reset();
 }
 
@@ -290,10 +403,12 @@ void Window<S>::reset() {
     micro_batches_ = dropped_ = items_ = 0;
     sum_ = count_ = zero_;
     once_.clear();
+    if (pending_ || passed_) since_ = context.next_id;
+    passed_ = false;
+    pending_.reset();
     pass_.effects = {};
     effects_ = {};
-    broken_ = false;
-    optimizer_.guard(&micro_batches_);
+    broken_ = saved_ = false;
 }
 
 // ---- saving and resuming ----
@@ -301,7 +416,8 @@ void Window<S>::reset() {
 template <class S>
 void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* model) const {
     expect_whole("save");
-    if (!once_.empty() || !pass_.effects.empty() || (!model && !effects_.empty()))
+    expect_told("save");
+    if (!once_.empty() || (!model && !effects_.empty()))
         throw Error(
             "[window] save: terms counted once cannot be saved, nor effects that have not happened yet "
             "unless the model is given; save after finish()");
@@ -314,11 +430,13 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
     state.put(under + "/micro_batches", micro_batches_);
     state.put(under + "/dropped", dropped_);
     state.put(under + "/items", items_);
+    if (hold_.on() && hold_.sweeps() == Hold<S>::Sweeps::theirs) state.put(under + "/swept", std::int64_t{1});
     state.put(under + "/updates", updates_);
     state.put(under + "/sum", sum_.value());
     state.put(under + "/count", count_.value());
     optimizer_.save(state, under + "/optimizer");
     if (options_.average) options_.average->save(state, under + "/average");
+    saved_ = true;
     if (!model) return;
     for (const Member<S>& member : members(*model)) {
         if (member.buffer) state.put(under + "/buffers/" + member.name, *member.buffer);
@@ -337,6 +455,7 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
 
 template <class S>
 void Window<S>::load(const TrainingState& state, const std::string& under, Module<S>* model) {
+    if (context.sweeps) refuse_in_sweep("load");
     const auto found = [&](const char* what, std::size_t i) -> const Array<S>* {
         const std::string name = under + what + std::to_string(i);
         if (!state.has(name)) return nullptr;
@@ -390,12 +509,17 @@ void Window<S>::load(const TrainingState& state, const std::string& under, Modul
         });
         if (gradients[i]) set_gradient(parameter, gradients[i]->to(device));
     }
+    if (micro_batches > 0) {
+        hold_.take(state.has(under + "/swept") ? Hold<S>::Sweeps::theirs : Hold<S>::Sweeps::own);
+        hold_.look();
+    }
+    saved_ = true;
     micro_batches_ = micro_batches;
     dropped_ = dropped;
     items_ = items;
     updates_ = updates;
-    sum_ = sum;
-    count_ = count;
+    sum_ = V(sum);
+    count_ = V(count);
     for (const auto& each : fill) each();
     effects_ = std::move(effects);
 }

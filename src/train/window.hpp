@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "autograd/ops/loss.hpp"
 #include "autograd/var.hpp"
 #include "train/average.hpp"
+#include "train/hold.hpp"
 #include "train/module.hpp"
 #include "train/optimizer.hpp"
 #include "train/schedule.hpp"
@@ -83,27 +85,41 @@ public:
     ~Window();
 
     // Goes backward through a micro-batch's loss, at once, so that its graph is gone when the next one comes.
-    // `weight` multiplies what each of its items weighs.
+    // `weight` multiplies what each of its items weighs. From the first one on the window alone changes its
+    // parameters and their gradients: what others try is an Error, until finish() or discard().
     void add(const Loss<Array<S>>& loss, double weight = 1);
+    // A mean does not say of how many.
+    template <class NotALoss>
+    void add(const Var<NotALoss>&, double = 1) {
+        static_assert(!sizeof(NotALoss),
+                      "window.add() wants the loss itself, which knows its count: write "
+                      "window.add(mse(y, target)) without .mean(), or window.add({sum, count})");
+    }
     // A term that belongs to the update, not to its items, such as a penalty on the weights: counted once.
     void once(V term);
-    // Somebody else went backward through a micro-batch, whose loss counts so much.
+    // Somebody else went backward through a micro-batch, whose loss counts so much. In one window all
+    // micro-batches come by add(), or all so.
     void swept(double count);
 
     // What f does makes sense as a whole only: after an error in it the window can but be discarded.
     template <class F>
     void whole(F f) {
-        try {
-            f();
-        } catch (...) {
-            broken_ = true;
-            throw;
-        }
+        attempt(f);
+        hold_.look();
+    }
+    // The rest of a micro-batch that has been added: goes backward into what the window holds.
+    template <class F>
+    void backward(F f) {
+        const Lift sweep(touch::sealed);
+        f();
     }
 
     // What the model is told about the next micro-batch, which has so many items; what its layers leave there
-    // happens when the window finishes.
+    // happens when the window finishes. Until its loss is added nothing has happened: another pass() begins
+    // where this one did, and a loss that is older than the last pass() is refused.
     Pass& pass(std::int64_t items);
+    // Of one micro-batch whose items go forward in parts: the next part, after pass().
+    Pass& part(std::int64_t items);
 
     bool empty() const { return micro_batches_ == 0 && once_.empty(); }
     bool full() const { return options_.micro_batches > 0 && micro_batches_ >= options_.micro_batches; }
@@ -115,10 +131,11 @@ public:
     const WindowOptions<S>& options() const { return options_; }
 
     // The gate; afterwards the next window is open. Where the window is not full, its tail policy decides.
-    // All memory is had before the first parameter changes: where it runs out, nothing was updated.
-    Finished<S> finish();
-    // At the end of an epoch: the same, if anything has come.
-    Finished<S> flush() { return micro_batches_ > 0 ? finish() : Finished<S>(); }
+    // All memory is had before the first parameter changes: where it runs out, nothing was updated. A total
+    // that was announced and has not come is an Error.
+    Finished<S> finish() { return close("finish", false); }
+    // At the end of an epoch: the same, if anything has come; the tail policy decides about a total, too.
+    Finished<S> flush() { return micro_batches_ > 0 || broken_ ? close("flush", true) : Finished<S>(); }
     void discard();  // no update; the next window is open
 
     // With parameters, gradients, optimizer, average and all that has been counted, and of a model that is
@@ -132,16 +149,38 @@ private:
     friend class CapturedWindow;
 
     const std::vector<V>& parameters() const { return optimizer_.parameters(); }
+    template <class F>
+    void attempt(F f) {
+        try {
+            f();
+        } catch (...) {
+            broken_ = true;
+            throw;
+        }
+    }
+    template <class F>
+    void own(F f) {
+        const Lift change(touch::held | touch::sealed);
+        f();
+    }
+    void come();
     void expect_untouched() const;
     void expect_whole(const char* what) const;
+    void expect_one_way(const char* what, typename Hold<S>::Sweeps sweeps) const;
+    void expect_room(const char* what) const;
+    void expect_own_pass(const V& sum) const;
+    Finished<S> close(const char* what, bool tail);
     void remember();
     bool dropped(const V& sum);
     void count(const V& sum, const V& count);
-    bool complete(double counted) const;
+    bool complete(double counted, bool tail) const;
+    void expect_count(const char* what, double counted) const;
+    void expect_told(const char* what) const;
     double rounding() const;     // by how much a count may miss the total
     std::uint64_t seed() const;  // of what is random in this window
     void normalise(double counted);
     bool finite_after_clipping(Finished<S>& done);
+    std::string not_finite(const Finished<S>& done) const;
     void reset();
 
     Optimizer<S>& optimizer_;
@@ -149,11 +188,17 @@ private:
     std::int64_t micro_batches_ = 0, dropped_ = 0, updates_ = 0, items_ = 0;
     V zero_, sum_, count_;  // on the parameters' device, so that adding to them makes nobody wait
     std::vector<V> once_;
-    Pass pass_;                     // of the micro-batch that is on its way
-    Effects effects_;               // of those that have come
-    std::vector<Array<S>> before_;  // drop_micro: the gradients before this micro-batch
+    Hold<S> hold_;
+    Pass pass_;                            // of the micro-batch that is on its way
+    std::optional<std::int64_t> pending_;  // its items, until its loss is added
+    bool passed_ = false;                  // a micro-batch of this window has had a pass
+    std::uint64_t since_ = 0;              // a loss from before is not of this pass, or not of this window
+    Effects effects_;                      // of those that have come
+    std::vector<Array<S>> before_;         // drop_micro: the gradients before this micro-batch
     std::vector<bool> before_there_;
-    bool broken_ = false;  // something threw after gradients had changed
+    bool broken_ = false;         // something threw after gradients had changed
+    mutable bool saved_ = false;  // since the last micro-batch
+    int exceptions_ = std::uncaught_exceptions();
 };
 
 extern template class Window<float>;

@@ -151,6 +151,18 @@ TEST_CASE("A loss that is no number stops training or is left out and told of") 
     CHECK(-straight.w() == 4);
 }
 
+TEST_CASE("A parameter of the model that was replaced is noticed at the next epoch") {
+    Straight straight({1, 2});
+    Trainer<double> trainer(straight.model, straight.sgd, 2, straight.loss, {.num_train_epochs = 3});
+    CHECK(trainer.train_epoch());
+    const Tensor64 old = straight.model.w;
+    straight.model.w = parameter({0.0});
+    CHECK_THROWS_WITH(trainer.train_epoch(),
+                      contains("the model's parameter 'w' is no longer the one that the optimizer steps"));
+    straight.model.w = old;
+    CHECK(trainer.train_epoch());
+}
+
 TEST_CASE("Training resumed anywhere goes on with the same bits and the same lines") {
     const std::uint64_t seed = GENERATE(range(1u, 9u));
     CAPTURE(seed);

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# What the compiler refuses, and with which words: a mean added to a window, numbers assigned to a parameter.
+#
+#     does_not_compile.py COMPILER
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+PROGRAM = """
+#include "train/layers.hpp"
+#include "train/window.hpp"
+using namespace tally;
+void run(Window<float>& window, Linear<float>& layer, const Tensor& y, Array<float> numbers) {
+    %s
+}
+"""
+COMPILES = ["window.add(mse(y, y)); window.add({sum(y), sum(y)}); layer.bias = parameter(numbers); layer.bias = constant(numbers);"
+            "assign(layer.bias, numbers); Tensor x = numbers; (void)x;"]
+REFUSED = {
+    "window.add(mse(y, y).mean());": "window.add() wants the loss itself, which knows its count",
+    "window.add(sum(y), 2);": "window.add() wants the loss itself, which knows its count",
+    "layer.bias = numbers;": "numbers are given to a parameter by assign(parameter, numbers)",
+    "layer.bias = Array<float>({2}, {1.f, 2.f});": "numbers are given to a parameter by assign(parameter, numbers)",
+}
+
+
+def compiled(compiler, statement):
+    done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", f"-I{SOURCES}", "-x", "c++", "-"],
+                          input=PROGRAM % statement, capture_output=True, text=True)
+    return done.returncode == 0, done.stderr
+
+
+def main(compiler):
+    wrong = []
+    for statement in COMPILES:
+        good, said = compiled(compiler, statement)
+        if not good:
+            wrong.append(f"does not compile: {statement}\n{said}")
+    for statement, sentence in REFUSED.items():
+        good, said = compiled(compiler, statement)
+        if good or sentence not in said:
+            wrong.append(f"{'compiles' if good else 'refused in other words'}: {statement}\n{said}")
+    print("\n".join(wrong) or f"{len(REFUSED)} refused, each with its sentence")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

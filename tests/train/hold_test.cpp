@@ -1,0 +1,209 @@
+// While micro-batches are in a window it alone changes its parameters and their gradients: whatever else is
+// tried is refused and harms nothing, or is noticed at the next add() or finish().
+#include "train/hold.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/ops/linear.hpp"
+#include "autograd/step.hpp"
+#include "autograd/tensor.hpp"
+#include "catch.hpp"
+#include "train/accumulate.hpp"
+#include "train/captured_window.hpp"
+#include "train/clip.hpp"
+#include "train/layers.hpp"
+#include "train/window.hpp"
+
+namespace tally::test {
+
+namespace {
+
+using A = Array<double>;
+
+// One weight of 1, whose gradient is the mean of the x that come: 3 for (1, 2) and (3, 6).
+struct One {
+    Tensor64 w = parameter(A({1, 1}, {1.0}));
+    Sgd<double> sgd{{w}, {.learning_rate = 1}};
+    Loss<A> loss(std::vector<double> x) const {
+        return counted(matmul(constant(A({static_cast<std::int64_t>(x.size()), 1}, x)), w));
+    }
+};
+
+std::string message_of(const std::function<void()>& attempt) {
+    try {
+        attempt();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("What others try on a window's parameters in its middle is refused and harms nothing") {
+    struct Attempt {
+        const char* says;
+        std::function<void(One&)> tries;
+    };
+    const std::vector<Attempt> attempts{
+        {"[zero_grad] a window is open", [](One& o) { o.sgd.zero_grad(); }},
+        {"[step] a window is open", [](One& o) { o.sgd.step(); }},
+        {"[zero_grad] this parameter of shape (1, 1)", [](One& o) { o.w.zero_grad(); }},
+        {"[free_grad]", [](One& o) { o.w.free_grad(); }},
+        {"[update]", [](One& o) { sgd_step({o.w}, 1); }},
+        {"[change_value]", [](One& o) { o.w.change_value([](A& v) { *v.writable() = 9; }); }},
+        {"[change_value]", [](One& o) { MovingAverage<double>({o.w}).swap(); }},
+        {"[change_grad]", [](One& o) { o.w.change_grad([](A& g) { *g.writable() = 9; }); }},
+        {"[change_grad]", [](One& o) { clip_grad_norm<double>({o.w}, 0.1); }},
+        {"[change_grad]", [](One& o) { clip_grad_value<double>({o.w}, 0.1); }},
+        {"[assign]",
+         [](One& o) {
+             assign(o.w, A({1, 1}, {5.0}));
+         }},
+        {"[backward]",
+         [](One& o) {
+             o.loss({3, 6}).sum.backward();
+         }},
+        {"[backward]", [](One& o) { o.w.backward(); }},
+        {"[fold] a window is open", [](One& o) { AdamA<double>({o.w}).fold(); }},
+        {"[window] parameter 0 of (1, 1) belongs to another", [](One& o) { Window<double>{o.sgd}; }},
+    };
+    for (const Attempt& attempt : attempts) {
+        INFO(attempt.says);
+        One one;
+        Window<double> window(one.sgd, {.micro_batches = 2});
+        window.add(one.loss({1, 2}));
+        CHECK_THAT(message_of([&] { attempt.tries(one); }), contains(attempt.says));
+        window.add(one.loss({3, 6}));
+        CHECK_THAT(message_of([&] { attempt.tries(one); }), contains(attempt.says));
+        CHECK(window.finish().stepped);
+        CHECK(one.w.item() == 1 - 3);
+        CHECK(message_of([&] { attempt.tries(one); }) == "");  // the window is over, and holds nothing
+    }
+}
+
+TEST_CASE("A gradient or a value that is written to behind the window is noticed") {
+    for (const bool of_value : {false, true}) {
+        One one;
+        Window<double> window(one.sgd);
+        window.add(one.loss({1, 2}));
+        refill(of_value ? one.w.value() : one.w.grad(), A({1, 1}, {7.0}));
+        const std::string says = "of parameter 0 of (1, 1) was changed in place since the last micro-batch";
+        CHECK_THAT(message_of([&] { window.add(one.loss({3, 6})); }), contains(says));
+        CHECK_THAT(message_of([&] { window.finish(); }), contains(of_value ? "the value" : "the gradient"));
+        window.discard();
+        assign(one.w, A({1, 1}, {1.0}));
+        window.add(one.loss({1, 2, 3, 6}));
+        window.finish();
+        CHECK(one.w.item() == 1 - 3);
+    }
+}
+
+TEST_CASE("Two windows on the same parameters take turns") {
+    One one;
+    Sgd<double> other({one.w}, {.learning_rate = 1});
+    Window<double> a(one.sgd, {.micro_batches = 2}), b(one.sgd), c(other);
+    { const Window<double> gone(one.sgd); }  // ends nothing
+    a.add(one.loss({1, 2}));
+    for (Window<double>* const idle : {&b, &c}) {
+        CHECK_THROWS_WITH(idle->add(one.loss({3, 6})), contains("belongs to another window"));
+        CHECK_NOTHROW(idle->discard());  // nothing of its own, and nothing of the other's
+    }
+    for (Sgd<double>* const sgd : {&one.sgd, &other}) {
+        CHECK_THROWS_WITH(sgd->step(), contains("[step] a window is open"));
+        CHECK_THROWS_WITH(sgd->zero_grad(), contains("[zero_grad] a window is open"));
+    }
+    a.add(one.loss({3, 6}));
+    a.finish();
+    CHECK(one.w.item() == 1 - 3);
+    b.add(one.loss({2}));
+    b.finish();
+    CHECK(one.w.item() == 1 - 3 - 2);
+}
+
+TEST_CASE("In mid-window one may evaluate and ask for gradients apart") {
+    One one;
+    Window<double> window(one.sgd, {.micro_batches = 2});
+    window.add(one.loss({1, 2}));
+    CHECK(grad(one.loss({5}).sum, {one.w})[0].item() == 5);
+    {
+        const NoGrad off;
+        CHECK(one.loss({5}).sum.item() == 5);
+    }
+    const A copy = one.w.grad();
+    CHECK(copy.item() == 3);
+    window.add(one.loss({3, 6}));
+    CHECK(copy.item() == 3);
+    window.finish();
+    CHECK(one.w.item() == 1 - 3);
+}
+
+TEST_CASE("Of a wrapped optimizer only what goes backward comes from outside") {
+    One one;
+    Accumulate<double> wrapped(one.sgd, 2, Reduction::sum);
+    CHECK_THROWS_WITH(wrapped.step(1), contains("no gradient has arrived"));
+    one.loss({1}).sum.backward();
+    CHECK_FALSE(wrapped.step(1));
+    CHECK_THROWS_WITH(wrapped.step(1), contains("no gradient has arrived since the last micro-batch"));
+    CHECK_THROWS_WITH(one.sgd.zero_grad(), contains("a window is open"));
+    CHECK_THROWS_WITH(one.w.zero_grad(), contains("belongs to an open window"));
+    CHECK_THROWS_WITH(wrapped.window().add(one.loss({2})), contains("came by swept()"));
+    one.loss({2}).sum.backward();
+    CHECK(wrapped.step(1));
+    CHECK(one.w.item() == 1 - 3);
+
+    Window<double> window(one.sgd);
+    window.add(one.loss({1}));
+    CHECK_THROWS_WITH(window.swept(1), contains("came by add()"));
+}
+
+TEST_CASE("A window that ends with gradients in it leaves none behind and it is said") {
+    One one;
+    {
+        Window<double> window(one.sgd, {.micro_batches = 2});
+        window.add(one.loss({1, 2}));
+    }
+    CHECK_FALSE(one.w.has_grad());
+    const auto says = contains("the last window of this SGD ended with 1 micro-batches in it");
+    CHECK_THROWS_WITH(one.sgd.step(), says);
+    CHECK_NOTHROW(one.sgd.step());  // said once
+    CHECK(one.w.item() == 1);
+    { Window<double>(one.sgd).add(one.loss({1})); }
+    CHECK_THROWS_WITH(Window<double>(one.sgd), says);
+
+    // Not where an error is on its way anyhow, nor where it can be taken up again.
+    CHECK_THROWS_AS(([&] {
+                        Window<double> window(one.sgd);
+                        window.add(one.loss({1}));
+                        throw std::runtime_error("stop");
+                    }()),
+                    std::runtime_error);
+    CHECK_NOTHROW(one.sgd.step());
+    {
+        Window<double> window(one.sgd);
+        window.add(one.loss({1}));
+        TrainingState state;
+        window.save(state, "window");
+    }
+    CHECK_NOTHROW(one.sgd.step());
+    CHECK(one.w.item() == 1);
+}
+
+TEST_CASE("A backward() that fails leaves the window all that it holds until it is discarded") {
+    One one;
+    Window<double> window(one.sgd);
+    const auto spent = one.loss({1});
+    spent.sum.backward();
+    one.w.zero_grad();
+    CHECK_THROWS_WITH(window.add(spent), contains("a second time"));
+    CHECK_THROWS_WITH(one.sgd.step(), contains("a window is open"));
+    CHECK_THROWS_WITH(window.finish(), contains("discard()"));
+    window.discard();
+    CHECK_NOTHROW(one.sgd.step());
+}
+
+}  // namespace tally::test

@@ -1,0 +1,240 @@
+// Calls that change something, each with what it means: by the library, and by hand.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/folder.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/ops/linear.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/step.hpp"
+#include "autograd/tensor.hpp"
+#include "here.hpp"
+#include "train/accumulate.hpp"
+#include "train/cached.hpp"
+#include "train/captured_window.hpp"
+#include "train/clip.hpp"
+#include "train/layers.hpp"
+#include "train/micro_batch.hpp"
+#include "train/trainer.hpp"
+#include "train/weights.hpp"
+#include "train/window.hpp"
+
+namespace tally::test::misuse {
+
+using A = Array<double>;
+using Numbers = std::vector<double>;
+
+inline const Numbers first_items{1, 2}, second_items{3, 6}, other_items{4};
+inline constexpr double rate = 0.5;
+
+inline double total(const Numbers& x) {
+    double sum = 0;
+    for (const double each : x) sum += each;
+    return sum;
+}
+
+// One weight w; the loss of an item x is x w²/2, its gradient x w. All numbers are dyadic, so nothing is
+// rounded.
+struct Program : Module<double> {
+    Tensor64 w = parameter(A({1, 1}, {1.0}).to(here()));
+    Sgd<double> sgd{{w}, {.learning_rate = rate}};
+    MovingAverage<double> average{{w}};
+    std::optional<Window<double>> window;
+    TrainingState at_start, of_average;
+    Folder folder;
+
+    Program() { average.save(of_average, "average"); }
+    void list(Members<double>& members) override { members.parameter("w", w); }
+    Loss<A> loss(const Numbers& x) const {
+        return counted(matmul(constant(A({static_cast<std::int64_t>(x.size()), 1}, x).to(here())), w * w) *
+                       0.5);
+    }
+    void open() {
+        window.emplace(sgd, WindowOptions<double>{.micro_batches = 2});
+        at_start = {};
+        window->save(at_start, "window");
+    }
+};
+
+inline A number(double x) { return A({1, 1}, {x}).to(here()); }
+
+// The same by hand, without the library.
+struct Plain {
+    double w = 1, learning_rate = rate, average = 1, gradient = 0, count = 0, once = 0;
+    int micro_batches = 0;
+    void sweep(const Numbers& x) { gradient += w * total(x); }
+    void add(const Numbers& x) {
+        sweep(x);
+        count += static_cast<double>(x.size());
+        ++micro_batches;
+    }
+    void reset() { gradient = count = once = micro_batches = 0; }
+    void finish() {
+        w -= learning_rate * (gradient / count + once);
+        reset();
+    }
+};
+
+// ---- what can be called ----
+
+// What a call is, which decides what must come of it.
+enum class Kind {
+    harmless,      // changes nothing that counts
+    asks,          // for a gradient apart
+    gradient,      // of a parameter
+    value,         // of a parameter
+    buffer,        // another one for a value: what a rule has saved stays as it was
+    steps,         // the optimizer
+    sweeps,        // goes backward by itself
+    behind_value,  // writes to memory
+    behind_gradient,
+    another_window,  // on the same parameters
+    refused_always,  // on this window
+    adds,
+    tells,  // of a micro-batch that somebody else has gone backward through
+    finishes,
+    flushes,
+    discards,
+    passes,
+    plans,
+    saves,
+    loads,
+    once
+};
+
+struct Call {
+    std::string name;
+    Kind kind;
+    std::function<void(Program&)> does;
+    std::function<void(Plain&)> means = [](Plain&) {};
+};
+
+inline std::vector<Call> calls() {
+    const auto becomes = [](double x) { return [x](Plain& p) { p.w = x; }; };
+    const auto swept = [](Plain& p) { p.sweep(other_items); };
+    const auto swap = [](Plain& p) { std::swap(p.w, p.average); };
+    const auto clear = [](Plain& p) { p.gradient = 0; };
+    const auto set_to = [](double x) {
+        return [x](Plain& p) {
+            if (p.gradient != 0) p.gradient = x;
+        };
+    };
+    const auto stepped = [](Plain& p) { p.w -= p.learning_rate * p.gradient; };
+    using P = Program&;
+    return {
+        {"Var::zero_grad", Kind::gradient, [](P p) { p.w.zero_grad(); }, clear},
+        {"Var::free_grad", Kind::gradient, [](P p) { p.w.free_grad(); }, clear},
+        {"Var::change_grad", Kind::gradient, [](P p) { p.w.change_grad([](A& g) { g = number(9); }); },
+         set_to(9)},
+        {"Var::change_value", Kind::value,
+         [](P p) {
+             p.w.change_value([](A& v) {
+                 device_copy::bytes(v.writable(), v.device(), number(4).data(), v.device(), sizeof(double));
+             });
+         },
+         becomes(4)},
+        {"Var::change_value (another buffer)", Kind::buffer,
+         [](P p) { p.w.change_value([](A& v) { v = number(4); }); }, becomes(4)},
+        {"Var::update", Kind::steps, [](P p) { p.w.update([](A& v, const A&) { v = number(4); }); },
+         [](Plain& p) {
+             if (p.gradient != 0) p.w = 4;
+         }},
+        {"Var::backward", Kind::sweeps, [](P p) { p.loss(other_items).sum.backward(); }, swept},
+        {"Var::backward(seed)", Kind::sweeps,
+         [](P p) { p.loss(other_items).sum.backward(A({}, {1.0}).to(here())); }, swept},
+        {"sgd_step", Kind::steps, [](P p) { sgd_step({p.w}, rate); }, stepped},
+        {"clip_grad_norm", Kind::gradient, [](P p) { clip_grad_norm<double>({p.w}, 0.25); }, set_to(0.25)},
+        {"clip_grad_value", Kind::gradient, [](P p) { clip_grad_value<double>({p.w}, 0.25); }, set_to(0.25)},
+        {"assign", Kind::value, [](P p) { assign(p.w, number(4)); }, becomes(4)},
+        {"to", Kind::gradient, [](P p) { to(p, here()); }},
+        {"load_weights", Kind::value,
+         [](P p) {
+             Program other;
+             assign(other.w, number(4));
+             save_weights(p.folder / "weights", other);
+             load_weights(p.folder / "weights", p);
+         },
+         becomes(4)},
+        {"refill(value)", Kind::behind_value, [](P p) { refill(p.w.value(), number(4)); }, becomes(4)},
+        {"refill(gradient)", Kind::behind_gradient, [](P p) { refill(p.w.grad(), number(4)); }, set_to(4)},
+        {"Array::writable", Kind::harmless,
+         [](P p) {
+             A copy = p.w.value();
+             copy.writable();
+             copy = number(4);
+         }},
+        {"memory::drop_cache", Kind::harmless, [](P) { memory::drop_cache(here()); }},
+        {"grad", Kind::asks, [](P p) { grad(p.loss(other_items).sum, {p.w}); }},
+        {"cached_backward", Kind::sweeps,
+         [](P p) {
+             cached_backward<double>(1, {[&](std::size_t) {
+                                         return reshape(p.w * p.w, {1, 1});
+                                     }},
+                                     [](const Representations<double>& of) { return sum(of[0]) * 2; });
+         },
+         swept},
+
+        {"Optimizer::step", Kind::steps, [](P p) { p.sgd.step(); }, stepped},
+        {"Optimizer::zero_grad", Kind::gradient, [](P p) { p.sgd.zero_grad(); }, clear},
+        {"Optimizer::set_learning_rate", Kind::harmless, [](P p) { p.sgd.set_learning_rate(0.25); },
+         [](Plain& p) { p.learning_rate = 0.25; }},
+        {"Optimizer::load", Kind::harmless,
+         [](P p) {
+             TrainingState state;
+             p.sgd.save(state, "sgd");
+             p.sgd.load(state, "sgd");
+         }},
+        {"AdamA::fold", Kind::gradient, [](P p) { AdamA<double>({p.w}).fold(); }, clear},
+        {"MovingAverage::prepare", Kind::harmless, [](P p) { p.average.prepare(); }},
+        {"MovingAverage::update", Kind::harmless, [](P p) { p.average.update(); },
+         [](Plain& p) { p.average = p.w; }},
+        {"MovingAverage::swap", Kind::value, [](P p) { p.average.swap(); }, swap},
+        {"MovingAverage::load", Kind::harmless, [](P p) { p.average.load(p.of_average, "average"); }},
+
+        {"Window::add", Kind::adds, [](P p) { p.window->add(p.loss(other_items)); },
+         [](Plain& p) { p.add(other_items); }},
+        {"add_cached", Kind::adds,
+         [](P p) {
+             add_cached<double>(*p.window, {Items(0, 1)}, {[&](const Items&, Pass&) {
+                 return reshape(p.w * p.w, {1, 1});
+             }},
+                                [](const Representations<double>& of) { return counted(of[0] * 2.); });
+         },
+         [](Plain& p) { p.add(other_items); }},
+        {"Window::once", Kind::once, [](P p) { p.window->once(sum(p.w * p.w) * 0.5); },
+         [](Plain& p) { p.once += p.w; }},
+        {"Window::swept", Kind::tells, [](P p) { p.window->swept(2); }},
+        {"Window::whole", Kind::harmless, [](P p) { p.window->whole([] {}); }},
+        {"Window::backward", Kind::harmless, [](P p) { p.window->backward([] {}); }},
+        {"Window::pass", Kind::passes, [](P p) { p.window->pass(1); }},
+        {"Window::part", Kind::refused_always, [](P p) { p.window->part(1); }},
+        {"Window::plan", Kind::plans, [](P p) { p.window->plan(1); }},
+        {"Window::finish", Kind::finishes, [](P p) { p.window->finish(); }, [](Plain& p) { p.finish(); }},
+        {"Window::flush", Kind::flushes, [](P p) { p.window->flush(); },
+         [](Plain& p) {
+             if (p.micro_batches > 0) p.finish();
+         }},
+        {"Window::discard", Kind::discards, [](P p) { p.window->discard(); }, [](Plain& p) { p.reset(); }},
+        {"Window::save", Kind::saves,
+         [](P p) {
+             TrainingState state;
+             p.window->save(state, "window");
+         }},
+        {"Window::load", Kind::loads, [](P p) { p.window->load(p.at_start, "window"); },
+         [](Plain& p) { p = {.average = p.average}; }},
+        {"Window", Kind::another_window, [](P p) { Window<double>{p.sgd}; }},
+        {"Accumulate", Kind::another_window, [](P p) { Accumulate<double>(p.sgd, 2, Reduction::sum); }},
+        {"Trainer", Kind::another_window,
+         [](P p) { Trainer<double>(p, p.sgd, 4, [&](const Items&, Pass&) { return p.loss(other_items); }); }},
+        {"CapturedWindow", Kind::refused_always,
+         [](P p) { CapturedWindow<double>(*p.window, [](Window<double>&) {}); }},
+        {"MicroBatchSize::update", Kind::refused_always,
+         [](P p) { MicroBatchSize(1).update<double>(*p.window, 1, [](std::int64_t) {}); }},
+    };
+}
+
+}  // namespace tally::test::misuse
