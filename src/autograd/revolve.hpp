@@ -139,6 +139,7 @@ public:
     void forget() override {
         if (input_) let_go_of(std::exchange(input_, nullptr));
         course_.reset();
+        block_.read.clear();
         if (this->target) return;
         let_go(this->gradient);
         this->touched = false;

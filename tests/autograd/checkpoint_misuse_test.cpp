@@ -1,6 +1,7 @@
 // What a checkpointed function must not do is noticed, and named.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -284,4 +285,104 @@ TEST_CASE("an error in a block that runs again leaves parameters usable and noth
     CHECK(memory::in_use(here()) == bytes);
     sum(checkpoint([&](const Tensor64& h) { return two_layers(h, w); }, x)).backward();
     CHECK(w.has_grad());
+}
+
+namespace {
+
+using A = Array<double>;
+
+const std::string other_value =
+    "' reads a parameter or constant that was given another value between forward and backward; give it one "
+    "after backward()";
+
+A two(double first, double second) { return A({2}, {first, second}, here()); }
+
+// The message of y.backward(), where `between` comes before it, for a function that is checkpointed in many
+// ways.
+template <class Between>
+void expect_noticed(const Tensor64& captured, Between between, const std::string& expected) {
+    const auto layer = [captured](Tensor64 h) { return h * captured; };
+    const auto inside = [layer](const Tensor64& h) { return checkpoint(layer, h); };
+    const Chain<A> chain{layer, layer, layer};
+    const auto try_it = [&](const char* how, auto forward) {
+        for (const bool verified : {true, false}) {
+            const Tensor64 x = parameter(two(1, 2));
+            std::optional<Unverified> off;
+            if (!verified) off.emplace();
+            const Tensor64 y = sum(forward(x));
+            const A before = captured.value();
+            between();
+            INFO(how << (verified ? "" : ", unverified"));
+            const std::string message = message_of([&] { y.backward(); });
+            CAPTURE(message);
+            CHECK(message.find(expected) != std::string::npos);
+            CHECK_FALSE(x.has_grad());
+            captured.node()->value = before;
+        }
+    };
+    try_it("checkpoint", [&](const Tensor64& x) { return checkpoint(layer, x); });
+    try_it("nested", [&](const Tensor64& x) { return checkpoint(inside, x); });
+    try_it("nested and read again", [&](const Tensor64& x) {
+        return checkpoint([&](const Tensor64& h) { return tanh(inside(h) + 1); }, x);
+    });
+    try_it("an argument", [&](const Tensor64& x) {
+        return checkpoint([](const Tensor64& h, const Tensor64& w) { return h * w; }, x, captured);
+    });
+    try_it("segments", [&](const Tensor64& x) { return checkpoint_sequential(chain, 3, x); });
+    try_it("revolve", [&](const Tensor64& x) { return Revolve<A>(chain, 2)(x); });
+    try_it("a constant made of it", [&](const Tensor64& x) {
+        return checkpoint([&](const Tensor64& h) { return h * (detach(captured) * 2); }, x);
+    });
+}
+
+}  // namespace
+
+TEST_CASE("invariant 10: a parameter that got another buffer is noticed by every checkpoint") {
+    const Tensor64 w = parameter(two(3, 4));
+    expect_noticed(
+        w, [&] { w.change_value([](A& value) { value = two(30, 40); }); }, other_value);
+}
+
+TEST_CASE("invariant 10: a constant that is written in place is noticed by every checkpoint") {
+    const Tensor64 c = constant(two(3, 4));
+    expect_noticed(
+        c, [&] { ++c.value().storage()->version; }, "changed in place between forward and backward");
+}
+
+TEST_CASE("a parameter that is one number is noticed by a checkpoint") {
+    const Scalar w = parameter(3.0), x = parameter(2.0);
+    const Scalar y = checkpoint([&](const Scalar& h) { return h * w; }, x);
+    w.change_value([](double& value) { value = 30; });
+    CHECK(message_of([&] { y.backward(); }) == "[checkpoint] operation 1 'mul" + other_value);
+}
+
+TEST_CASE("a buffer that a checkpoint has read is not given to another while it is remembered") {
+    const Tensor64 x = parameter(two(1, 2)), w = parameter(two(3, 4));
+    const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return h * w; }, x));
+    const Storage* const before = w.value().storage();
+    for (int i = 0; i < 20; ++i) {
+        w.change_value([](A& value) { value = two(30, 40); });
+        CHECK(w.value().storage() != before);
+    }
+    CHECK_THROWS_AS(y.backward(), Error);
+}
+
+TEST_CASE("labels that change their order between forward and backward are noticed by a checkpoint") {
+    const Tensor64 x = parameter(A({2, 2}, {1, 2, 1, 2}, here()));
+    const Array<std::int32_t> first({2}, {0, 1}, here()), second({2}, {1, 0}, here());
+    bool again = false;
+    const Tensor64 y =
+        checkpoint([&](const Tensor64& h) { return cross_entropy(h, again ? second : first).sum; }, x);
+    again = true;  // the sum has the same bits
+    CHECK(message_of([&] { y.backward(); }).find("'cross_entropy' has other operands") != std::string::npos);
+}
+
+TEST_CASE("what a swept checkpoint has read may be changed and is changed where it is") {
+    const Tensor64 x = parameter(two(1, 2)), w = parameter(two(3, 4));
+    const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return h * w; }, x));
+    y.backward();
+    const double* const place = w.value().data();
+    w.change_value([](A& value) { value.writable(); });
+    CHECK(w.value().data() == place);
+    CHECK(w.value().storage()->savers == 0);
 }

@@ -25,12 +25,20 @@ Array<S> times(double factor, const Array<S>& x) {
     return map(functor::MulNumber{factor}, x);
 }
 
+template <class S>
+void expect_features(const Shape& features, const BatchStatistics<S>& batch) {
+    if (batch.mean.shape() != features || batch.variance.shape() != features)
+        throw Error("[batch_norm] statistics of " + to_string(features) + " take in none of " +
+                    to_string(batch.mean.shape()) + " and " + to_string(batch.variance.shape()));
+}
+
 }  // namespace detail
 
 // Of both batches as one: between their means there is variance, too.
 template <class S>
 BatchStatistics<S> pooled(const BatchStatistics<S>& a, const BatchStatistics<S>& b) {
     using detail::times;
+    detail::expect_features(a.mean.shape(), b);
     const double count = a.count + b.count;
     if (a.count == 0) return b;
     if (b.count == 0) return a;
@@ -55,9 +63,13 @@ struct RunningStatistics {
 
     // The variance is taken in as an estimate: divided by count - 1.
     void commit(const BatchStatistics<S>& batch, double momentum = 0.1) {
+        detail::expect_features(mean.shape(), batch);
         if (batch.count < 2)
             throw Error("[batch_norm] " + std::to_string(static_cast<std::int64_t>(batch.count)) +
                         " values a feature tell no variance; at least 2 are needed");
+        if (!(momentum >= 0 && momentum <= 1))
+            throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
+                        std::to_string(momentum));
         const auto take_in = [&](Array<S>& running, double factor, const Array<S>& value) {
             running = zip(functor::Add{}, detail::times(1 - momentum, running), detail::times(factor, value));
         };
@@ -147,6 +159,7 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
 template <class S>
 BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias, double eps = 1e-5) {
     const Fold fold = detail::checked_features(x, gain.value(), bias.value());
+    check_eps("batch_norm", eps, x.shape());
     const std::size_t count = fold.outer * fold.inner;
     if (count == 1)
         throw Error("[batch_norm] one value a feature has no variance: " + to_string(x.shape()) +
@@ -163,6 +176,7 @@ Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
                          const RunningStatistics<S>& running, double eps = 1e-5) {
     const Fold fold = detail::checked_features(x, gain.value(), bias.value());
     detail::checked_features(x, running.mean, running.variance);
+    check_eps("batch_norm", eps, x.shape());
     return detail::batch_normalised(std::move(x), std::move(gain), std::move(bias), running.mean,
                                     running.variance, eps, false, fold);
 }

@@ -159,7 +159,9 @@ std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::
     parts.reserve(sizes.size());
     std::int64_t from = 0;
     for (std::int64_t size : sizes) {
-        if (size < 0) throw Error("[split] a part cannot have " + std::to_string(size) + " rows");
+        if (size < 0)
+            throw Error("[split] a part of " + to_string(x.shape()) + " cannot have " + std::to_string(size) +
+                        " rows");
         if (size > x.shape()[0] - from)
             throw Error("[split] after " + std::to_string(from) + " rows there are no " +
                         std::to_string(size) + " more in " + to_string(x.shape()));
@@ -175,7 +177,9 @@ std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std::int64_t size) {
     if (x.shape().rank() == 0) throw Error("[split] a single number has no rows");
-    if (size < 1) throw Error("[split] a part cannot have " + std::to_string(size) + " rows");
+    if (size < 1)
+        throw Error("[split] a part of " + to_string(x.shape()) + " cannot have " + std::to_string(size) +
+                    " rows");
     const std::int64_t rows = x.shape()[0];
     std::vector<Var<Array<S>>> parts;
     parts.reserve(static_cast<std::size_t>(rows / size + 1));
