@@ -35,8 +35,6 @@ Numbers picked(Random& r, Extents shape, std::int64_t end) {
 
 bool always(const Call&) { return true; }
 
-Shape shape_of_extents(const Extents& extents) { return Shape(std::span<const std::int64_t>(extents)); }
-
 void add_elementwise(std::vector<Operation64>& all) {
     const auto one = [&](const char* function, const char* name, Tensor64 (*f)(Tensor64)) {
         all.push_back({function, name,
@@ -99,8 +97,10 @@ void add_reductions(std::vector<Operation64>& all) {
                                bool wants_some) {
         all.push_back(
             {name, name,
-             [](Random& r) {
-                 const Extents x = extents(r, 0, 4);
+             [wants_some](Random& r) {
+                 Extents x = extents(r, 0, 4);
+                 if (wants_some)
+                     for (auto& extent : x) extent = std::max<std::int64_t>(extent, 1);
                  Call call{{x}, {}, {}, {}};
                  for (std::size_t axis = 0; axis < x.size(); ++axis)
                      if (r.coin())
@@ -399,8 +399,8 @@ void add_norms(std::vector<Operation64>& all) {
          [](const Call&, const Tensors& x, Whole) { batch_statistics(x[0], x[1].value(), x[2].value()); }});
     all.push_back({"pooled", "batch_norm",
                    [](Random& r) {
-                       const Extents features{r.whole(1, 4)};
-                       return Call{{features, features}, {}, {}, {}};
+                       const Extents of{r.whole(1, 4)};
+                       return Call{{of, of}, {}, {}, {}};
                    },
                    [](const Call& c) { return c.operands[0] == c.operands[1]; },
                    [](const Call&, const Tensors& x, Whole) {

@@ -163,7 +163,7 @@ TEST_CASE("no public operation is missing among those whose errors are tried") {
         "apply", "counted", "custom", "matmul_batched", "convolved", "batch_normalised"};
     for (const Operation64& operation : operations_and_rules()) known.insert(operation.function);
     const std::regex made(
-        R"((?:^|> )(?:Var|Loss|BatchNormed|BatchStatistics|std::vector<Var)<[^(;={]*> (operator.|\w+)\()");
+        R"((?:^|> )(?:inline )?(?:Var|Loss|BatchNormed|BatchStatistics|std::vector<Var)<[^(;={]*> (operator.|\w+)\()");
     std::set<std::string> found;
     for (const auto& header : std::filesystem::directory_iterator(TALLY_SOURCE_DIR "/src/autograd/ops")) {
         std::ifstream file(header.path());

@@ -38,10 +38,10 @@ void expect_features(const Shape& features, const BatchStatistics<S>& batch) {
 template <class S>
 BatchStatistics<S> pooled(const BatchStatistics<S>& a, const BatchStatistics<S>& b) {
     using detail::times;
-    detail::expect_features(a.mean.shape(), b);
     const double count = a.count + b.count;
     if (a.count == 0) return b;
     if (b.count == 0) return a;
+    detail::expect_features(a.mean.shape(), b);
     const functor::Add add;
     const auto mixed = [&](const Array<S>& of_a, const Array<S>& of_b) {
         return zip(add, times(a.count / count, of_a), times(b.count / count, of_b));
