@@ -336,9 +336,6 @@ void expect_noticed(Make make, Change change, const std::string& expected) {
     try_it("revolve", [](T x, T, const Layer& layer) {
         return Revolve<A>(Chain<A>{layer, layer, layer, tanh<A>}, 2)(x);
     });
-    try_it("a constant made of it", [](T x, T captured, const Layer&) {
-        return checkpoint([captured](T h) { return h * (detach(captured) * 2); }, x);
-    });
 }
 
 }  // namespace

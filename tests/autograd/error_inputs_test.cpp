@@ -89,20 +89,23 @@ std::string missing(const std::string& error, const Operation64& operation, cons
                     const std::string& changed) {
     const auto has = [&](const std::string& text) { return error.find(text) != std::string::npos; };
     if (error.rfind(std::string("[") + operation.name + "] ", 0) != 0) return "the operation";
-    std::set<std::string> shapes;
+    std::multiset<std::string> shapes;
     for (const Extents& x : call.operands) shapes.insert(words(x));
     for (const Numbers& x : call.indices) shapes.insert(words(x.shape));
     std::size_t named = 0;
     for (const std::string& shape : shapes)
         named += has(shape) || (shape == "()" && has("a single number")) ? 1 : 0;
+    // One axis, label, index or window is outside of one operand: the other has no part in it.
+    if (has("is out of range for") || has("outside the rows of") || has("is not one of the") ||
+        has("] a window of"))
+        return named > 0 || has("classes") ? "" : "an operand";
     const bool shape_changed = changed[0] == '(';
     if (shape_changed && !has(changed) && !(changed == "()" && has("a single number"))) return changed;
     const bool number_changed = changed.find('.') != std::string::npos || changed.find("inf") == 0 ||
                                 changed.find("nan") != std::string::npos || changed == "-inf";
     if (number_changed) return has(changed) ? "" : changed;
     if (!shape_changed && changed.size() > 3 && !has(changed)) return changed;
-    const bool label = std::string(operation.name) == "cross_entropy" && !shape_changed;
-    if (named == 0 && !label) return "an operand";
+    if (named == 0) return "an operand";
     if (shape_changed && named < 2 && shapes.size() > 1 && !has("a single number"))
         return "the other operand";
     return "";

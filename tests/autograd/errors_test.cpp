@@ -137,7 +137,7 @@ TEST_CASE("splits, rows and labels that do not fit") {
                       "[rows] index -1 at place 0 is outside the rows of (4, 2)");
     CHECK_THROWS_WITH(rows(zeros({}), integers({0})), "[rows] a single number has no rows");
     CHECK_THROWS_WITH(rows(zeros({4, 2}), Array<std::int32_t>({1, 1}, {0})),
-                      "[rows] the index must have one axis; it is (1, 1)");
+                      "[rows] the index must have one axis; it is (1, 1), x is (4, 2)");
     CHECK_THROWS_WITH(
         cross_entropy(zeros({2, 3}), integers({0})),
         "[cross_entropy] wants logits (rows, classes) and labels (rows); they are (2, 3) and (1)");

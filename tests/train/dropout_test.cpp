@@ -14,7 +14,7 @@ namespace {
 
 using A = Array<float>;
 
-const A ones = A::full({4, 30}, 1);
+A ones() { return A::full({4, 30}, 1); }
 
 // A module of one's own, with layers that keep nothing.
 struct Net : Module<float> {
@@ -25,14 +25,14 @@ struct Net : Module<float> {
         members.child("second", second);
     }
     std::vector<A> masks(Pass& pass) {
-        return {body.layer(1)(constant(ones), pass).value(), first(constant(ones), pass).value(),
-                second(constant(ones), pass).value()};
+        return {body.layer(1)(constant(ones()), pass).value(), first(constant(ones()), pass).value(),
+                second(constant(ones()), pass).value()};
     }
     Sequential<float> body;
     Dropout<float> first, second{0.5};
 };
 
-A mask_of(std::uint64_t stream) { return dropout(constant(ones), 0.5, {3, stream, 0}).value(); }
+A mask_of(std::uint64_t stream) { return dropout(constant(ones()), 0.5, {3, stream, 0}).value(); }
 
 bool all_differ(const std::vector<A>& masks) {
     for (std::size_t i = 0; i < masks.size(); ++i)
@@ -45,7 +45,7 @@ std::vector<A> drawn(Sequential<float>& model) {
     Pass pass{true, 3};
     std::vector<A> masks;
     for (std::size_t i = 0; i < model.size(); ++i)
-        masks.push_back(model.layer(i)(constant(ones), pass).value());
+        masks.push_back(model.layer(i)(constant(ones()), pass).value());
     return masks;
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("Two dropout layers of one model draw apart without being told") {
     Pass pass{true, 3};
     std::size_t twos = 0;
     Sequential<float> pair(Dropout<float>(0.5), Dropout<float>(0.5));
-    const A both = pair(constant(ones), pass).value();
+    const A both = pair(constant(ones()), pass).value();
     for (const float x : both.span()) twos += x == 4;
     CHECK(twos > 0);
     CHECK(twos < 60);  // a quarter of 120 and not half
@@ -91,8 +91,8 @@ TEST_CASE("Dropout layers of models inside of models draw apart") {
     Pass pass{true, 3};
     auto& inner = dynamic_cast<Sequential<float>&>(outer.layer(0));
     std::vector<A> masks{
-        inner.layer(0)(constant(ones), pass).value(), inner.layer(1)(constant(ones), pass).value(),
-        outer.layer(1)(constant(ones), pass).value(), outer.layer(2)(constant(ones), pass).value()};
+        inner.layer(0)(constant(ones()), pass).value(), inner.layer(1)(constant(ones()), pass).value(),
+        outer.layer(1)(constant(ones()), pass).value(), outer.layer(2)(constant(ones()), pass).value()};
     CHECK(all_differ(masks));
     for (std::uint64_t i = 0; i < 4; ++i) CHECK(same_bits(masks[i], mask_of(i)));
 }
@@ -116,7 +116,7 @@ TEST_CASE("Layers of no common model that would drop the same are refused") {
         "both "
         "as its children (and make the optimizer from its parameters), or tell each a stream: Dropout(p, "
         "stream)";
-    const Tensor x = constant(ones);
+    const Tensor x = constant(ones());
     Dropout<float> alone, other;
     Pass pass{true, 3};
     CHECK(same_bits(alone(x, pass).value(), mask_of(0)));
@@ -136,8 +136,8 @@ TEST_CASE("Layers of no common model that would drop the same are refused") {
     CHECK_THROWS_WITH(decoder(x, both), refusal);
     for (Sequential<float>* part : {&encoder, &decoder}) part->checkpoint({.segments = 1});
     Pass segments{true, 3};
-    CHECK_NOTHROW(encoder(parameter(ones), segments));
-    CHECK_THROWS_WITH(decoder(parameter(ones), segments), refusal);
+    CHECK_NOTHROW(encoder(parameter(ones()), segments));
+    CHECK_THROWS_WITH(decoder(parameter(ones()), segments), refusal);
 }
 
 TEST_CASE("A checkpointed model draws the masks of the plain one and again on the way back") {
@@ -146,7 +146,7 @@ TEST_CASE("A checkpointed model draws the masks of the plain one and again on th
                                 Dropout<float>(0.2));
         if (checkpointed) model.checkpoint({.segments = 3});
         Pass pass{true, 3};
-        const Tensor x = parameter(ones);
+        const Tensor x = parameter(ones());
         sum(model(x, pass)).backward();
         return x.grad();
     };

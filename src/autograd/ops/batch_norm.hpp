@@ -90,7 +90,9 @@ namespace detail {
 template <class S>
 Fold checked_features(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
     const Shape& shape = x.shape();
-    if (shape.rank() < 2) throw Error("[batch_norm] wants (items, features, ...); x is " + to_string(shape));
+    if (shape.rank() < 2)
+        throw Error("[batch_norm] wants (items, features, ...); x is " + to_string(shape) + ", gain " +
+                    to_string(gain.shape()));
     const Shape features{shape[1]};
     if (gain.shape() != features || bias.shape() != features)
         throw Error("[batch_norm] gain, bias and statistics of " + to_string(shape) + " must be " +

@@ -207,7 +207,8 @@ Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Shape& shape = x.shape();
     if (shape.rank() == 0) throw Error("[rows] a single number has no rows");
     if (index.shape().rank() != 1)
-        throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()));
+        throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()) + ", x is " +
+                    to_string(shape));
     check_rows("rows", index, shape);
     const auto height = static_cast<std::size_t>(shape[0]);
     const auto count = index.size();
