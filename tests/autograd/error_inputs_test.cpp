@@ -97,7 +97,7 @@ std::string missing(const std::string& error, const Operation64& operation, cons
         named += has(shape) || (shape == "()" && has("a single number")) ? 1 : 0;
     // One axis, label, index or window is outside of one operand: the other has no part in it.
     if (has("is out of range for") || has("outside the rows of") || has("is not one of the") ||
-        has("] a window of"))
+        has("] a window of") || has("one value a feature"))
         return named > 0 || has("classes") ? "" : "an operand";
     const bool shape_changed = changed[0] == '(';
     if (shape_changed && !has(changed) && !(changed == "()" && has("a single number"))) return changed;
