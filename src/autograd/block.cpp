@@ -54,17 +54,22 @@ BlockRun::~BlockRun() {
 
 // An operation of a function inside of another is one of both. What is no parameter and no constant may come
 // back in another buffer (revolve), and only its version counts.
-void BlockRun::reads_outside(const Node& operand, std::uint32_t version, std::uint64_t value,
-                             Storage* storage) {
+bool BlockRun::reads_outside(const Node& operand, std::uint32_t version, std::uint64_t value) {
     const bool stays = operand.state == State::leaf || operand.state == State::constant;
+    bool holds = false;
     for (BlockRun* run = this; run && operand.id < run->mark_; run = run->around_) {
         run->outside_.versions += version;
         if (!stays) continue;
         run->outside_.values = (run->outside_.values ^ value) * 0x9E3779B97F4A7C15u;
-        std::vector<HeldBuffer>& held = run->block_.read;
-        if (run->first() && storage && (held.empty() || held.back().storage() != storage))
-            held.emplace_back(storage);
+        holds = holds || (run->first() && run->last_held_ != value);
+        if (run->first()) run->last_held_ = value;
     }
+    return holds;
+}
+
+void BlockRun::hold(const Node& operand, const std::shared_ptr<const void>& buffer) {
+    for (BlockRun* run = this; run && operand.id < run->mark_; run = run->around_)
+        if (run->first()) run->block_.read.push_back(buffer);
 }
 
 // ---- the first time ----

@@ -4,13 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <typeinfo>
 #include <utility>
 #include <vector>
 
-#include "autograd/memory.hpp"
 #include "autograd/node.hpp"
 
 namespace tally {
@@ -32,29 +32,6 @@ private:
 // asks.
 bool recomputing();
 
-// A buffer that a function read and did not make. While it is held no other can have its address.
-class HeldBuffer {
-public:
-    explicit HeldBuffer(Storage* storage) : storage_(storage) {
-        memory::keep(storage);
-        memory::save(storage);
-    }
-    HeldBuffer(HeldBuffer&& other) noexcept : storage_(std::exchange(other.storage_, nullptr)) {}
-    HeldBuffer& operator=(HeldBuffer&& other) noexcept {
-        std::swap(storage_, other.storage_);
-        return *this;
-    }
-    ~HeldBuffer() {
-        if (!storage_) return;
-        memory::unsave(storage_);
-        memory::forget(storage_);
-    }
-    const Storage* storage() const { return storage_; }
-
-private:
-    Storage* storage_;
-};
-
 // What was made outside of a function and read inside, in numbers to compare.
 struct Outside {
     std::uint32_t versions = 0;  // added up
@@ -69,7 +46,8 @@ struct Block {
         Outside outside{};       // read by it, or since the operation before
     };
     std::vector<Step> steps;
-    std::vector<HeldBuffer> read;        // of parameters and constants
+    std::vector<std::shared_ptr<const void>>
+        read;                            // parameters and constants: while held, no other has their place
     std::vector<std::uint64_t> results;  // where they come from
     std::size_t needed = 0;              // so many of them make every value that a rule will read
     bool verified = false;
@@ -93,8 +71,10 @@ public:
     // Where an operand comes from: the same number both times, if it is the same one.
     std::uint64_t origin(const Node& operand) const;
 
-    // Both times: an operand that the operation that comes next reads, if it was made outside.
-    void reads_outside(const Node& operand, std::uint32_t version, std::uint64_t value, Storage* storage);
+    // Both times: an operand that the operation that comes next reads, if it was made outside. Says whether
+    // its buffer is to be held.
+    bool reads_outside(const Node& operand, std::uint32_t version, std::uint64_t value);
+    void hold(const Node& operand, const std::shared_ptr<const void>& buffer);
 
     // ---- the first time: the operation that comes next ... ----
     void reads(const Node& operand);  // its rule will read the value of an operand
@@ -126,7 +106,8 @@ private:
     const bool resting_before_;
     std::vector<std::uint64_t> ids_;  // of the operations' results
     std::vector<std::size_t> reading_result_;
-    Outside outside_;  // since the last operation
+    Outside outside_;              // since the last operation
+    std::uint64_t last_held_ = 0;  // place of the buffer
 };
 
 }  // namespace tally

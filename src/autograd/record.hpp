@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
@@ -38,11 +39,13 @@ template <class T>
 [[gnu::noinline]] void tell_block(std::span<ValueNode<T>* const> inputs) {
     for (const ValueNode<T>* input : inputs) {
         const T& value = input->value;
-        if constexpr (requires { value.storage(); })
-            context.block->reads_outside(*input, version_of(value),
-                                         reinterpret_cast<std::uintptr_t>(value.data()), value.storage());
-        else
-            context.block->reads_outside(*input, 0, checksum(value), nullptr);
+        if constexpr (requires { value.storage(); }) {
+            const auto place = reinterpret_cast<std::uintptr_t>(value.data());
+            if (context.block->reads_outside(*input, version_of(value), place))
+                context.block->hold(*input, std::make_shared<const Saved<T>>(&value));
+        } else {
+            context.block->reads_outside(*input, 0, checksum(value));
+        }
     }
 }
 
