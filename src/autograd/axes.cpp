@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <string>
 
@@ -107,12 +108,9 @@ Axes checked_order(const char* op, const Shape& shape, const Axes& order) {
     std::sort(sorted.begin(), sorted.end());
     Axes all(static_cast<std::size_t>(shape.rank()));
     std::iota(all.begin(), all.end(), 0);
-    if (sorted != all) {
-        std::string text;
-        for (std::int64_t axis : order) text += (text.empty() ? "" : ", ") + std::to_string(axis);
-        throw Error(std::string("[") + op + "] the order (" + text + ") does not name every axis of " +
-                    to_string(shape) + " once");
-    }
+    if (sorted != all)
+        throw Error(std::string("[") + op + "] the order " + in_words(order) +
+                    " does not name every axis of " + to_string(shape) + " once");
     return checked;
 }
 
@@ -139,17 +137,31 @@ Walk<1> broadcast_walk(const Shape& out, const Shape& shape) {
     return merged(out, all, shape.size());
 }
 
+void check_eps(const char* op, double eps, const Shape& x) {
+    if (!(eps >= 0 && std::isfinite(eps)))
+        throw Error(std::string("[") + op + "] eps must be finite and at least 0; for " + to_string(x) +
+                    " it is " + std::to_string(eps));
+}
+
 Shape completed(const char* op, const Shape& shape, const Axes& extents) {
+    const auto made_of = [&](const Axes& known) {
+        try {
+            return Shape(known);
+        } catch (const Error& error) {
+            throw Error(std::string("[") + op + "] for " + to_string(shape) + ": " + error.what());
+        }
+    };
     Axes known = extents;
     const auto open = std::find(known.begin(), known.end(), -1);
-    if (open == known.end()) return Shape(known);
+    if (open == known.end()) return made_of(known);
     *open = 1;
     const bool told = std::count(known.begin(), known.end(), -1) == 0;
-    const std::size_t rest = told ? Shape(known).size() : 0;
+    const std::size_t rest = told ? made_of(known).size() : 0;
     if (rest == 0 || shape.size() % rest)
-        throw Error(std::string("[") + op + "] the extent -1 cannot be told for " + to_string(shape));
+        throw Error(std::string("[") + op + "] the extent -1 of " + in_words(extents) +
+                    " cannot be told for " + to_string(shape));
     *open = static_cast<std::int64_t>(shape.size() / rest);
-    return Shape(known);
+    return made_of(known);
 }
 
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {

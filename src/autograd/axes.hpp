@@ -29,6 +29,9 @@ Axes checked_order(const char* op, const Shape& shape, const Axes& order);
 Walk<1> permuted_walk(const Shape& shape, const Axes& order);
 Walk<1> broadcast_walk(const Shape& out, const Shape& shape);
 
+// What is added to a variance: a finite number, at least 0.
+void check_eps(const char* op, double eps, const Shape& x);
+
 // The extents with a -1 replaced by whatever is left.
 Shape completed(const char* op, const Shape& shape, const Axes& extents);
 

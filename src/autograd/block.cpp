@@ -52,6 +52,26 @@ BlockRun::~BlockRun() {
     context.block = around_;
 }
 
+// An operation of a function inside of another is one of both. What is no parameter and no constant may come
+// back in another buffer (revolve), and only its version counts.
+bool BlockRun::reads_outside(const Node& operand, std::uint32_t version, std::uint64_t value) {
+    const bool stays = operand.state == State::leaf || operand.state == State::constant;
+    bool holds = false;
+    for (BlockRun* run = this; run && operand.id < run->mark_; run = run->around_) {
+        run->outside_.versions += version;
+        if (!stays) continue;
+        run->outside_.values = (run->outside_.values ^ value) * 0x9E3779B97F4A7C15u;
+        holds = holds || (run->first() && run->last_held_ != value);
+        if (run->first()) run->last_held_ = value;
+    }
+    return holds;
+}
+
+void BlockRun::hold(const Node& operand, const std::shared_ptr<const void>& buffer) {
+    for (BlockRun* run = this; run && operand.id < run->mark_; run = run->around_)
+        if (run->first()) run->block_.read.push_back(buffer);
+}
+
 // ---- the first time ----
 
 std::size_t BlockRun::made_by(const Node& node) const {
@@ -69,6 +89,7 @@ void BlockRun::reads(const Node& operand) {
 }
 
 void BlockRun::note(Block::Step step, const Node& result) {
+    step.outside = std::exchange(outside_, {});
     block_.steps.push_back(std::move(step));
     ids_.push_back(result.id);
 }
@@ -96,8 +117,9 @@ void BlockRun::rest_if_done() {
     block_.rested = kernels_rest = true;
 }
 
-bool BlockRun::meet(const char* op, std::uint64_t held, std::uint32_t versions) {
+bool BlockRun::meet(const char* op, std::uint64_t held) {
     const std::size_t which = place();
+    const Outside outside = std::exchange(outside_, {});
     const auto described = [&] { return "operation " + std::to_string(which + 1) + " "; };
     if (which >= block_.steps.size())
         throw Error("[checkpoint] the function did " + std::to_string(block_.steps.size()) +
@@ -106,15 +128,20 @@ bool BlockRun::meet(const char* op, std::uint64_t held, std::uint32_t versions) 
     if (before.op != op)
         throw Error("[checkpoint] " + described() + "was '" + before.op + "' and is now '" + op +
                     "'; the function must do the same when it runs again");
-    if (before.versions != versions)
+    if (before.outside.versions != outside.versions)
         throw Error("[checkpoint] " + described() + "'" + op +
-                    "' reads parameters that were changed in place between forward and backward (versions " +
-                    std::to_string(before.versions) + " and " + std::to_string(versions) +
+                    "' reads parameters or constants that were changed in place between forward and backward "
+                    "(versions " +
+                    std::to_string(before.outside.versions) + " and " + std::to_string(outside.versions) +
                     "); step the optimizer after backward()");
     if (before.held != held)
         throw Error("[checkpoint] " + described() + "'" + op +
                     "' has other operands or other sizes than the first time; the function must do the same "
                     "when it runs again");
+    if (before.outside.values != outside.values)
+        throw Error("[checkpoint] " + described() + "'" + op +
+                    "' reads a parameter or constant that was given another value between forward and "
+                    "backward; give it one after backward()");
     return which < block_.needed;
 }
 

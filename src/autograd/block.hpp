@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <typeinfo>
@@ -31,14 +32,22 @@ private:
 // asks.
 bool recomputing();
 
+// What was made outside of a function and read inside, in numbers to compare.
+struct Outside {
+    std::uint32_t versions = 0;  // added up
+    std::uint64_t values = 0;    // of parameters and constants: which buffers, or which numbers
+};
+
 struct Block {
     struct Step {
         std::string op;
         std::uint64_t checksum;  // of its value
         std::uint64_t held;      // of its operands, and of what its rule holds beside values
-        std::uint32_t versions;  // of the parameters it read, added up
+        Outside outside{};       // read by it, or since the operation before
     };
     std::vector<Step> steps;
+    std::vector<std::shared_ptr<const void>>
+        read;                            // parameters and constants: while held, no other has their place
     std::vector<std::uint64_t> results;  // where they come from
     std::size_t needed = 0;              // so many of them make every value that a rule will read
     bool verified = false;
@@ -62,6 +71,11 @@ public:
     // Where an operand comes from: the same number both times, if it is the same one.
     std::uint64_t origin(const Node& operand) const;
 
+    // Both times: an operand that the operation that comes next reads, if it was made outside. Says whether
+    // its buffer is to be held.
+    bool reads_outside(const Node& operand, std::uint32_t version, std::uint64_t value);
+    void hold(const Node& operand, const std::shared_ptr<const void>& buffer);
+
     // ---- the first time: the operation that comes next ... ----
     void reads(const Node& operand);  // its rule will read the value of an operand
     void reads_result() { reading_result_.push_back(place()); }
@@ -73,7 +87,7 @@ public:
 
     // ---- again ----
     // Says whether the operation that comes next is computed, or merely recorded.
-    bool meet(const char* op, std::uint64_t held, std::uint32_t versions);
+    bool meet(const char* op, std::uint64_t held);
     void compare(std::uint64_t checksum, const std::string& form) const;  // what it computed
     void step();  // on to the next, once this one's node is the next to be made
     void close_again(const std::vector<const Node*>& results) const;
@@ -92,6 +106,8 @@ private:
     const bool resting_before_;
     std::vector<std::uint64_t> ids_;  // of the operations' results
     std::vector<std::size_t> reading_result_;
+    Outside outside_;              // since the last operation
+    std::uint64_t last_held_ = 0;  // place of the buffer
 };
 
 }  // namespace tally

@@ -174,6 +174,7 @@ public:
         each_var(arguments_, [](auto& x) { x = {}; });
         f_.reset();
         read_.clear();
+        block_.read.clear();
         results_.clear();
         this->gradients.clear();
     }

@@ -48,7 +48,10 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool tr
             plan.shape = Shape{a.rank() == 2 ? m : n};
         return plan;
     }
-    const Shape batch_a = batch_of(a), batch_b = batch_of(b), batch = broadcast(op, batch_a, batch_b);
+    const Shape batch_a = batch_of(a), batch_b = batch_of(b);
+    Shape batch;
+    if (!broadcasts(batch_a, batch_b, batch))
+        fail("batches of " + to_string(batch_a) + " and " + to_string(batch_b) + " do not broadcast");
     std::vector<std::int64_t> extents(batch.begin(), batch.end());
     if (a.rank() > 1) extents.push_back(m);
     if (b.rank() > 1) extents.push_back(n);
@@ -60,14 +63,15 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool tr
     return plan;
 }
 
-LinearPlan plan_linear(const Shape& x, const Shape& w, const Shape* bias) {
+LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Shape* bias) {
+    const auto fail = [&](const std::string& what) { throw Error(std::string("[") + op + "] " + what); };
     if (w.rank() != 2)
-        throw Error("[linear] the weights must be a matrix (in, out); they are " + to_string(w));
+        fail("the weights must be a matrix (in, out); they are " + to_string(w) + ", x is " + to_string(x));
     if (x.rank() == 0 || x[x.rank() - 1] != w[0])
-        throw Error("[linear] inner sizes differ: " + to_string(x) + " x " + to_string(w));
+        fail("inner sizes differ: " + to_string(x) + " x " + to_string(w));
     if (bias && (bias->rank() != 1 || (*bias)[0] != w[1]))
-        throw Error("[linear] the bias of weights " + to_string(w) + " must be (" + std::to_string(w[1]) +
-                    "); it is " + to_string(*bias));
+        fail("the bias of weights " + to_string(w) + " must be (" + std::to_string(w[1]) + "); it is " +
+             to_string(*bias));
     std::vector<std::int64_t> extents(x.begin(), x.end());
     extents.back() = w[1];
     std::size_t rows = 1;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
@@ -32,12 +33,20 @@ public:
     }
 };
 
+// Tells a checkpointed function that is running what its next operation reads: of an array its version and
+// its place, a number as it is.
 template <class T>
-std::uint32_t versions_of_parameters(std::span<ValueNode<T>* const> inputs) {
-    std::uint32_t versions = 0;
-    for (const ValueNode<T>* input : inputs)
-        if (input->state == State::leaf) versions += version_of(input->value);
-    return versions;
+[[gnu::noinline]] void tell_block(std::span<ValueNode<T>* const> inputs) {
+    for (const ValueNode<T>* input : inputs) {
+        const T& value = input->value;
+        if constexpr (requires { value.storage(); }) {
+            const auto place = reinterpret_cast<std::uintptr_t>(value.data());
+            if (context.block->reads_outside(*input, version_of(value), place))
+                context.block->hold(*input, std::make_shared<const Saved<T>>(&value));
+        } else {
+            context.block->reads_outside(*input, 0, checksum(value));
+        }
+    }
 }
 
 // What a rule holds beside what it reads, as one number to compare.
@@ -52,12 +61,18 @@ Held with_origins(Held held, std::span<ValueNode<T>* const> inputs) {
         held.sum = (held.sum ^ context.block->origin(*input)) * 0x9E3779B97F4A7C15u;
     return held;
 }
-template <class Rule>
-Held held_by(const Rule& rule) {
-    if constexpr (std::has_unique_object_representations_v<Rule>)
-        return {checksum_of(&rule, sizeof rule)};
-    else
-        return {0, sizeof rule == 1};  // a formula without numbers
+template <class T, class Rule, class... Wishes>
+Held held_by(const Rule& rule, const std::tuple<Wishes...>& wishes) {
+    Held held{0, sizeof rule == 1};  // a formula without numbers
+    if constexpr (std::has_unique_object_representations_v<Rule>) held = {checksum_of(&rule, sizeof rule)};
+    const auto take_in = [&](const auto& wish) {  // labels, indices, conditions
+        if constexpr (requires { wish.value->storage(); })
+            if constexpr (!std::is_same_v<decltype(wish.value), const T*>)
+                if (wish.value && context.block->verified())
+                    held.sum = (held.sum ^ checksum(*wish.value)) * 0x9E3779B97F4A7C15u;
+    };
+    std::apply([&](const auto&... wish) { (take_in(wish), ...); }, wishes);
+    return held;
 }
 
 // The first time that a checkpointed function runs: of an operation its result remains, and what is noted of
@@ -78,7 +93,8 @@ Var<T> draft(const char* op, T&& value, std::span<const void* const> wishes,
     if (context.onlooker) tell_unrecorded(op, seen(value));
     const std::uint64_t sum = run.verified() ? checksum(value) : 0;
     const Var<T> result(new (pool::take(sizeof(Draft<T>))) Draft<T>(std::move(value)));
-    run.note({op, sum, with_origins(held, inputs).sum, versions_of_parameters(inputs)}, *result.node());
+    tell_block(inputs);
+    run.note({op, sum, with_origins(held, inputs).sum}, *result.node());
     return result;
 }
 
@@ -98,7 +114,8 @@ std::array<const void*, sizeof...(Wishes)> addresses(const std::tuple<Wishes...>
 template <class T>
 void meet_again(const char* op, T& value, std::span<ValueNode<T>* const> inputs, const Held& held) {
     BlockRun& run = *context.block;
-    if (run.meet(op, with_origins(held, inputs).sum, versions_of_parameters(inputs))) {
+    tell_block(inputs);
+    if (run.meet(op, with_origins(held, inputs).sum)) {
         if (run.verified()) run.compare(checksum(value), form(value));
     } else if (const void* const kept = run.kept(run.place(), typeid(T))) {
         value = *static_cast<const T*>(kept);
@@ -133,13 +150,15 @@ inline Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishe
                         Inputs&&... inputs) {
     (Var<T>::check_thread(name.text(), inputs.checked(name.text())), ...);
     if (!context.recording || !((inputs.node()->state != State::constant) || ...)) {
+        if (context.block) [[unlikely]]
+            tell_block<T>(std::array<ValueNode<T>*, sizeof...(Inputs)>{inputs.node()...});
         Var<T> y = unrecorded(name.text(), T(std::move(value)));
         (void(Inputs(std::move(inputs))), ...);
         return y;
     }
     if (context.block) [[unlikely]] {
         const std::array<ValueNode<T>*, sizeof...(Inputs)> nodes{inputs.node()...};
-        const Held held = std::is_same_v<Name, Label> ? Held{0, false} : held_by(rule);
+        const Held held = std::is_same_v<Name, Label> ? Held{0, false} : held_by<T>(rule, wishes);
         T computed = std::move(value);  // elsewhere nobody asks where it lies: it may stay in a register
         const auto kept = addresses(wishes, &value, &computed);
         if (Var<T> y = in_block<T>(name.text(), computed, kept, nodes, held)) {
@@ -171,14 +190,21 @@ Var<T> record_many(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, 
         Var<T>::check_thread(Name, input.checked(Name));
         wanted = wanted || input.wants_grad();
     }
-    if (!context.recording || !wanted) return unrecorded(Name, std::move(value));
     using Nodes = std::vector<ValueNode<T>*>;
+    if (!context.recording || !wanted) {
+        if (context.block) [[unlikely]] {
+            Nodes read;
+            for (const Var<T>& input : inputs) read.push_back(input.node());
+            tell_block<T>(read);
+        }
+        return unrecorded(Name, std::move(value));
+    }
     using Op = Operation<T, FixedLabel<Name>, Nodes, std::decay_t<Rule>, Wishes...>;
     Nodes nodes;
     nodes.reserve(inputs.size());
     if (context.block) [[unlikely]] {
         for (const Var<T>& input : inputs) nodes.push_back(input.node());
-        const Held held = held_by(rule);
+        const Held held = held_by<T>(rule, wishes);
         const auto kept = addresses(wishes, &value, &value);
         if (Var<T> y = in_block<T>(Name, value, kept, nodes, held)) return y;
         nodes.clear();

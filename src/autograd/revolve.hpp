@@ -124,12 +124,14 @@ public:
     void pull(Sweep& sweep) override {
         if (this->touched) {
             T before = course_->before(which_);
-            if (block_.verified && checksum(before) != checksum_of_input_)
-                throw Error("[revolve] the steps before step " + std::to_string(which_ + 1) +
-                            " gave other values than the first time; a step must be a function of its input");
+            const bool other = block_.verified && checksum(before) != checksum_of_input_;
             if (!ready(input_->value)) input_->value = std::move(before);
             if (++input_->handles == 1) ++input_->refs;
-            const Var<T> x(input_), y = again(x);
+            const Var<T> x(input_), y = again(x);  // which knows better why, if parameters were changed
+            if (other)
+                throw Error("[revolve] the steps before step " + std::to_string(which_ + 1) +
+                            " gave other values than the first time; a step must be a function of its input, "
+                            "and what it captures must stay until backward() is over");
             ++course_->count().recorded;
             if (y.wants_grad()) detail::hand_over(sweep, y, this->gradient);
         }
@@ -139,6 +141,7 @@ public:
     void forget() override {
         if (input_) let_go_of(std::exchange(input_, nullptr));
         course_.reset();
+        block_.read.clear();
         if (this->target) return;
         let_go(this->gradient);
         this->touched = false;

@@ -13,16 +13,18 @@ namespace {
 // So many that the byte count of any element type (up to 16 bytes, Dual<double>) still fits into 63 bits.
 constexpr std::size_t max_elements = std::numeric_limits<std::int64_t>::max() / 16;
 
+}  // namespace
+
 std::string in_words(std::span<const std::int64_t> extents) {
+    constexpr std::size_t shown = 2 * max_rank;
     std::string text = "(";
-    for (const std::int64_t extent : extents) {
+    for (const std::int64_t extent : extents.first(std::min(extents.size(), shown))) {
         if (text.size() > 1) text += ", ";
         text += std::to_string(extent);
     }
+    if (extents.size() > shown) text += ", ... " + std::to_string(extents.size()) + " in all";
     return text + ")";
 }
-
-}  // namespace
 
 Shape::Shape(std::span<const std::int64_t> extents) {
     if (extents.size() > static_cast<std::size_t>(max_rank)) {
@@ -76,20 +78,25 @@ int checked_axis(const char* op, std::int64_t axis, const Shape& shape) {
     return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-Shape broadcast(const char* op, const Shape& a, const Shape& b) {
-    if (a == b) return a;
+bool broadcasts(const Shape& a, const Shape& b, Shape& together) {
     const int rank = std::max(a.rank(), b.rank());
     std::array<std::int64_t, max_rank> extents{};
     for (int axis = 0; axis < rank; ++axis) {  // a missing leading axis counts as 1
         const int axis_a = axis - (rank - a.rank()), axis_b = axis - (rank - b.rank());
         const std::int64_t extent_a = axis_a < 0 ? 1 : a[axis_a], extent_b = axis_b < 0 ? 1 : b[axis_b];
-        if (extent_a != extent_b && extent_a != 1 && extent_b != 1) {
-            throw Error("[" + std::string(op) + "] cannot broadcast " + to_string(a) + " with " +
-                        to_string(b));
-        }
+        if (extent_a != extent_b && extent_a != 1 && extent_b != 1) return false;
         extents[static_cast<std::size_t>(axis)] = extent_a == 1 ? extent_b : extent_a;
     }
-    return Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(rank)));
+    together = Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(rank)));
+    return true;
+}
+
+Shape broadcast(const char* op, const Shape& a, const Shape& b) {
+    if (a == b) return a;
+    Shape together;
+    if (!broadcasts(a, b, together))
+        throw Error("[" + std::string(op) + "] cannot broadcast " + to_string(a) + " with " + to_string(b));
+    return together;
 }
 
 }  // namespace tally

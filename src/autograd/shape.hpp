@@ -58,12 +58,14 @@ private:
 };
 static_assert(sizeof(Shape) == 32 && std::endian::native == std::endian::little);
 
-std::string to_string(const Shape& shape);  // "(6, 3)", "(4)", "()"
+std::string to_string(const Shape& shape);                    // "(6, 3)", "(4)", "()"
+std::string in_words(std::span<const std::int64_t> extents);  // the same of what may be no shape; stays short
 
 // The axis counted from the front; axis -1 is the last. Out of range is an error that names `op`.
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
 
-// The shape that `a` and `b` broadcast to, by NumPy's rules; an error that names `op` when they cannot.
+// Whether `a` and `b` broadcast, by NumPy's rules, and to what; or an error that names `op` when they do not.
+bool broadcasts(const Shape& a, const Shape& b, Shape& together);
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
 
 }  // namespace tally

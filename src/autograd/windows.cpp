@@ -13,6 +13,8 @@ namespace {
 // How large the columns of a group may be: a CPU wants them in a cache, a GPU wants few launches.
 std::size_t room_for_columns(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
 
+constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // of an axis
+
 SlidingWindow plan_windows(const char* op, const Shape& x, std::int64_t tall, std::int64_t wide,
                            std::int64_t stride, std::int64_t padding) {
     const auto fail = [&](const std::string& what) {
@@ -21,7 +23,9 @@ SlidingWindow plan_windows(const char* op, const Shape& x, std::int64_t tall, st
     const std::string window = "a window of " + std::to_string(tall) + " x " + std::to_string(wide);
     if (tall < 1 || wide < 1) fail(window + " sees nothing");
     if (stride < 1) fail("the stride must be at least 1, not " + std::to_string(stride));
-    if (padding < 0) fail("the padding must be at least 0, not " + std::to_string(padding));
+    if (padding < 0 || padding > longest)
+        fail("the padding must be between 0 and " + std::to_string(longest) + ", not " +
+             std::to_string(padding));
     const std::int64_t height = x[2] + 2 * padding, width = x[3] + 2 * padding;
     if (tall > height || wide > width)
         fail(window + " does not fit into images with padding of " + std::to_string(height) + " x " +
@@ -37,7 +41,16 @@ SlidingWindow plan_windows(const char* op, const Shape& x, std::int64_t tall, st
             size((width - wide) / stride + 1)};
 }
 
-std::int64_t extent(std::size_t size) { return static_cast<std::int64_t>(size); }
+Shape result_of(const char* op, const Shape& x, std::int64_t channels, const SlidingWindow& w) {
+    const auto down = static_cast<std::int64_t>(w.down), across = static_cast<std::int64_t>(w.across);
+    try {
+        return {x[0], channels, down, across};
+    } catch (const Error& error) {
+        throw Error(std::string("[") + op + "] windows " + std::to_string(down) + " down and " +
+                    std::to_string(across) + " across are too many; x is " + to_string(x) + ", the padding " +
+                    std::to_string(w.padding) + ": " + error.what());
+    }
+}
 
 }  // namespace
 
@@ -58,11 +71,17 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
     plan.in = static_cast<std::size_t>(x[1]);
     plan.out = static_cast<std::size_t>(weight[0]);
     plan.weights = plan.in * w.tall * w.wide;
+    plan.shape = result_of("conv2d", x, weight[0], w);  // first: no product below overflows where this fits
     plan.stops = w.down * w.across;
-    const std::size_t columns = std::max<std::size_t>(plan.weights * plan.stops, 1);
+    std::size_t columns = 0;
+    if (__builtin_mul_overflow(plan.weights, plan.stops, &columns) ||
+        columns > static_cast<std::size_t>(longest))
+        throw Error("[conv2d] the windows of one image hold more than " + std::to_string(longest) +
+                    " numbers: " + std::to_string(w.down) + " x " + std::to_string(w.across) +
+                    " windows of weight " + to_string(weight) + "; x is " + to_string(x));
+    columns = std::max<std::size_t>(columns, 1);
     plan.group =
         std::clamp<std::size_t>(room_for_columns(device) / columns, 1, std::max<std::size_t>(plan.images, 1));
-    plan.shape = Shape{x[0], weight[0], extent(w.down), extent(w.across)};
     return plan;
 }
 
@@ -70,9 +89,9 @@ PoolPlan plan_pool(const Shape& x, std::int64_t size, std::int64_t stride) {
     if (x.rank() != 4)
         throw Error("[max_pool2d] wants x (items, channels, height, width); it is " + to_string(x));
     const SlidingWindow w = plan_windows("max_pool2d", x, size, size, stride, 0);
-    if (w.height * w.width > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+    if (w.height * w.width > static_cast<std::size_t>(longest))
         throw Error("[max_pool2d] places are counted up to 2147483647 in an image; x is " + to_string(x));
-    return {w, static_cast<std::size_t>(x[0] * x[1]), Shape{x[0], x[1], extent(w.down), extent(w.across)}};
+    return {w, static_cast<std::size_t>(x[0] * x[1]), result_of("max_pool2d", x, x[1], w)};
 }
 
 }  // namespace tally

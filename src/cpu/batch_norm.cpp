@@ -1,6 +1,7 @@
 // Batch norm: where features are neighbours their sums are made row after row, otherwise along the space of
 // each.
 #include <algorithm>
+#include <limits>
 
 #include "cpu/families.hpp"
 #include "cpu/runs.hpp"
@@ -59,11 +60,17 @@ void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
     const auto divide = [&](S* sums) {
         for (std::size_t f = 0; f < fold.reduced; ++f) sums[f] /= terms<S>(fold);
     };
+    const auto expose_overflow = [&] {  // by infinity all would be divided, and look plausible
+        for (std::size_t f = 0; f < fold.reduced; ++f)
+            if (variance[f] > std::numeric_limits<S>::max())
+                variance[f] = std::numeric_limits<S>::quiet_NaN();
+    };
     sum_features(fold, mean, Same(), v);
     divide(mean);
     sum_features(
         fold, variance, [](auto value, auto m) { return (value - m) * (value - m); }, v, OfFeature<S>{mean});
     divide(variance);
+    expose_overflow();
 }
 
 template <class S>

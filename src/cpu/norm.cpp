@@ -1,6 +1,7 @@
 // Layer norm: sums along each row in lanes; the gain's gradient row after row.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "cpu/families.hpp"
 #include "cpu/runs.hpp"
@@ -16,6 +17,30 @@ void with_optional(const S* p, S otherwise, Body body) {
     p ? body(Run<S>{p}) : body(One<S>(otherwise));
 }
 
+// A row whose squares, or whose sum, are beyond what S holds: divided by its largest number it is not. There
+// eps is nothing beside a variance that is not 0.
+template <class S, class Gains, class Biases>
+[[gnu::cold, gnu::noinline]] void layer_norm_of_large(const S* x, Gains gains, Biases biases, S eps, S* y,
+                                                      S& mean, S& rstd, std::size_t width) {
+    const S n = static_cast<S>(width);
+    S top = 0;
+    for (std::size_t i = 0; i < width; ++i) top = std::max(top, std::abs(x[i]));
+    const auto shrunk = [](auto v, auto by) { return v / by; };
+    const auto squared_distance = [](auto v, auto by, auto m) { return (v / by - m) * (v / by - m); };
+    const One<S> by(top);
+    const S m = sum_run(S(0), width, 0, shrunk, Run<S>{x}, by) / n;
+    const S deviation = std::sqrt(sum_run(S(0), width, 0, squared_distance, Run<S>{x}, by, One<S>(m)) / n),
+            s = deviation == 0 ? S(1) : S(1) / deviation;
+    each<Write::set>(
+        width, width, y,
+        [](auto v, auto scale, auto mid, auto factor, auto g, auto b) {
+            return (v / scale - mid) * factor * g + b;
+        },
+        Run<S>{x}, by, One<S>(m), One<S>(s), gains, biases);
+    mean = m * top;
+    rstd = deviation == 0 ? S(1) / std::sqrt(eps) : s / top;
+}
+
 template <class S>
 void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd, std::size_t rows,
                 std::size_t width) {
@@ -27,7 +52,12 @@ void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, 
             for (std::size_t r = 0; r < rows; ++r, x += width, y += width) {
                 mean[r] = sum_in_lanes(x, width) / n;
                 const One<S> m(mean[r]);
-                rstd[r] = S(1) / std::sqrt(sum_run(S(0), width, 0, squared_distance, Run<S>{x}, m) / n + eps);
+                const S variance = sum_run(S(0), width, 0, squared_distance, Run<S>{x}, m) / n + eps;
+                if (!(variance <= std::numeric_limits<S>::max()) && width > 0) {
+                    layer_norm_of_large(x, gains, biases, eps, y, mean[r], rstd[r], width);
+                    continue;
+                }
+                rstd[r] = S(1) / std::sqrt(variance);
                 each<Write::set>(width, width, y, normalised, Run<S>{x}, m, One<S>(rstd[r]), gains, biases);
             }
         });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 
 #include "autograd/kernels.hpp"
 #include "gpu/team.hpp"
@@ -31,7 +32,9 @@ struct BatchMomentsBody {
             sum_in_team<S>(team, terms, [&](std::size_t i) { return (value(i) - m) * (value(i) - m); });
         team.alone([&] {
             mean[feature] = m;
-            variance[feature] = squares / n;
+            variance[feature] = squares / n > std::numeric_limits<S>::max()  // see cpu/batch_norm.cpp
+                                    ? std::numeric_limits<S>::quiet_NaN()
+                                    : squares / n;
         });
     }
 };

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "autograd/kernels.hpp"
 #include "gpu/team.hpp"
@@ -23,7 +24,9 @@ struct LayerNormBody {
         const S m = sum_in_team<S>(team, width, [&](std::size_t i) { return from[i]; }) / n;
         const S squares =
             sum_in_team<S>(team, width, [&](std::size_t i) { return (from[i] - m) * (from[i] - m); });
-        const S scale = S(1) / sqrt(squares / n + eps);
+        const S variance = squares / n + eps;
+        if (!(variance <= std::numeric_limits<S>::max()) && width > 0) return large(team, row);
+        const S scale = S(1) / sqrt(variance);
         team.each(width, [&](std::size_t i) {
             const S scaled = (from[i] - m) * scale;
             to[i] = (gain ? scaled * gain[i] : scaled) + (bias ? bias[i] : -S(0));
@@ -31,6 +34,30 @@ struct LayerNormBody {
         team.alone([&] {
             mean[row] = m;
             rstd[row] = scale;
+        });
+    }
+
+private:
+    // A row whose squares, or whose sum, are beyond what S holds: divided by its largest number it is not.
+    // There eps is nothing beside a variance that is not 0.
+    template <class T>
+    TALLY_HOST_DEVICE void large(T& team, std::size_t row) const {
+        using std::sqrt;
+        const S *from = x + row * width, n = static_cast<S>(width);
+        S* to = y + row * width;
+        const S top = team.fold(width, S(0), Larger(),
+                                [&](std::size_t i) { return from[i] < S(0) ? -from[i] : from[i]; });
+        const S m = sum_in_team<S>(team, width, [&](std::size_t i) { return from[i] / top; }) / n;
+        const S squares = sum_in_team<S>(
+            team, width, [&](std::size_t i) { return (from[i] / top - m) * (from[i] / top - m); });
+        const S deviation = sqrt(squares / n), scale = deviation == 0 ? S(1) : S(1) / deviation;
+        team.each(width, [&](std::size_t i) {
+            const S scaled = (from[i] / top - m) * scale;
+            to[i] = (gain ? scaled * gain[i] : scaled) + (bias ? bias[i] : -S(0));
+        });
+        team.alone([&] {
+            mean[row] = m * top;
+            rstd[row] = deviation == 0 ? S(1) / sqrt(eps) : scale / top;
         });
     }
 };

@@ -111,25 +111,28 @@ private:
 
 // In training each element is dropped with probability p, and otherwise divided by 1 - p. The first axis is
 // that of the items: which elements an item loses depends on its number in the window, not on how the window
-// was split. `stream` tells dropout layers of one model apart.
+// was split. The layers of a model draw apart; a layer that is called twice in a pass drops the same twice.
 template <class S>
 class Dropout : public Layer<S> {
 public:
-    explicit Dropout(double p = 0.5, std::uint64_t stream = 0) : p_(p), stream_(stream) {
+    explicit Dropout(double p = 0.5, std::optional<std::uint64_t> stream = {}) : p_(p), stream_(stream) {
         if (!(p >= 0 && p <= 1))
             throw Error("[dropout] the probability must be between 0 and 1; it is " + std::to_string(p));
     }
+    LayerStream* stream() override { return &stream_; }
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
         if (!pass.training) return x;
-        return dropout(std::move(x), p_,
-                       {pass.seed, stream_, static_cast<std::uint64_t>(pass.first_item), pass.seed_at});
+        if (!recomputing()) pass.draws.draw(stream_.number(), stream_.layer(), pass.seed, pass.first_item);
+        return dropout(
+            std::move(x), p_,
+            {pass.seed, stream_.number(), static_cast<std::uint64_t>(pass.first_item), pass.seed_at});
     }
 
 private:
     double p_;
-    std::uint64_t stream_;
+    LayerStream stream_;
 };
 
 // A row of a table (entries, width) for each index; all initially normal. The row `padding` begins as zeros
@@ -238,6 +241,7 @@ public:
     template <std::derived_from<Layer<S>> Added>
     void add(Added layer) {
         layers_.push_back(std::make_shared<Added>(std::move(layer)));
+        listed(*this);
     }
     std::size_t size() const { return layers_.size(); }
     Layer<S>& layer(std::size_t i) const { return *layers_.at(i); }
@@ -247,12 +251,15 @@ public:
     Chain<Array<S>> chain(Pass& pass) const {
         Chain<Array<S>> functions;
         for (std::size_t i = 0; i < layers_.size(); ++i)
-            functions.push_back([i, layer = layers_[i], seed_at = pass.seed_at, effects = &pass.effects,
+            functions.push_back([i, layer = layers_[i], seed_at = pass.seed_at, of = &pass,
                                  training = pass.training, seed = pass.seed,
                                  first = pass.first_item](Var<Array<S>> x) {
                 Pass again{training, seed, first, {}, seed_at};
                 x = run(i, *layer, std::move(x), again);
-                if (!recomputing()) effects->join(std::move(again.effects));
+                if (!recomputing()) {
+                    of->effects.join(std::move(again.effects));
+                    of->draws.join(again.draws);
+                }
                 return x;
             });
         return functions;

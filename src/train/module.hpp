@@ -3,8 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -63,6 +67,52 @@ private:
     std::vector<std::pair<const void*, std::unique_ptr<Effect>>> all_;  // in the order in which they came
 };
 
+// Which numbers a layer draws while it trains: those of the stream it was told, or of its place among the
+// layers of its model that were told none. The place is a function of the model's structure: of the largest
+// model that has listed the layer, whoever was listed first.
+class LayerStream {
+public:
+    explicit LayerStream(std::optional<std::uint64_t> told) : told_(told) {}
+    const std::optional<std::uint64_t>& told() const { return told_; }
+    std::uint64_t number() const { return told_ ? *told_ : number_; }
+    std::uint64_t layer() const { return layer_; }
+    void place(std::size_t depth, std::uint64_t number) {
+        if (std::pair(depth, number) < std::pair(depth_, number_)) return;
+        depth_ = depth;
+        number_ = number;
+    }
+
+private:
+    static std::uint64_t next() {
+        static std::atomic<std::uint64_t> layers = 0;
+        return layers++;
+    }
+    std::optional<std::uint64_t> told_;
+    std::size_t depth_ = 0;  // below that model
+    std::uint64_t number_ = 0;
+    std::uint64_t layer_ = next();  // tells layers apart, and nothing else
+};
+
+// The layers that have drawn for the items of a pass: no two of them from one stream.
+class Draws {
+public:
+    void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item) {
+        if (std::exchange(for_, std::pair(seed, first_item)) != for_) by_stream_.clear();
+        if (by_stream_.emplace(stream, layer).first->second == layer) return;
+        throw Error("[dropout] two layers of one pass would draw from stream " + std::to_string(stream) +
+                    " and drop the same; let one model list both as its children (and make the optimizer "
+                    "from its parameters), or tell each a stream: Dropout(p, stream)");
+    }
+    void join(const Draws& later) {
+        for (const auto& [stream, layer] : later.by_stream_)
+            draw(stream, layer, later.for_.first, later.for_.second);
+    }
+
+private:
+    std::pair<std::uint64_t, std::int64_t> for_;
+    std::map<std::uint64_t, std::uint64_t> by_stream_;
+};
+
 // One way forward through a model. Whatever is random in it is a function of (seed, stream of the layer,
 // item).
 struct Pass {
@@ -71,6 +121,7 @@ struct Pass {
     std::int64_t first_item = 0;  // where this micro-batch begins in its window
     Effects effects{};
     const std::uint64_t* seed_at = nullptr;  // in a captured window, whose seed the device looks up
+    Draws draws{};
 };
 
 // Where a layer's randomness comes from. No two layers of a model share a stream.
@@ -116,6 +167,8 @@ public:
     const std::vector<Member<S>>& all() const { return all_; }
     // All that are children, with a dot after their names.
     const std::vector<std::pair<std::string, Module<S>*>>& modules() const { return modules_; }
+    // Gives each layer that draws and was not told a stream the first that nobody else has.
+    void place_streams(Module<S>& model);
 
 private:
     void add(Member<S> member) {
@@ -153,7 +206,35 @@ public:
     }
     // Says whether it is a chain, which from now on is checkpointed so.
     virtual bool checkpoint(const Checkpointing&) { return false; }
+    // Of a layer that draws while it trains.
+    virtual LayerStream* stream() { return nullptr; }
 };
+
+template <class S>
+void Members<S>::place_streams(Module<S>& model) {
+    std::map<std::uint64_t, std::string> told;
+    std::vector<std::pair<std::size_t, LayerStream*>> untold;
+    std::set<const LayerStream*> seen;
+    const auto visit = [&](const std::string& name, Module<S>& module) {
+        LayerStream* const stream = module.stream();
+        if (!stream || !seen.insert(stream).second) return;
+        if (!stream->told())
+            return void(untold.emplace_back(std::count(name.begin(), name.end(), '.'), stream));
+        const auto [other, first] = told.emplace(*stream->told(), name);
+        if (!first)
+            throw Error("[module] '" + other->second.substr(0, other->second.size() - 1) + "' and '" +
+                        name.substr(0, name.size() - 1) + "' are both told to draw from stream " +
+                        std::to_string(*stream->told()) +
+                        "; tell them apart, or tell them nothing: then each gets its own");
+    };
+    visit("", model);
+    for (const auto& [name, module] : modules_) visit(name, *module);
+    std::uint64_t next = 0;
+    for (const auto& [depth, stream] : untold) {
+        while (told.count(next)) ++next;
+        stream->place(depth, next++);
+    }
+}
 
 // A module of one input and one output.
 template <class S>
@@ -171,18 +252,24 @@ protected:
     virtual Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) = 0;
 };
 
+// All that a model tells of itself; from now on its layers know their places.
 template <class S>
-std::vector<Member<S>> members(Module<S>& model) {
+Members<S> listed(Module<S>& model) {
     Members<S> members;
     model.list(members);
-    return members.all();
+    members.place_streams(model);
+    return members;
+}
+
+template <class S>
+std::vector<Member<S>> members(Module<S>& model) {
+    return listed(model).all();
 }
 
 // The model, by no name, and all its parts.
 template <class S>
 std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
-    Members<S> members;
-    model.list(members);
+    const Members<S> members = listed(model);
     std::vector<std::pair<std::string, Module<S>*>> all{{"", &model}};
     all.insert(all.end(), members.modules().begin(), members.modules().end());
     return all;

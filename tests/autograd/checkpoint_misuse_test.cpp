@@ -1,6 +1,8 @@
 // What a checkpointed function must not do is noticed, and named.
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -237,9 +239,10 @@ TEST_CASE(
     const Unverified off;
     const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return tanh(matmul(h, w)); }, x));
     w.change_value([](Array<double>& value) { value.writable(); });
-    CHECK(message_of([&] { y.backward(); }) ==
-          "[checkpoint] operation 1 'matmul' reads parameters that were changed in place between forward and "
-          "backward (versions 0 and 1); step the optimizer after backward()");
+    CHECK(
+        message_of([&] { y.backward(); }) ==
+        "[checkpoint] operation 1 'matmul' reads parameters or constants that were changed in place between "
+        "forward and backward (versions 0 and 1); step the optimizer after backward()");
     const Tensor64 z = sum(checkpoint([&](const Tensor64& h) { return tanh(h); }, x));
     x.change_value([](Array<double>& value) { value.writable(); });
     CHECK(message_of([&] { z.backward(); }).find("[backward] 'checkpoint' saved version 0") == 0);
@@ -284,4 +287,104 @@ TEST_CASE("an error in a block that runs again leaves parameters usable and noth
     CHECK(memory::in_use(here()) == bytes);
     sum(checkpoint([&](const Tensor64& h) { return two_layers(h, w); }, x)).backward();
     CHECK(w.has_grad());
+}
+
+namespace {
+
+using A = Array<double>;
+
+const std::string other_value =
+    "' reads a parameter or constant that was given another value between forward and backward; give it one "
+    "after backward()";
+
+A two(double first, double second) { return A({2}, {first, second}, here()); }
+
+// For a function that reads what `make` gives and is checkpointed in many ways: what y.backward() says where
+// `change` comes before it.
+template <class Make, class Change>
+void expect_noticed(Make make, Change change, const std::string& expected) {
+    using Layer = std::function<Tensor64(const Tensor64&)>;
+    const auto try_it = [&](const char* how, auto forward) {
+        for (const bool verified : {true, false}) {
+            const Tensor64 x = parameter(two(1, 2)), captured = make();
+            std::optional<Unverified> off;
+            if (!verified) off.emplace();
+            const Tensor64 y =
+                sum(forward(x, captured, Layer([captured](const Tensor64& h) { return h * captured; })));
+            change(captured);
+            INFO(how << (verified ? "" : ", unverified"));
+            const std::string message = message_of([&] { y.backward(); });
+            CAPTURE(message);
+            CHECK(message.find(expected) != std::string::npos);
+            CHECK_FALSE(x.has_grad());
+        }
+    };
+    using T = const Tensor64&;
+    try_it("checkpoint", [](T x, T, const Layer& layer) { return checkpoint(layer, x); });
+    try_it("nested", [](T x, T, const Layer& layer) {
+        return checkpoint([layer](T h) { return checkpoint(layer, h); }, x);
+    });
+    try_it("nested between others", [](T x, T, const Layer& layer) {
+        return checkpoint([layer](T h) { return tanh(checkpoint(layer, exp(h)) + 1); }, x);
+    });
+    try_it("an argument", [](T x, T captured, const Layer&) {
+        return checkpoint([](T h, T w) { return h * w; }, x, captured);
+    });
+    try_it("segments", [](T x, T, const Layer& layer) {
+        return checkpoint_sequential(Chain<A>{layer, layer, layer, tanh<A>}, 3, x);
+    });
+    try_it("revolve", [](T x, T, const Layer& layer) {
+        return Revolve<A>(Chain<A>{layer, layer, layer, tanh<A>}, 2)(x);
+    });
+}
+
+}  // namespace
+
+TEST_CASE("invariant 10: a parameter that got another buffer is noticed by every checkpoint") {
+    expect_noticed([] { return parameter(two(3, 4)); },
+                   [](const Tensor64& w) { w.change_value([](A& value) { value = two(30, 40); }); },
+                   other_value);
+}
+
+TEST_CASE("invariant 10: a constant that is written in place is noticed by every checkpoint") {
+    expect_noticed([] { return constant(two(3, 4)); },
+                   [](const Tensor64& c) { ++c.value().storage()->version; },  // as refill() does
+                   "changed in place between forward and backward");
+}
+
+TEST_CASE("a parameter that is one number is noticed by a checkpoint") {
+    const Scalar w = parameter(3.0), x = parameter(2.0);
+    const Scalar y = checkpoint([&](const Scalar& h) { return h * w; }, x);
+    w.change_value([](double& value) { value = 30; });
+    CHECK(message_of([&] { y.backward(); }) == "[checkpoint] operation 1 'mul" + other_value);
+}
+
+TEST_CASE("a buffer that a checkpoint has read is not given to another while it is remembered") {
+    const Tensor64 x = parameter(two(1, 2)), w = parameter(two(3, 4));
+    const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return h * w; }, x));
+    const Storage* const before = w.value().storage();
+    for (int i = 0; i < 20; ++i) {
+        w.change_value([](A& value) { value = two(30, 40); });
+        CHECK(w.value().storage() != before);
+    }
+    CHECK_THROWS_AS(y.backward(), Error);
+}
+
+TEST_CASE("labels that change their order between forward and backward are noticed by a checkpoint") {
+    const Tensor64 x = parameter(A({2, 2}, {1, 2, 1, 2}, here()));
+    const Array<std::int32_t> first({2}, {0, 1}, here()), second({2}, {1, 0}, here());
+    bool again = false;
+    const Tensor64 y =
+        checkpoint([&](const Tensor64& h) { return cross_entropy(h, again ? second : first).sum; }, x);
+    again = true;  // the sum has the same bits
+    CHECK(message_of([&] { y.backward(); }).find("'cross_entropy' has other operands") != std::string::npos);
+}
+
+TEST_CASE("what a swept checkpoint has read may be changed and is changed where it is") {
+    const Tensor64 x = parameter(two(1, 2)), w = parameter(two(3, 4));
+    const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return h * w; }, x));
+    y.backward();
+    const double* const place = w.value().data();
+    w.change_value([](A& value) { value.writable(); });
+    CHECK(w.value().data() == place);
 }

@@ -41,20 +41,36 @@ TEST_CASE("shapes that do not match are named, with the operation") {
                       "[matmul] a vector has no transpose: (4) transposed x (4, 2)");
     CHECK_THROWS_WITH(matmul(zeros({2, 4}), zeros({4}), false, true),
                       "[matmul] a vector has no transpose: (2, 4) x (4) transposed");
-    CHECK_THROWS_WITH(matmul(zeros({2, 3, 4}), zeros({3, 4, 2})), "[matmul] cannot broadcast (2) with (3)");
+    CHECK_THROWS_WITH(matmul(zeros({2, 3, 4}), zeros({3, 4, 2})),
+                      "[matmul] batches of (2) and (3) do not broadcast: (2, 3, 4) x (3, 4, 2)");
     CHECK_THROWS_WITH(zeros({3, 2}) + zeros({4}), "[add] cannot broadcast (3, 2) with (4)");
     CHECK_THROWS_WITH(zeros({3}) - zeros({4}), "[sub] cannot broadcast (3) with (4)");
     CHECK_THROWS_WITH(zeros({3}) * zeros({0}), "[mul] cannot broadcast (3) with (0)");
     CHECK_THROWS_WITH(maximum(zeros({3}), zeros({4})), "[maximum] cannot broadcast (3) with (4)");
-    CHECK_THROWS_WITH(mse(zeros({3}), zeros({4})), "[squared_difference] cannot broadcast (3) with (4)");
+    CHECK_THROWS_WITH(squared_difference(zeros({3}), zeros({4})),
+                      "[squared_difference] cannot broadcast (3) with (4)");
+    CHECK_THROWS_WITH(mse(zeros({4, 1}), zeros({4})),
+                      "[mse] prediction and target must have one shape; they are (4, 1) and (4): write "
+                      "reshape(prediction, {4})");
+    CHECK_THROWS_WITH(mse(zeros({3}), zeros({})),
+                      "[mse] prediction and target must have one shape; they are (3) and (): where a target "
+                      "is meant to repeat write broadcast_to(target, {3})");
+    CHECK_THROWS_WITH(binary_cross_entropy(zeros({2, 3}), zeros({3})),
+                      "[binary_cross_entropy] prediction and target must have one shape; they are (2, 3) and "
+                      "(3): where a target is meant to repeat write broadcast_to(target, {2, 3})");
+    CHECK_THROWS_WITH(cross_entropy(zeros({2, 3}), Array<std::int32_t>({2, 1}, {0, 1})),
+                      "[cross_entropy] wants logits (rows, classes) and labels (rows); they are (2, 3) and "
+                      "(2, 1): write labels.reshaped({2})");
     CHECK_THROWS_WITH(where(integers({1, 0}), zeros({2}), zeros({3})),
-                      "[where] cannot broadcast (2) with (3)");
+                      "[where] cannot broadcast the condition (2) with (2) and (3)");
     CHECK_THROWS_WITH(where(integers({1, 0}), zeros({3}), zeros({3})),
-                      "[where] cannot broadcast (2) with (3)");
+                      "[where] cannot broadcast the condition (2) with (3) and (3)");
     CHECK_THROWS_WITH(linear(zeros({2, 3}), zeros({4, 5})), "[linear] inner sizes differ: (2, 3) x (4, 5)");
     CHECK_THROWS_WITH(linear(zeros({}), zeros({4, 5})), "[linear] inner sizes differ: () x (4, 5)");
     CHECK_THROWS_WITH(linear(zeros({2, 3}), zeros({3})),
-                      "[linear] the weights must be a matrix (in, out); they are (3)");
+                      "[linear] the weights must be a matrix (in, out); they are (3), x is (2, 3)");
+    CHECK_THROWS_WITH(linear_relu(zeros({2, 3}), zeros({4, 5}), zeros({5})),
+                      "[linear_relu] inner sizes differ: (2, 3) x (4, 5)");
     CHECK_THROWS_WITH(linear(zeros({2, 3}), zeros({3, 4}), zeros({3})),
                       "[linear] the bias of weights (3, 4) must be (4); it is (3)");
     CHECK_THROWS_WITH(layer_norm(zeros({2, 3}), zeros({2}), zeros({3})),
@@ -64,9 +80,12 @@ TEST_CASE("shapes that do not match are named, with the operation") {
     CHECK_THROWS_WITH(layer_norm(zeros({}), zeros({1}), zeros({1})),
                       "[layer_norm] a single number has no row to normalise");
     CHECK_THROWS_WITH(reshape(zeros({2, 3}), {4, 2}), "[reshape] (2, 3) has 6 elements, (4, 2) has 8");
-    CHECK_THROWS_WITH(reshape(zeros({2, 3}), {4, -1}), "[reshape] the extent -1 cannot be told for (2, 3)");
-    CHECK_THROWS_WITH(reshape(zeros({2, 3}), {-1, -1}), "[reshape] the extent -1 cannot be told for (2, 3)");
-    CHECK_THROWS_WITH(reshape(zeros({0, 3}), {0, -1}), "[reshape] the extent -1 cannot be told for (0, 3)");
+    CHECK_THROWS_WITH(reshape(zeros({2, 3}), {4, -1}),
+                      "[reshape] the extent -1 of (4, -1) cannot be told for (2, 3)");
+    CHECK_THROWS_WITH(reshape(zeros({2, 3}), {-1, -1}),
+                      "[reshape] the extent -1 of (-1, -1) cannot be told for (2, 3)");
+    CHECK_THROWS_WITH(reshape(zeros({0, 3}), {0, -1}),
+                      "[reshape] the extent -1 of (0, -1) cannot be told for (0, 3)");
     CHECK_THROWS_WITH(broadcast_to(zeros({2, 3}), Shape{2}),
                       contains("[broadcast_to] cannot broadcast (2, 3) with (2)"));
     CHECK_THROWS_WITH(broadcast_to(zeros({2, 3}), Shape{3}), "[broadcast_to] (2, 3) does not fit into (3)");
@@ -100,15 +119,15 @@ TEST_CASE("axes out of range, named twice or left out") {
 }
 
 TEST_CASE("splits, rows and labels that do not fit") {
-    CHECK_THROWS_WITH(split(zeros({6, 3}), 0), "[split] a part cannot have 0 rows");
-    CHECK_THROWS_WITH(split(zeros({6, 3}), -2), "[split] a part cannot have -2 rows");
+    CHECK_THROWS_WITH(split(zeros({6, 3}), 0), "[split] a part of (6, 3) cannot have 0 rows");
+    CHECK_THROWS_WITH(split(zeros({6, 3}), -2), "[split] a part of (6, 3) cannot have -2 rows");
     CHECK_THROWS_WITH(split(zeros({}), 1), "[split] a single number has no rows");
     CHECK_THROWS_WITH(split(zeros({6, 3}), {4, 1}), "[split] the parts hold 5 rows, the array (6, 3) has 6");
     CHECK_THROWS_WITH(split(zeros({6, 3}), {4, 3}), "[split] after 4 rows there are no 3 more in (6, 3)");
     CHECK_THROWS_WITH(split(zeros({6, 3}), {1, huge}),
                       "[split] after 1 rows there are no 9223372036854775807 more in (6, 3)");
     CHECK_THROWS_WITH(split(zeros({6, 3}), {7, -1}), contains("(6, 3)"));
-    CHECK_THROWS_WITH(split(zeros({6, 3}), {6, -1}), "[split] a part cannot have -1 rows");
+    CHECK_THROWS_WITH(split(zeros({6, 3}), {6, -1}), "[split] a part of (6, 3) cannot have -1 rows");
     CHECK(split(zeros({6, 3}), 4).size() == 2);
     CHECK(split(zeros({6, 3}), 4)[1].shape() == Shape{2, 3});
     CHECK(split(zeros({6, 3}), {1, 2, 3})[2].shape() == Shape{3, 3});
@@ -118,7 +137,7 @@ TEST_CASE("splits, rows and labels that do not fit") {
                       "[rows] index -1 at place 0 is outside the rows of (4, 2)");
     CHECK_THROWS_WITH(rows(zeros({}), integers({0})), "[rows] a single number has no rows");
     CHECK_THROWS_WITH(rows(zeros({4, 2}), Array<std::int32_t>({1, 1}, {0})),
-                      "[rows] the index must have one axis; it is (1, 1)");
+                      "[rows] the index must have one axis; it is (1, 1), x is (4, 2)");
     CHECK_THROWS_WITH(
         cross_entropy(zeros({2, 3}), integers({0})),
         "[cross_entropy] wants logits (rows, classes) and labels (rows); they are (2, 3) and (1)");
@@ -222,7 +241,7 @@ TEST_CASE("a shape whose size overflows is refused, wherever it arises") {
                       contains("[shape] too many elements"));
     CHECK_THROWS_WITH(zeros({longest, 1, 0}) * zeros({1, longest, 0}), contains("[shape] too many elements"));
     CHECK_THROWS_WITH(reshape(zeros({1}), {1, 1, 1, 1, 1, 1, 1}), contains("[shape] more than 6 axes"));
-    CHECK_THROWS_WITH(reshape(zeros({2}), {-2}), "[shape] negative extent: (-2)");
+    CHECK_THROWS_WITH(reshape(zeros({2}), {-2}), "[reshape] for (2): [shape] negative extent: (-2)");
 }
 
 TEST_CASE("empty arrays: what has an answer works, what has none is an error") {

@@ -3,12 +3,15 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "autograd/array.hpp"
+#include "autograd/ops/batch_norm.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/linear.hpp"
 #include "autograd/ops/loss.hpp"
+#include "autograd/ops/norm.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/support.hpp"
@@ -328,4 +331,58 @@ TEST_CASE("scalars and arrays give the same numbers") {
     both([](auto x, auto w) { return (x * w + 2) / (x - w) - 3 * w; });
     both([](auto x, auto w) { return pow(x, 3) * abs(w) + maximum(x, w) * minimum(x, w) - x / 7; });
     both([](auto x, auto w) { return sqrt(x) * (1 - w) + relu(w) + clamp(x * w, -1, 0.5) + 1 / w; });
+}
+
+TEMPLATE_TEST_CASE("Law: layer_norm gives the same of numbers however large they are", "", float, double) {
+    using S = TestType;
+    constexpr bool single = sizeof(S) == 4;
+    const double small = std::ldexp(1.0, single ? 20 : 40), tolerance = single ? 4e-6 : 1e-13;
+    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+        CAPTURE(seed);
+        Random random(seed);
+        const std::int64_t width = random.whole(2, 70);
+        const Shape shape{random.whole(1, 3), width};
+        const Array<S> x = random.array<S>(shape, -0.99, 0.99), dy = random.array<S>(shape),
+                       gain = random.array<S>({width}), bias = random.array<S>({width});
+        const auto at = [&](double scale) {
+            const Var<Array<S>> scaled(map(functor::MulNumber{scale}, x), State::leaf);
+            const Var<Array<S>> y = layer_norm(scaled, Var<Array<S>>(gain), Var<Array<S>>(bias));
+            y.backward(dy);
+            return std::pair(y.value().to_vector(),
+                             map(functor::MulNumber{scale}, scaled.grad()).to_vector());
+        };
+        const auto want = at(small);
+        for (const double scale : {std::ldexp(1.0, single ? 62 : 510), std::ldexp(1.0, single ? 100 : 900),
+                                   std::ldexp(1.0, single ? 127 : 1023)}) {
+            CAPTURE(scale);
+            const auto got = at(scale);
+            for (std::size_t i = 0; i < got.first.size(); ++i)
+                CHECK(std::abs(got.first[i] - want.first[i]) <= tolerance * 10);
+            if (scale > std::ldexp(1.0, single ? 100 : 900)) continue;  // there 1 / deviation loses bits
+            for (std::size_t i = 0; i < got.second.size(); ++i)
+                CHECK(std::abs(got.second[i] - want.second[i]) <= tolerance * 100);
+        }
+    }
+    const Var<Array<S>> one(Array<S>::full({3}, S(1), here())), none(Array<S>::zeros({3}, here()));
+    const double largest = single ? 1e20 : 1e200;
+    const Array<S> odd({3}, {S(-1), S(2), static_cast<S>(largest)}, here());
+    const std::vector<S> y = layer_norm(Var<Array<S>>(odd), one, none).value().to_vector();
+    CHECK(std::abs(y[0] + std::sqrt(0.5)) < 1e-6);
+    CHECK(std::abs(y[1] + std::sqrt(0.5)) < 1e-6);
+    CHECK(std::abs(y[2] - std::sqrt(2.0)) < 1e-6);
+    const Array<S> equal = Array<S>::full({3}, std::numeric_limits<S>::max(), here());
+    CHECK(layer_norm(Var<Array<S>>(equal), one, none).value().to_vector() == std::vector<S>{0, 0, 0});
+    const Array<S> lost({3}, {1, std::numeric_limits<S>::infinity(), 2}, here());
+    CHECK(any_nan(layer_norm(Var<Array<S>>(lost), one, none).value()));
+}
+
+TEMPLATE_TEST_CASE("A variance that overflows shows in what batch_norm gives", "", float, double) {
+    using S = TestType;
+    const S large = static_cast<S>(sizeof(S) == 4 ? 1e20 : 1e200);
+    const Array<S> x({3, 2}, {S(-1), 1, S(2), 2, large, 3}, here());
+    const Var<Array<S>> one(Array<S>::full({2}, S(1), here())), none(Array<S>::zeros({2}, here()));
+    const BatchNormed<S> done = batch_norm(Var<Array<S>>(x), one, none);
+    const std::vector<S> y = done.y.value().to_vector();
+    for (std::size_t i = 0; i < 6; ++i) CHECK(std::isnan(y[i]) == (i % 2 == 0));
+    CHECK(std::isnan(done.batch.variance.to_vector()[0]));
 }

@@ -316,7 +316,8 @@ TEST_CASE("a convolution refuses what does not fit") {
           }) ==
           "[conv2d] a window of 6 x 6 does not fit into images with padding of 5 x 5; x is (1, 2, 3, 3)");
     CHECK_THAT(message_of([&] { conv2d(x, w, 0); }), contains("the stride must be at least 1, not 0"));
-    CHECK_THAT(message_of([&] { conv2d(x, w, 1, -1); }), contains("the padding must be at least 0, not -1"));
+    CHECK_THAT(message_of([&] { conv2d(x, w, 1, -1); }),
+               contains("the padding must be between 0 and 2147483647, not -1"));
     CHECK_THAT(message_of([&] {
                    conv2d(x, w, numbers({2}, {1, 2}));
                }),
@@ -326,4 +327,39 @@ TEST_CASE("a convolution refuses what does not fit") {
                }),
                contains("[max_pool2d] wants x (items, channels, height, width); it is (2)"));
     CHECK_THAT(message_of([&] { max_pool2d(x, 0); }), contains("a window of 0 x 0 sees nothing"));
+}
+
+TEST_CASE("windows and paddings beyond every image are refused with their operands") {
+    const Tensor64 x = constant(Array<double>::zeros({1, 2, 3, 3})),
+                   w = constant(Array<double>::zeros({1, 2, 2, 2}));
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    for (const std::int64_t far : {std::int64_t{1} << 62, most, most / 2, std::int64_t{1} << 31}) {
+        CAPTURE(far);
+        CHECK(message_of([&] { conv2d(x, w, 1, far); }) ==
+              "[conv2d] the padding must be between 0 and 2147483647, not " + std::to_string(far) +
+                  "; x is (1, 2, 3, 3)");
+        CHECK(conv2d(x, w, far).shape() == Shape{1, 1, 1, 1});
+        CHECK(max_pool2d(x, 2, far).shape() == Shape{1, 2, 1, 1});
+        CHECK_THAT(message_of([&] { max_pool2d(x, far); }),
+                   contains("a window of " + std::to_string(far) + " x ") &&
+                       contains("does not fit into images with padding of 3 x 3; x is (1, 2, 3, 3)"));
+    }
+    CHECK_THAT(
+        message_of([&] { conv2d(x, w, 1, (std::int64_t{1} << 31) - 1); }),
+        contains("[conv2d] windows 4294967296 down and 4294967296 across are too many; x is (1, 2, 3, 3), "
+                 "the padding 2147483647"));
+    CHECK_THAT(message_of([&] { conv2d(x, w, 1, std::int64_t{1} << 28); }),
+               contains("[conv2d] the windows of one image hold more than 2147483647 numbers: ") &&
+                   contains("windows of weight (1, 2, 2, 2); x is (1, 2, 3, 3)"));
+}
+
+TEST_CASE("statistics of other features are not taken in") {
+    const auto features = [](std::int64_t n) {
+        return BatchStatistics<double>{Array<double>::zeros({n}), Array<double>::zeros({n}), 4};
+    };
+    RunningStatistics<double> running(3);
+    CHECK_THROWS_WITH(running.commit(features(1)),
+                      "[batch_norm] statistics of (3) take in none of (1) and (1)");
+    CHECK_THROWS_WITH(running.commit(features(3), 1.5),
+                      contains("[batch_norm] the momentum must be between 0 and 1; it is 1.5"));
 }

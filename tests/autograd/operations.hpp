@@ -97,9 +97,17 @@ std::vector<OperationCase<S>> all_operations() {
     two("maximum", [](V a, V b) { return maximum(a, b); });
     two("minimum", [](V a, V b) { return minimum(a, b); });
     two("squared_difference", [](V a, V b) { return squared_difference(a, b); });
-    two(
+    const auto compared = [&](const char* name, V (*f)(V, V), double low, double high) {
+        all.push_back({name, [=](Random& r) {
+                           const Shape shape = r.shape(4, 3);
+                           return Problem<S>{{r.array<S>(shape, low, high), r.array<S>(shape, low, high)},
+                                             [f](const Vars& x) { return f(x[0], x[1]); }};
+                       }});
+    };
+    compared(
         "binary_cross_entropy", [](V a, V b) { return binary_cross_entropy(a, b).sum / 7; }, 0.2, 0.8);
-    two("mse", [](V a, V b) { return mse(a, b).sum / 7; });
+    compared(
+        "mse", [](V a, V b) { return mse(a, b).sum / 7; }, -2, 2);
     all.push_back({"where", [](Random& r) {
                        const Shape out = r.shape(3);
                        const auto condition = r.integers(r.within(out), 0, 1);

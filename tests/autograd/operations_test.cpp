@@ -161,8 +161,8 @@ TEST_CASE("losses carry a sum and a count") {
     const auto nothing = cross_entropy(logits, Array<std::int32_t>({3}, {-1, -1, -1}), -1);
     CHECK(nothing.count.item() == 0);
     CHECK(nothing.sum.item() == 0);
-    const auto squares =
-        mse(Tensor64(Array<double>({2, 1}, {1, 2})), Tensor64(Array<double>({3}, {0, 0, 0})));
+    const auto squares = mse(broadcast_to(Tensor64(Array<double>({2, 1}, {1, 2})), Shape{2, 3}),
+                             Tensor64(Array<double>::zeros({2, 3})));
     CHECK(squares.count.item() == 6);
     CHECK(squares.sum.item() == 15);
     CHECK(squares.mean().item() == 2.5);

@@ -25,6 +25,13 @@ Array<S> times(double factor, const Array<S>& x) {
     return map(functor::MulNumber{factor}, x);
 }
 
+template <class S>
+void expect_features(const Shape& features, const BatchStatistics<S>& batch) {
+    if (batch.mean.shape() != features || batch.variance.shape() != features)
+        throw Error("[batch_norm] statistics of " + to_string(features) + " take in none of " +
+                    to_string(batch.mean.shape()) + " and " + to_string(batch.variance.shape()));
+}
+
 }  // namespace detail
 
 // Of both batches as one: between their means there is variance, too.
@@ -34,6 +41,7 @@ BatchStatistics<S> pooled(const BatchStatistics<S>& a, const BatchStatistics<S>&
     const double count = a.count + b.count;
     if (a.count == 0) return b;
     if (b.count == 0) return a;
+    detail::expect_features(a.mean.shape(), b);
     const functor::Add add;
     const auto mixed = [&](const Array<S>& of_a, const Array<S>& of_b) {
         return zip(add, times(a.count / count, of_a), times(b.count / count, of_b));
@@ -55,9 +63,13 @@ struct RunningStatistics {
 
     // The variance is taken in as an estimate: divided by count - 1.
     void commit(const BatchStatistics<S>& batch, double momentum = 0.1) {
+        detail::expect_features(mean.shape(), batch);
         if (batch.count < 2)
             throw Error("[batch_norm] " + std::to_string(static_cast<std::int64_t>(batch.count)) +
                         " values a feature tell no variance; at least 2 are needed");
+        if (!(momentum >= 0 && momentum <= 1))
+            throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
+                        std::to_string(momentum));
         const auto take_in = [&](Array<S>& running, double factor, const Array<S>& value) {
             running = zip(functor::Add{}, detail::times(1 - momentum, running), detail::times(factor, value));
         };
@@ -78,7 +90,9 @@ namespace detail {
 template <class S>
 Fold checked_features(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
     const Shape& shape = x.shape();
-    if (shape.rank() < 2) throw Error("[batch_norm] wants (items, features, ...); x is " + to_string(shape));
+    if (shape.rank() < 2)
+        throw Error("[batch_norm] wants (items, features, ...); x is " + to_string(shape) + ", gain " +
+                    to_string(gain.shape()));
     const Shape features{shape[1]};
     if (gain.shape() != features || bias.shape() != features)
         throw Error("[batch_norm] gain, bias and statistics of " + to_string(shape) + " must be " +
@@ -147,6 +161,7 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
 template <class S>
 BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias, double eps = 1e-5) {
     const Fold fold = detail::checked_features(x, gain.value(), bias.value());
+    check_eps("batch_norm", eps, x.shape());
     const std::size_t count = fold.outer * fold.inner;
     if (count == 1)
         throw Error("[batch_norm] one value a feature has no variance: " + to_string(x.shape()) +
@@ -163,6 +178,7 @@ Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
                          const RunningStatistics<S>& running, double eps = 1e-5) {
     const Fold fold = detail::checked_features(x, gain.value(), bias.value());
     detail::checked_features(x, running.mean, running.variance);
+    check_eps("batch_norm", eps, x.shape());
     return detail::batch_normalised(std::move(x), std::move(gain), std::move(bias), running.mean,
                                     running.variance, eps, false, fold);
 }

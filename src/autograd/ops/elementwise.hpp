@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <limits>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -94,6 +95,9 @@ inline constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 template <class T>
 Var<T> clamp(Var<T> x, double low, double high = unbounded) {  // `high` wins where the bounds are crossed
+    if (low != low || high != high) [[unlikely]]
+        throw Error("[clamp] the bounds must be numbers; they are " + std::to_string(low) + " and " +
+                    std::to_string(high));
     return apply(functor::Clamp{low, high}, std::move(x));
 }
 

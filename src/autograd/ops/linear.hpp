@@ -138,13 +138,13 @@ struct LinearPlan {
     std::size_t rows, in, out;
     Shape shape;
 };
-LinearPlan plan_linear(const Shape& x, const Shape& w, const Shape* bias);
+LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Shape* bias);
 
 // x (..., in) · w (in, out) + bias (out), in one pass; the gradients of w and bias go straight into their
 // buffers.
 template <class S>
 Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
-    const LinearPlan plan = plan_linear(x.shape(), w.shape(), &bias.shape());
+    const LinearPlan plan = plan_linear("linear", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
     on("linear", x.value(), w.value(), bias.value())
         .linear(x.value().data(), w.value().data(), bias.value().data(), y.raw(), plan.rows, plan.out,
@@ -163,7 +163,7 @@ Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
 // relu(linear(x, w, bias)) as one operation: on the way back the mask and the gradient of bias are one pass.
 template <class S>
 Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
-    const LinearPlan plan = plan_linear(x.shape(), w.shape(), &bias.shape());
+    const LinearPlan plan = plan_linear("linear_relu", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
     on("linear_relu", x.value(), w.value(), bias.value())
         .linear_relu(x.value().data(), w.value().data(), bias.value().data(), y.raw(), plan.rows, plan.out,
@@ -185,7 +185,7 @@ Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) 
 
 template <class S>
 Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
-    const LinearPlan plan = plan_linear(x.shape(), w.shape(), nullptr);
+    const LinearPlan plan = plan_linear("linear", x.shape(), w.shape(), nullptr);
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
     on("linear", x.value(), w.value())
         .linear(x.value().data(), w.value().data(), nullptr, y.raw(), plan.rows, plan.out, plan.in);

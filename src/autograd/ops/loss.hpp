@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -36,14 +37,21 @@ Loss<Array<S>> counted(Var<Array<S>> each) {
     return {sum(std::move(each)), Var<Array<S>>(std::move(count))};
 }
 
+[[noreturn]] void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& target);
+[[noreturn]] void fail_labels(const Shape& logits, const Shape& labels);
+
+// Both of one shape: what would repeat is written out by broadcast_to().
 template <class S>
 Loss<Array<S>> mse(Var<Array<S>> prediction, Var<Array<S>> target) {
+    if (prediction.shape() != target.shape()) fail_loss_shapes("mse", prediction.shape(), target.shape());
     return counted(squared_difference(std::move(prediction), std::move(target)));
 }
 
 // Of probabilities against targets between 0 and 1; logarithms stop at -100.
 template <class S>
 Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability, Var<Array<S>> target) {
+    if (probability.shape() != target.shape())
+        fail_loss_shapes("binary_cross_entropy", probability.shape(), target.shape());
     return counted(apply(functor::BinaryCrossEntropy{}, std::move(probability), std::move(target)));
 }
 
@@ -54,8 +62,7 @@ Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Array<std::int32_t>& la
                              std::int32_t ignore = -100, double smoothing = 0) {
     const Shape& shape = logits.shape();
     if (shape.rank() != 2 || labels.shape().rank() != 1 || labels.shape()[0] != shape[0])
-        throw Error("[cross_entropy] wants logits (rows, classes) and labels (rows); they are " +
-                    to_string(shape) + " and " + to_string(labels.shape()));
+        fail_labels(shape, labels.shape());
     if (!(smoothing >= 0 && smoothing <= 1))
         throw Error("[cross_entropy] the smoothing must be between 0 and 1; it is " +
                     std::to_string(smoothing));
@@ -86,8 +93,9 @@ Loss<Array<S>> info_nce(Var<Array<S>> queries, Var<Array<S>> keys, double temper
     if (queries.shape().rank() != 2 || queries.shape() != keys.shape())
         throw Error("[info_nce] wants queries and keys of one shape (rows, width); they are " +
                     to_string(queries.shape()) + " and " + to_string(keys.shape()));
-    if (!(temperature > 0))
-        throw Error("[info_nce] the temperature must be above 0; it is " + std::to_string(temperature));
+    if (!(temperature > 0 && temperature <= std::numeric_limits<double>::max()))
+        throw Error("[info_nce] the temperature must be above 0 and finite; it is " +
+                    std::to_string(temperature));
     const Device device = queries.value().device();
     std::vector<std::int32_t> own(static_cast<std::size_t>(queries.shape()[0]));
     std::iota(own.begin(), own.end(), 0);

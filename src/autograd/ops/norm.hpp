@@ -18,6 +18,7 @@ Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
     if (gain.shape() != row || bias.shape() != row)
         throw Error("[layer_norm] gain and bias of " + to_string(shape) + " must be " + to_string(row) +
                     "; they are " + to_string(gain.shape()) + " and " + to_string(bias.shape()));
+    check_eps("layer_norm", eps, shape);
     const std::size_t width = row.size();
     std::size_t count = 1;
     for (int axis = 0; axis + 1 < shape.rank(); ++axis) count *= static_cast<std::size_t>(shape[axis]);

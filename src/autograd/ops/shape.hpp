@@ -159,7 +159,9 @@ std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::
     parts.reserve(sizes.size());
     std::int64_t from = 0;
     for (std::int64_t size : sizes) {
-        if (size < 0) throw Error("[split] a part cannot have " + std::to_string(size) + " rows");
+        if (size < 0)
+            throw Error("[split] a part of " + to_string(x.shape()) + " cannot have " + std::to_string(size) +
+                        " rows");
         if (size > x.shape()[0] - from)
             throw Error("[split] after " + std::to_string(from) + " rows there are no " +
                         std::to_string(size) + " more in " + to_string(x.shape()));
@@ -175,7 +177,9 @@ std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std::int64_t size) {
     if (x.shape().rank() == 0) throw Error("[split] a single number has no rows");
-    if (size < 1) throw Error("[split] a part cannot have " + std::to_string(size) + " rows");
+    if (size < 1)
+        throw Error("[split] a part of " + to_string(x.shape()) + " cannot have " + std::to_string(size) +
+                    " rows");
     const std::int64_t rows = x.shape()[0];
     std::vector<Var<Array<S>>> parts;
     parts.reserve(static_cast<std::size_t>(rows / size + 1));
@@ -203,7 +207,8 @@ Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Shape& shape = x.shape();
     if (shape.rank() == 0) throw Error("[rows] a single number has no rows");
     if (index.shape().rank() != 1)
-        throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()));
+        throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()) + ", x is " +
+                    to_string(shape));
     check_rows("rows", index, shape);
     const auto height = static_cast<std::size_t>(shape[0]);
     const auto count = index.size();

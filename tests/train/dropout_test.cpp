@@ -1,0 +1,156 @@
+// Whose masks a dropout layer draws: those of its place in its model.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "train/layers.hpp"
+#include "train/window.hpp"
+
+namespace tally::test {
+namespace {
+
+using A = Array<float>;
+
+A ones() { return A::full({4, 30}, 1); }
+
+// A module of one's own, with layers that keep nothing.
+struct Net : Module<float> {
+    Net() : body(Linear<float>(30, 30, {1, 0}), Dropout<float>(0.5)) {}
+    void list(Members<float>& members) override {
+        members.child("body", body);
+        members.child("first", first);
+        members.child("second", second);
+    }
+    std::vector<A> masks(Pass& pass) {
+        return {body.layer(1)(constant(ones()), pass).value(), first(constant(ones()), pass).value(),
+                second(constant(ones()), pass).value()};
+    }
+    Sequential<float> body;
+    Dropout<float> first, second{0.5};
+};
+
+A mask_of(std::uint64_t stream) { return dropout(constant(ones()), 0.5, {3, stream, 0}).value(); }
+
+bool all_differ(const std::vector<A>& masks) {
+    for (std::size_t i = 0; i < masks.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j)
+            if (same_bits(masks[i], masks[j])) return false;
+    return true;
+}
+
+std::vector<A> drawn(Sequential<float>& model) {
+    Pass pass{true, 3};
+    std::vector<A> masks;
+    for (std::size_t i = 0; i < model.size(); ++i)
+        masks.push_back(model.layer(i)(constant(ones()), pass).value());
+    return masks;
+}
+
+}  // namespace
+
+TEST_CASE("Two dropout layers of one model draw apart without being told") {
+    Sequential<float> model(Dropout<float>(0.5), Dropout<float>(0.5), Dropout<float>(0.5));
+    const std::vector<A> masks = drawn(model);
+    CHECK(all_differ(masks));
+    CHECK(same_bits(masks[0], mask_of(0)));  // as one alone
+    Pass pass{true, 3};
+    std::size_t twos = 0;
+    Sequential<float> pair(Dropout<float>(0.5), Dropout<float>(0.5));
+    const A both = pair(constant(ones()), pass).value();
+    for (const float x : both.span()) twos += x == 4;
+    CHECK(twos > 0);
+    CHECK(twos < 60);  // a quarter of 120 and not half
+}
+
+TEST_CASE("invariant 11: masks are a function of the model and not of what was made or listed before") {
+    std::vector<A> before;
+    for (int time = 0; time < 3; ++time) {
+        Net net;
+        if (time == 1) parameters(net.body);
+        parameters(net);
+        if (time == 2) {
+            parameters(net.body);
+            modules<float>(net.second);
+        }
+        Pass pass{true, 3};
+        std::vector<A> masks = net.masks(pass);
+        CHECK(all_differ(masks));
+        if (time > 0)
+            for (std::size_t i = 0; i < masks.size(); ++i) CHECK(same_bits(masks[i], before[i]));
+        before = std::move(masks);
+    }
+}
+
+TEST_CASE("Dropout layers of models inside of models draw apart") {
+    Sequential<float> outer(Sequential<float>(Dropout<float>(0.5), Dropout<float>(0.5)),
+                            Sequential<float>(Dropout<float>(0.5)), Dropout<float>(0.5));
+    parameters(outer.layer(1));
+    Pass pass{true, 3};
+    auto& inner = dynamic_cast<Sequential<float>&>(outer.layer(0));
+    std::vector<A> masks{
+        inner.layer(0)(constant(ones()), pass).value(), inner.layer(1)(constant(ones()), pass).value(),
+        outer.layer(1)(constant(ones()), pass).value(), outer.layer(2)(constant(ones()), pass).value()};
+    CHECK(all_differ(masks));
+    for (std::uint64_t i = 0; i < 4; ++i) CHECK(same_bits(masks[i], mask_of(i)));
+}
+
+TEST_CASE("A stream that was told stays and nobody else gets it") {
+    Sequential<float> model(Dropout<float>(0.5), Dropout<float>(0.5, 1), Dropout<float>(0.5),
+                            Dropout<float>(0.5, 0));
+    const std::vector<A> masks = drawn(model);
+    CHECK(all_differ(masks));
+    CHECK(same_bits(masks[1], mask_of(1)));
+    CHECK(same_bits(masks[3], mask_of(0)));
+    CHECK_THROWS_WITH(
+        (Sequential<float>(Dropout<float>(0.5, 7), ReLU<float>(), Dropout<float>(0.5, 7))),
+        "[module] '0' and '2' are both told to draw from stream 7; tell them apart, or tell them "
+        "nothing: then each gets its own");
+}
+
+TEST_CASE("Layers of no common model that would drop the same are refused") {
+    const std::string refusal =
+        "[dropout] two layers of one pass would draw from stream 0 and drop the same; let one model list "
+        "both "
+        "as its children (and make the optimizer from its parameters), or tell each a stream: Dropout(p, "
+        "stream)";
+    const Tensor x = constant(ones());
+    Dropout<float> alone, other;
+    Pass pass{true, 3};
+    CHECK(same_bits(alone(x, pass).value(), mask_of(0)));
+    CHECK(same_bits(alone(x, pass).value(), mask_of(0)));  // twice: the same
+    CHECK_THROWS_WITH(other(x, pass), refusal);
+    CHECK_NOTHROW(other(x));
+    Pass next{true, 4};
+    CHECK_NOTHROW(other(x, next));
+    Pass temporary{true, 3};
+    CHECK_NOTHROW(Dropout<float>(0.5)(x, temporary));
+    CHECK_THROWS_WITH(Dropout<float>(0.5)(x, temporary), refusal);
+    temporary.first_item += 4;  // other items
+    CHECK_NOTHROW(Dropout<float>(0.5)(x, temporary));
+    Sequential<float> encoder(Dropout<float>(0.5)), decoder(Dropout<float>(0.5));
+    Pass both{true, 3};
+    CHECK_NOTHROW(encoder(x, both));
+    CHECK_THROWS_WITH(decoder(x, both), refusal);
+    for (Sequential<float>* part : {&encoder, &decoder}) part->checkpoint({.segments = 1});
+    Pass segments{true, 3};
+    CHECK_NOTHROW(encoder(parameter(ones()), segments));
+    CHECK_THROWS_WITH(decoder(parameter(ones()), segments), refusal);
+}
+
+TEST_CASE("A checkpointed model draws the masks of the plain one and again on the way back") {
+    const auto gradient = [](bool checkpointed) {
+        Sequential<float> model(Dropout<float>(0.5), Tanh<float>(), Dropout<float>(0.5), Tanh<float>(),
+                                Dropout<float>(0.2));
+        if (checkpointed) model.checkpoint({.segments = 3});
+        Pass pass{true, 3};
+        const Tensor x = parameter(ones());
+        sum(model(x, pass)).backward();
+        return x.grad();
+    };
+    CHECK(same_bits(gradient(true), gradient(false)));
+}
+
+}  // namespace tally::test
