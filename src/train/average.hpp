@@ -38,7 +38,10 @@ public:
     bool swapped() const { return swapped_; }
 
     void save(TrainingState& state, const std::string& under) const;
-    void load(const TrainingState& state, const std::string& under);  // all, or nothing and an Error
+    void load(const TrainingState& state, const std::string& under) {  // all, or nothing and an Error
+        prepare_load(state, under)();
+    }
+    Commit prepare_load(const TrainingState& state, const std::string& under);
 
 private:
     template <class>

@@ -215,8 +215,8 @@ TEST_CASE("A checkpoint of another training is refused and named") {
     CHECK_THROWS_WITH(make(9, {}), start + "items 8, here it is 9");
     CHECK_THROWS_WITH(make(8, {.per_device_batch_size = 2}), start + "per_device_batch_size 8, here it is 2");
     CHECK_THROWS_WITH(make(8, {.seed = 1}), start + "seed 0, here it is 1");
-    CHECK_THROWS_WITH(make(8, {.shuffle = false}), start + "shuffle 1, here it is 0");
-    CHECK_THROWS_WITH(make(8, {.tail = Tail::carry}), start + "tail 0, here it is 2");
+    CHECK_THROWS_WITH(make(8, {.shuffle = false}), start + "shuffle yes, here it is no");
+    CHECK_THROWS_WITH(make(8, {.tail = Tail::carry}), start + "tail scale, here it is carry");
     CHECK_NOTHROW(make(8, {.num_train_epochs = 2}));
 }
 
