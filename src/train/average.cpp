@@ -21,6 +21,7 @@ template <class S>
 void MovingAverage<S>::prepare() {
     refuse_swapped("update");  // before the parameters have been stepped
     for (Array<S>& average : averages_) average.writable();
+    list_.reserve(averages_.size());
 }
 
 template <class S>
@@ -35,16 +36,16 @@ AverageStep<S> MovingAverage<S>::numbers() const {
 
 template <class S>
 void MovingAverage<S>::launch(const Told<AverageStep<S>>& step) {
-    std::vector<Update<S>> list;
+    list_.clear();
     for (std::size_t i = 0; i < averages_.size(); ++i) {
         Update<S> one;
         one.value = averages_[i].writable();
         one.gradient = parameters_[i].value().data();
         one.size = averages_[i].size();
         one.state = updates_ == 0 ? Write::set : Write::add;
-        list.push_back(one);
+        list_.push_back(one);
     }
-    kernels<S>(averages_[0].device()).average(list, step);
+    kernels<S>(averages_[0].device()).average(list_, step);
 }
 
 template <class S>

@@ -54,6 +54,7 @@ private:
     std::vector<Var<Array<S>>> parameters_;
     AverageOptions options_;
     std::vector<Array<S>> averages_;
+    std::vector<Update<S>> list_;  // of the update that is on its way; its memory stays
     std::int64_t updates_ = 0;
     bool swapped_ = false;
 };

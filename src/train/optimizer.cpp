@@ -26,8 +26,8 @@ Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning
 
 template <class S>
 void Optimizer<S>::require_learning_rate(double rate) const {
-    require(std::isfinite(rate) && rate >= 0, name_, "the learning rate must be a finite number from 0 on",
-            rate);
+    if (!(std::isfinite(rate) && rate >= 0))  // takes no memory: an update that failed puts the rate back
+        require(false, name_, "the learning rate must be a finite number from 0 on", rate);
 }
 
 template <class S>

@@ -262,9 +262,15 @@ Finished<S> Window<S>::finish() {
         }
         if (options_.average) options_.average->prepare();
         effects_.prepare();
+        const double rate_before = optimizer_.learning_rate();
         if (options_.schedule) optimizer_.set_learning_rate(options_.schedule->at(updates_));
         optimizer_.guard(nullptr);
-        optimizer_.step();
+        try {
+            optimizer_.step();
+        } catch (...) {  // nothing was updated: the rate is no other, either
+            optimizer_.set_learning_rate(rate_before);
+            throw;
+        }
         if (options_.average) options_.average->update();
         effects_.commit();
         done.stepped = true;

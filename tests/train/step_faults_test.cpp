@@ -98,7 +98,7 @@ TEMPLATE_TEST_CASE("An update is made whole or not at all wherever memory runs o
                 });
             CAPTURE(static_cast<int>(way), static_cast<int>(kind), places);
             CHECK(half == 0);
-            CHECK(places > 100);
+            CHECK(places > 80);
         }
     }
     CHECK(live_nodes() == nodes);
