@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -239,8 +240,10 @@ void save_npy(const std::string& path, const Array<S>& array) {
     write_file_atomically(path, file);
 }
 
+namespace {
+
 template <class S>
-Array<S> load_npy(const std::string& path) {
+Array<S> read_npy(const std::string& path) {
     Reader reader(path);
     const Header header = read_header(reader);
     const bool wide = std::is_same_v<S, std::int32_t> && header.type == "<i8";
@@ -266,6 +269,17 @@ Array<S> load_npy(const std::string& path) {
     Array<S> array = Array<S>::empty(header.shape);
     reader.read(array.raw(), bytes, header.data_at);
     return array;
+}
+
+}  // namespace
+
+template <class S>
+Array<S> load_npy(const std::string& path) {
+    try {
+        return read_npy<S>(path);
+    } catch (const std::bad_alloc&) {
+        throw Error("[load_npy] cannot read '" + path + "': it does not fit into memory");
+    }
 }
 
 template void save_npy(const std::string&, const Array<float>&);

@@ -6,14 +6,20 @@
 
 namespace tally {
 
-// Writes beside `path` under a temporary name, syncs, renames. Throws Error with the path and the reason, and
-// then leaves neither a temporary nor a changed file. What is no regular file (a pipe, a device) is written
-// to directly. A process that is killed on the way leaves the old file or the new one, whole, and perhaps a
-// temporary, PATH.tmp-..., which may be deleted.
+// Writes beside `path` under a temporary name, syncs, renames, syncs the folder. Throws Error with the path
+// and the reason, and then leaves neither a temporary nor a changed file; only if the folder alone could not
+// be synced the new file is there, and the Error says so. (Where a folder may not be read, or a file system
+// cannot sync one, a power cut may bring the old file back.) A link stays a link: the file it points to is
+// written. What is no regular file (a pipe, a device) is written to directly. A process that is killed on the
+// way leaves the old file or the new one, whole, and perhaps a temporary, PATH.tmp-NUMBER-NUMBER. The next
+// one that writes the same file clears it away; those that somebody is writing are locked and stay.
 void write_file_atomically(const std::string& path, std::string_view text);
 
-// For tests: called where a process may die on the way.
-enum class WriteStage { writing, before_sync, before_rename, after_rename };
-inline void (*at_write_stage)(WriteStage) = nullptr;
+// An Error, the same as from writing, where that could not even begin; clears away what killed processes
+// left.
+void expect_writable(const std::string& path);
+
+// Behind links. An Error where it cannot be told, as in a folder that may not be looked into.
+bool file_exists(const std::string& path);
 
 }  // namespace tally

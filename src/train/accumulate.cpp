@@ -23,6 +23,15 @@ std::int64_t AccumulationSteps::at(std::int64_t epoch) const {
     return later == from_epoch_.begin() ? 1 : std::prev(later)->second;
 }
 
+std::string AccumulationSteps::in_words() const {
+    if (from_epoch_.size() == 1 && from_epoch_.begin()->first == 0)
+        return std::to_string(from_epoch_.begin()->second);
+    std::string all;
+    for (const auto& [epoch, steps] : from_epoch_)
+        all += (all.empty() ? "{" : ", {") + std::to_string(epoch) + ", " + std::to_string(steps) + "}";
+    return "{" + all + "}";
+}
+
 template <class S>
 Accumulate<S>::Accumulate(Optimizer<S>& optimizer, AccumulationSteps steps, Reduction reduction, Tail tail)
     : steps_(std::move(steps)),

@@ -23,6 +23,7 @@ public:
     explicit AccumulationSteps(std::map<std::int64_t, std::int64_t> from_epoch);
 
     std::int64_t at(std::int64_t epoch) const;
+    std::string in_words() const;  // as it is written
 
 private:
     std::map<std::int64_t, std::int64_t> from_epoch_;

@@ -21,6 +21,7 @@ template <class S>
 void MovingAverage<S>::prepare() {
     refuse_swapped("update");  // before the parameters have been stepped
     for (Array<S>& average : averages_) average.writable();
+    list_.reserve(averages_.size());
 }
 
 template <class S>
@@ -35,16 +36,16 @@ AverageStep<S> MovingAverage<S>::numbers() const {
 
 template <class S>
 void MovingAverage<S>::launch(const Told<AverageStep<S>>& step) {
-    std::vector<Update<S>> list;
+    list_.clear();
     for (std::size_t i = 0; i < averages_.size(); ++i) {
         Update<S> one;
         one.value = averages_[i].writable();
         one.gradient = parameters_[i].value().data();
         one.size = averages_[i].size();
         one.state = updates_ == 0 ? Write::set : Write::add;
-        list.push_back(one);
+        list_.push_back(one);
     }
-    kernels<S>(averages_[0].device()).average(list, step);
+    kernels<S>(averages_[0].device()).average(list_, step);
 }
 
 template <class S>
@@ -99,18 +100,21 @@ void MovingAverage<S>::save(TrainingState& state, const std::string& under) cons
 }
 
 template <class S>
-void MovingAverage<S>::load(const TrainingState& state, const std::string& under) {
+Commit MovingAverage<S>::prepare_load(const TrainingState& state, const std::string& under) {
     refuse_swapped("load");
-    require_saved_parameters("average", state, under, averages_.size());
-    require_saved_option("average", state, under, "decay", options_.decay);
-    require_saved_option("average", state, under, "bias_correction", options_.bias_correction ? 1 : 0);
-    const std::int64_t updates = saved_count("average", state, under + "/updates");
+    Reading saved("average", state, under);
+    saved.expect_parameters(averages_.size());
+    saved.expect_option("decay", options_.decay);
+    saved.expect_option("bias_correction", options_.bias_correction ? 1 : 0);
+    const std::int64_t updates = saved.count("updates");
     std::vector<Array<S>> averages;
     for (std::size_t i = 0; i < averages_.size(); ++i)
-        averages.push_back(
-            saved_array("average", state, under + "/average/" + std::to_string(i), averages_[i]));
-    averages_ = std::move(averages);
-    updates_ = updates;
+        averages.push_back(saved.array("average/" + std::to_string(i), averages_[i]));
+    saved.expect_all_read();
+    return [this, updates, averages = std::move(averages)]() mutable {
+        averages_ = std::move(averages);
+        updates_ = updates;
+    };
 }
 
 template class MovingAverage<float>;

@@ -38,7 +38,10 @@ public:
     bool swapped() const { return swapped_; }
 
     void save(TrainingState& state, const std::string& under) const;
-    void load(const TrainingState& state, const std::string& under);  // all, or nothing and an Error
+    void load(const TrainingState& state, const std::string& under) {  // all, or nothing and an Error
+        prepare_load(state, under)();
+    }
+    Commit prepare_load(const TrainingState& state, const std::string& under);
 
 private:
     template <class>
@@ -51,6 +54,7 @@ private:
     std::vector<Var<Array<S>>> parameters_;
     AverageOptions options_;
     std::vector<Array<S>> averages_;
+    std::vector<Update<S>> list_;  // of the update that is on its way; its memory stays
     std::int64_t updates_ = 0;
     bool swapped_ = false;
 };

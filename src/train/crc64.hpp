@@ -24,8 +24,9 @@ constexpr auto crc64_rows = [] {
     return rows;
 }();
 
-inline std::uint64_t crc64(std::span<const std::byte> bytes) {
-    std::uint64_t crc = ~std::uint64_t{0};
+// `before` is that of the bytes before these, where a text comes in pieces.
+inline std::uint64_t crc64(std::span<const std::byte> bytes, std::uint64_t before = 0) {
+    std::uint64_t crc = ~before;
     for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
         std::uint64_t word;
         std::memcpy(&word, bytes.data(), 8);

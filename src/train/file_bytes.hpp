@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,16 @@
 namespace tally {
 
 std::vector<std::byte> read_file(const char* op, const std::string& path);
+
+// What f makes of a file; that it does not fit into memory is an Error, too, which names the file.
+template <class F>
+auto within_memory(const char* op, const std::string& path, F f) {
+    try {
+        return f();
+    } catch (const std::bad_alloc&) {
+        throw Error("[" + std::string(op) + "] cannot read '" + path + "': it does not fit into memory");
+    }
+}
 
 inline std::span<const std::byte> as_bytes(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));

@@ -18,7 +18,9 @@ public:
     // Others go backward through micro-batches and tell the window, or the window does so alone.
     enum class Sweeps { theirs, own };
 
-    explicit Hold(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {}
+    explicit Hold(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {
+        left_.reserve(parameters.size());
+    }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
 

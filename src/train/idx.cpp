@@ -6,15 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <system_error>
 
 #include "autograd/error.hpp"
+#include "train/file_bytes.hpp"
 
 namespace tally {
 namespace {
@@ -164,21 +161,8 @@ Idx parse_idx(std::span<const std::byte> file, const std::string& name) {
 }
 
 Idx load_idx(const std::string& path) {
-    const auto refuse = [&](const std::string& why) {
-        throw Error("[load_idx] cannot read '" + path + "': " + why);
-    };
-    std::error_code failed;
-    const bool regular = std::filesystem::is_regular_file(std::filesystem::status(path, failed));
-    if (failed) refuse(failed.message());
-    if (!regular) refuse("not a regular file");
-    const std::uintmax_t size = std::filesystem::file_size(path, failed);
-    if (failed) refuse(failed.message());
-    std::ifstream file(path, std::ios::binary);
-    if (!file) refuse(std::generic_category().message(errno));
-    std::vector<std::byte> bytes(size);
-    file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-    if (!file) refuse("it ended after " + std::to_string(file.gcount()) + " bytes while it was read");
-    return parse_idx(bytes, path);
+    const std::vector<std::byte> bytes = read_file("load_idx", path);
+    return within_memory("load_idx", path, [&] { return parse_idx(bytes, path); });
 }
 
 }  // namespace tally

@@ -87,6 +87,8 @@ public:
         BatchStatistics<S> seen{state.get<Array<S>>(under + "mean").to(running.mean.device()),
                                 state.get<Array<S>>(under + "variance").to(running.mean.device()),
                                 state.get<double>(under + "count")};
+        if (!(seen.count > 0 && seen.count <= 0x1p53))
+            throw Error("[batch_norm] '" + under + "count' is no count: " + std::to_string(seen.count));
         if (seen.mean.shape() != running.mean.shape() || seen.variance.shape() != running.mean.shape())
             throw Error("[batch_norm] '" + under + "' was saved with other features than " +
                         to_string(running.mean.shape()));

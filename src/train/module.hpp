@@ -325,6 +325,52 @@ void assign(const Var<Array<S>>& parameter, const Array<S>& value) {
     device_copy::bytes(place, held.device(), value.data(), value.device(), value.size() * sizeof(S));
 }
 
+// What a parameter, a buffer or a counter will hold. It is made with all the memory that is needed, so that
+// of many either all are committed or none: commit() cannot fail.
+template <class S>
+class NewNumbers {
+public:
+    NewNumbers(const Var<Array<S>>& parameter, Array<S> numbers) : parameter_(parameter) {
+        const ValueNode<Array<S>>& node = parameter_.checked("load");
+        Var<Array<S>>::check_thread("load", node);
+        if (node.state != State::leaf || !same_form(node.value, numbers))
+            throw Error("[load] a '" + std::string(node.op()) + "' of " + form(node.value) +
+                        " cannot be given a value of " + form(numbers));
+        own(numbers);  // it will be stepped in place
+        numbers_ = std::move(numbers);
+    }
+    NewNumbers(Array<S>& buffer, Array<S> numbers) : buffer_(&buffer), numbers_(std::move(numbers)) {}
+    NewNumbers(Array<std::int32_t>& counter, Array<std::int32_t> numbers)
+        : counter_(&counter), whole_(std::move(numbers)) {}
+
+    void commit() noexcept {
+        if (counter_)
+            std::swap(*counter_, whole_);
+        else if (buffer_)
+            std::swap(*buffer_, numbers_);
+        else
+            take_over();
+    }
+
+private:
+    void take_over() noexcept {
+        Array<S>& held = parameter_.node()->value;
+        std::swap(held, numbers_);
+        if (Storage* const before =
+                numbers_.storage()) {  // whoever saved it or noted its version will notice
+            ++before->version;
+            if (held.storage()) held.storage()->version = before->version;
+        }
+        settle(held, MemoryClass::parameter);
+    }
+
+    Var<Array<S>> parameter_;
+    Array<S>* buffer_ = nullptr;
+    Array<std::int32_t>* counter_ = nullptr;
+    Array<S> numbers_;
+    Array<std::int32_t> whole_;
+};
+
 // Parameters stay the same for whoever holds them, an optimizer for example; their gradients are let go.
 template <class S>
 void to(Module<S>& model, Device device) {

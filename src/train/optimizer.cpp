@@ -17,6 +17,7 @@ Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning
     : name_(std::move(name)), parameters_(std::move(parameters)), options_(std::move(options)) {
     require_parameters(name_, parameters_);
     set_learning_rate(learning_rate);
+    options_.emplace_back("learning_rate", learning_rate);
     Arrays unwritten;
     for (const Var<Array<S>>& parameter : parameters_) unwritten.push_back(unwritten_like(parameter.value()));
     for (const std::string& each : remembers) arrays_.emplace_back(each, unwritten);
@@ -24,9 +25,14 @@ Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning
 }
 
 template <class S>
+void Optimizer<S>::require_learning_rate(double rate) const {
+    if (!(std::isfinite(rate) && rate >= 0))  // takes no memory: an update that failed puts the rate back
+        require(false, name_, "the learning rate must be a finite number from 0 on", rate);
+}
+
+template <class S>
 void Optimizer<S>::set_learning_rate(double rate) {
-    require(std::isfinite(rate) && rate >= 0, name_, "the learning rate must be a finite number from 0 on",
-            rate);
+    require_learning_rate(rate);
     learning_rate_ = rate;
 }
 
@@ -173,12 +179,19 @@ void Optimizer<S>::save(TrainingState& state, const std::string& under) const {
 }
 
 template <class S>
-void Optimizer<S>::load(const TrainingState& state, const std::string& under) {
-    const std::string kind = state.get<std::string>(under + "/name");
-    if (kind != name_) throw Error("[" + name_ + "] what is saved under '" + under + "' is of " + kind);
-    require_saved_parameters(name_, state, under, parameters_.size());
-    for (const auto& [name, value] : options_) require_saved_option(name_, state, under, name, value);
-    const double rate = state.get<double>(under + "/learning_rate");
+Commit Optimizer<S>::prepare_load(const TrainingState& state, const std::string& under) {
+    Reading saved(name_, state, under);
+    const std::string kind = saved.template get<std::string>("name");
+    if (kind != name_) saved.refuse("what is saved under '" + under + "' is of " + kind);
+    saved.expect_parameters(parameters_.size());
+    for (const auto& [name, value] : options_)
+        saved.expect_option(name, value,
+                            name == "learning_rate"
+                                ? "; make it with what was saved, and after load() set_learning_rate(" +
+                                      in_words(value) + ") if that is what you want"
+                                : "");
+    const double rate = saved.template get<double>("learning_rate");
+    require_learning_rate(rate);
 
     Named<Counts> counts = counts_;
     Named<Arrays> arrays = arrays_;
@@ -186,17 +199,19 @@ void Optimizer<S>::load(const TrainingState& state, const std::string& under) {
         const std::string which = "/" + std::to_string(i);
         bool remembered = false;
         for (auto& [name, loaded] : counts) {
-            loaded[i] = saved_count(name_, state, under + "/" + name + which);
+            loaded[i] = saved.count(name + which);
             remembered = remembered || loaded[i] > 0;
         }
         for (auto& [name, loaded] : arrays)
-            loaded[i] = remembered
-                            ? saved_array(name_, state, under + "/" + name + which, parameters_[i].value())
-                            : unwritten_like(parameters_[i].value());
+            loaded[i] = remembered ? saved.array(name + which, parameters_[i].value())
+                                   : unwritten_like(parameters_[i].value());
     }
-    set_learning_rate(rate);  // refuses what is none, before anything has changed
-    counts_ = std::move(counts);
-    arrays_ = std::move(arrays);
+    saved.expect_all_read();
+    return [this, rate, counts = std::move(counts), arrays = std::move(arrays)]() mutable {
+        learning_rate_ = rate;
+        counts_ = std::move(counts);
+        arrays_ = std::move(arrays);
+    };
 }
 
 // ---- SGD ----

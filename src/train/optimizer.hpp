@@ -62,9 +62,11 @@ public:
 
     // All that a resumed training needs, under names like "optimizer/momentum/0". What is loaded must come
     // from an optimizer of the same kind, options and shapes; else nothing changes. It is brought to the
-    // parameters' device.
+    // parameters' device. The learning rate is then the saved one: who wants another makes the optimizer with
+    // the same as before, and calls set_learning_rate() after load().
     void save(TrainingState& state, const std::string& under) const;
-    void load(const TrainingState& state, const std::string& under);
+    void load(const TrainingState& state, const std::string& under) { prepare_load(state, under)(); }
+    Commit prepare_load(const TrainingState& state, const std::string& under);
 
 protected:
     using Options = std::vector<std::pair<std::string, double>>;
@@ -102,6 +104,7 @@ protected:
     void expect_free(const char* what) const;  // of any window's hold
 
 private:
+    void require_learning_rate(double rate) const;
     bool remembers(std::size_t i) const;  // of parameter i anything
     void let_go_of_unused();              // memory that nothing has been written to
 

@@ -2,12 +2,15 @@
 // files.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "autograd/array.hpp"
@@ -46,37 +49,83 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
     }
 }
 
-inline void require_saved_parameters(const std::string& who, const TrainingState& state,
-                                     const std::string& under, std::size_t parameters) {
-    const auto saved = state.get<std::int64_t>(under + "/parameters");
-    if (saved != static_cast<std::int64_t>(parameters))
-        throw Error("[" + who + "] '" + under + "' was saved with " + std::to_string(saved) +
-                    " parameters, here are " + std::to_string(parameters));
-}
+// What was saved under a name, read piece by piece. What is absurd is refused, and in the end what nobody has
+// asked for: it belongs to another training.
+class Reading {
+public:
+    Reading(std::string who, const TrainingState& state, std::string under)
+        : who_(std::move(who)), state_(state), under_(std::move(under)) {}
 
-inline void require_saved_option(const std::string& who, const TrainingState& state, const std::string& under,
-                                 const std::string& option, double here) {
-    const double saved = state.get<double>(under + "/options/" + option);
-    if (saved != here)
-        throw Error("[" + who + "] '" + under + "' was saved with " + option + " " + in_words(saved) +
-                    ", here it is " + in_words(here));
-}
+    std::string name_of(const std::string& name) const { return under_ + "/" + name; }
+    bool has(const std::string& name) const { return state_.has(name_of(name)); }
+    template <class T>
+    const T& get(const std::string& name) {
+        return state_.get<T>(*read_.insert(name_of(name)).first);
+    }
+    std::int64_t count(const std::string& name, std::int64_t most = std::int64_t{1} << 53) {
+        const auto saved = get<std::int64_t>(name);
+        if (saved < 0 || saved > most)
+            refuse("'" + name_of(name) + "' is no count: " + std::to_string(saved));
+        return saved;
+    }
+    template <class S>
+    Array<S> number(const std::string& name, const Array<S>& like) {
+        const Array<S>& saved = get<Array<S>>(name);
+        if (!ready(saved) || saved.shape() != Shape{})
+            refuse("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", one number expected");
+        return saved.to(like.device());
+    }
+    // An array of the form of `like`, on its device.
+    template <class S>
+    Array<S> array(const std::string& name, const Array<S>& like) {
+        const Array<S>& saved = get<Array<S>>(name);
+        if (!ready(saved) || saved.shape() != like.shape())
+            refuse("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", its parameter " +
+                   to_string(like.shape()));
+        return saved.to(like.device());
+    }
 
-inline std::int64_t saved_count(const std::string& who, const TrainingState& state, const std::string& name) {
-    const auto saved = state.get<std::int64_t>(name);
-    if (saved < 0) throw Error("[" + who + "] '" + name + "' is no count: " + std::to_string(saved));
-    return saved;
-}
+    void expect_parameters(std::size_t here) {
+        if (const std::int64_t saved = count("parameters"); saved != static_cast<std::int64_t>(here))
+            refuse("'" + under_ + "' was saved with " + std::to_string(saved) + " parameters, here are " +
+                   std::to_string(here));
+    }
+    // `way_out` is said after both values.
+    void expect_option(const std::string& option, double here, const std::string& way_out = "") {
+        const double saved = get<double>("options/" + option);
+        if (saved != here) refuse_option(option, in_words(saved), in_words(here), way_out);
+    }
+    void expect_options(const std::vector<std::pair<std::string, std::string>>& options) {
+        for (const auto& [option, here] : options)
+            if (const auto& saved = get<std::string>("options/" + option); saved != here)
+                refuse_option(option, saved, here, "");
+    }
+    [[noreturn]] void refuse_option(const std::string& option, const std::string& saved,
+                                    const std::string& here, const std::string& way_out) const {
+        refuse("'" + under_ + "' was saved with " + option + " " + saved + ", here it is " + here + way_out);
+    }
 
-// An array of the form of `like`, on its device.
-template <class S>
-Array<S> saved_array(const std::string& who, const TrainingState& state, const std::string& name,
-                     const Array<S>& like) {
-    const Array<S>& saved = state.get<Array<S>>(name);
-    if (!ready(saved) || saved.shape() != like.shape())
-        throw Error("[" + who + "] '" + name + "' is " + to_string(saved.shape()) + ", its parameter " +
-                    to_string(like.shape()));
-    return saved.to(like.device());
-}
+    // Somebody else reads whatever begins so.
+    void leave(const std::string& part) { left_.push_back(name_of(part)); }
+    void expect_all_read() const {
+        const std::string start = under_ + "/";
+        const auto& all = state_.entries();
+        for (auto each = all.lower_bound(start); each != all.end() && each->first.starts_with(start);
+             ++each) {
+            const std::string& name = each->first;
+            const auto is_in = [&](const std::string& part) { return name.starts_with(part); };
+            if (read_.count(name) == 0 && std::none_of(left_.begin(), left_.end(), is_in))
+                refuse("'" + name + "' was saved, and nothing here takes it");
+        }
+    }
+    [[noreturn]] void refuse(const std::string& what) const { throw Error("[" + who_ + "] " + what); }
+
+private:
+    std::string who_;
+    const TrainingState& state_;
+    std::string under_;
+    std::set<std::string> read_;
+    std::vector<std::string> left_;
+};
 
 }  // namespace tally

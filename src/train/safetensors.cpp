@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/write_file.hpp"
+#include "train/crc64.hpp"
 #include "train/file_bytes.hpp"
 #include "train/json_header.hpp"
 #include "train/utf8.hpp"
@@ -18,6 +19,20 @@ namespace {
 constexpr const char* op = "load_safetensors";
 constexpr std::string_view metadata_key = "__metadata__";
 constexpr std::uint64_t length_size = 8, max_header = 100'000'000;  // the format's own limit
+
+// The checksum in the metadata: 16 hexadecimal digits, which count as zeros in it. A second entry says that
+// it must be there, so that a damaged key is noticed, too.
+const std::string checksum_key = "tally.crc64", announcing_key = "tally.checksum";
+constexpr std::string_view no_digits = "0000000000000000";
+
+std::string checksum_digits(std::string_view file, std::size_t at) {
+    const std::uint64_t checksum = crc64(as_bytes(file.substr(at + no_digits.size())),
+                                         crc64(as_bytes(no_digits), crc64(as_bytes(file.substr(0, at)))));
+    std::string digits(no_digits);
+    for (std::size_t i = 0; i < digits.size(); ++i)
+        digits[i] = "0123456789abcdef"[(checksum >> (60 - 4 * i)) & 15];
+    return digits;
+}
 
 template <class S>
 constexpr std::string_view type_name = std::is_same_v<S, float>    ? "F32"
@@ -54,9 +69,14 @@ public:
 
     std::string finish(const std::map<std::string, std::string>& metadata) && {
         std::string header = "{";
+        std::size_t checksum_at = 0;
         if (!metadata.empty()) {
             header += quoted(std::string(metadata_key)) + ":{";
-            for (const auto& [key, value] : metadata) header += quoted(key) + ":" + quoted(value) + ",";
+            for (const auto& [key, value] : metadata) {
+                header += quoted(key) + ":";
+                if (key == checksum_key) checksum_at = length_size + header.size() + 1;
+                header += quoted(key == checksum_key ? std::string(no_digits) : value) + ",";
+            }
             header.back() = '}';
             header += ',';
         }
@@ -66,7 +86,10 @@ public:
         header.resize((header.size() + 7) / 8 * 8, ' ');
         const std::uint64_t length = header.size();
         std::string file(reinterpret_cast<const char*>(&length), sizeof length);
-        return file + header + numbers_;
+        file += header;
+        file += numbers_;
+        if (checksum_at > 0) file.replace(checksum_at, no_digits.size(), checksum_digits(file, checksum_at));
+        return file;
     }
 
 private:
@@ -108,6 +131,8 @@ class Header {
 public:
     Header(const ByteReader& file, std::string_view text) : file_(file), json_(file, text, length_size) {}
 
+    std::uint64_t checksum_at() const { return checksum_at_; }  // its first digit; 0 where there is none
+
     // The entries in the order of their numbers, which follow each other without gap or overlap.
     std::vector<Entry> read(std::map<std::string, std::string>& metadata) {
         std::map<std::string, Entry> entries;
@@ -133,7 +158,12 @@ public:
 private:
     void read_metadata(std::map<std::string, std::string>& metadata) {
         json_.object([&](const std::string& key, std::uint64_t at) {
-            if (!metadata.emplace(key, json_.string()).second) file_.fail("'" + key + "' a second time", at);
+            const std::string value = json_.string();
+            if (key == checksum_key) {
+                if (value.size() != no_digits.size()) file_.fail("a checksum has 16 digits", at);
+                checksum_at_ = json_.at() - 1 - value.size();
+            }
+            if (!metadata.emplace(key, value).second) file_.fail("'" + key + "' a second time", at);
         });
     }
 
@@ -171,7 +201,26 @@ private:
 
     const ByteReader& file_;
     JsonReader json_;
+    std::uint64_t checksum_at_ = 0;
 };
+
+void check_checksum(const ByteReader& reader, std::span<const std::byte> file, std::uint64_t at,
+                    const std::map<std::string, std::string>& metadata) {
+    if (at == 0) {
+        if (metadata.count(announcing_key) > 0)
+            reader.fail("the metadata has '" + announcing_key + "', but no '" + checksum_key +
+                            "': the file was damaged, or written anew by a program that kept half of it",
+                        length_size);
+        return;
+    }
+    const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+    if (checksum_digits(text, at) != text.substr(at, no_digits.size()))
+        reader.fail(
+            "the checksum is wrong: the file was damaged after it was written, or written anew by a "
+            "program that kept '" +
+                checksum_key + "' and '" + announcing_key + "' of the metadata",
+            at);
+}
 
 template <class S>
 Array<S> copied(const Shape& shape, std::span<const std::byte> numbers) {
@@ -199,6 +248,12 @@ AnyArray read_array(const ByteReader& file, const Entry& entry, std::span<const 
 
 }  // namespace
 
+std::map<std::string, std::string> checked_metadata(std::map<std::string, std::string> metadata) {
+    metadata[checksum_key] = no_digits;
+    metadata[announcing_key] = checksum_key;
+    return metadata;
+}
+
 std::string safetensors_bytes(const Safetensors& content) {
     return Writer(content.tensors).finish(content.metadata);
 }
@@ -213,7 +268,10 @@ Safetensors parse_safetensors(std::span<const std::byte> file, const std::string
     const std::string text = reader.text(length, "the header");
     if (!text.starts_with('{')) reader.fail("'{' expected", length_size);
     Safetensors content;
-    for (const Entry& entry : Header(reader, text).read(content.metadata)) {
+    Header header(reader, text);
+    const std::vector<Entry> entries = header.read(content.metadata);
+    check_checksum(reader, file, header.checksum_at(), content.metadata);
+    for (const Entry& entry : entries) {
         const std::uint64_t expected = reader.at() - length_size - length;
         const std::string quoted_name = "'" + entry.name + "'", of = quoted_name + ": its numbers ";
         if (entry.begin != expected)
@@ -239,6 +297,9 @@ void save_safetensors(const std::string& path, const std::map<std::string, AnyAr
     write_file_atomically(path, Writer(tensors).finish(metadata));
 }
 
-Safetensors load_safetensors(const std::string& path) { return parse_safetensors(read_file(op, path), path); }
+Safetensors load_safetensors(const std::string& path) {
+    const std::vector<std::byte> bytes = read_file(op, path);
+    return within_memory(op, path, [&] { return parse_safetensors(bytes, path); });
+}
 
 }  // namespace tally

@@ -21,6 +21,10 @@ struct Safetensors {
     std::map<std::string, std::string> metadata;
 };
 
+// The metadata of a file that says whether it was damaged: a CRC-64 of all its bytes, which the writer fills
+// in. Such a file is read only if it is right; one without is taken as it is.
+std::map<std::string, std::string> checked_metadata(std::map<std::string, std::string> metadata);
+
 // The same bytes as the safetensors library writes; the file appears whole or not at all.
 void save_safetensors(const std::string& path, const std::map<std::string, AnyArray>& tensors,
                       const std::map<std::string, std::string>& metadata = {});

@@ -162,6 +162,9 @@ void save_state(const std::string& path, const TrainingState& state) {
     write_file_atomically(path, state_bytes(state));
 }
 
-TrainingState load_state(const std::string& path) { return parse_state(read_file(op, path), path); }
+TrainingState load_state(const std::string& path) {
+    const std::vector<std::byte> bytes = read_file(op, path);
+    return within_memory(op, path, [&] { return parse_state(bytes, path); });
+}
 
 }  // namespace tally

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "autograd/memory.hpp"
 #include "autograd/write_file.hpp"
+#include "train/course.hpp"
 #include "train/require.hpp"
 #include "train/state_file.hpp"
 
@@ -36,16 +37,27 @@ void require_at_least(const char* what, std::int64_t given, std::int64_t least) 
                     std::to_string(given) + " is not");
 }
 
-// What decides the course of training beside its state.
+// What decides the course of training beside its state. It names every option, so that none is added without
+// a thought of it; those that it leaves out may be others when training is resumed.
 template <class S>
-std::vector<std::pair<std::string, std::int64_t>> course(const TrainerOptions<S>& o, std::int64_t items) {
-    return {{"items", items},
-            {"per_device_batch_size", o.per_device_batch_size},
-            {"seed", static_cast<std::int64_t>(o.seed)},
-            {"shuffle", o.shuffle},
-            {"weigh", static_cast<std::int64_t>(o.weigh)},
-            {"tail", static_cast<std::int64_t>(o.tail)},
-            {"non_finite", static_cast<std::int64_t>(o.non_finite)}};
+Course course(const TrainerOptions<S>& options, std::int64_t items) {
+    [[maybe_unused]] const auto& [per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
+                                  num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm,
+                                  max_grad_value, schedule, average, weigh, tail, non_finite, checkpoint,
+                                  save_steps, save_micro_batches, resume_from_checkpoint, logging_steps,
+                                  metrics_csv, metrics_jsonl, loss_curve, progress, terminal] = options;
+    return {{"items", std::to_string(items)},
+            {"per_device_batch_size", std::to_string(per_device_batch_size)},
+            {"gradient_accumulation_steps", gradient_accumulation_steps.in_words()},
+            {"seed", std::to_string(seed)},
+            {"shuffle", in_words(shuffle)},
+            {"max_grad_norm", in_words(max_grad_norm)},
+            {"max_grad_value", in_words(max_grad_value)},
+            {"schedule", schedule ? "given" : "none"},
+            {"average", average ? "given" : "none"},
+            {"weigh", in_words(weigh)},
+            {"tail", in_words(tail)},
+            {"non_finite", in_words(non_finite)}};
 }
 
 Array<double> as_array(const std::vector<UpdateRecord>& records) {
@@ -57,14 +69,17 @@ Array<double> as_array(const std::vector<UpdateRecord>& records) {
     return Array<double>({static_cast<std::int64_t>(records.size()), record_width}, numbers);
 }
 
-std::vector<UpdateRecord> as_records(const Array<double>& numbers) {
+std::vector<UpdateRecord> as_records(const Reading& saved, const Array<double>& numbers) {
     if (numbers.shape().rank() != 2 || numbers.shape()[1] != record_width)
-        throw Error("[trainer] load: records of " + to_string(numbers.shape()) + "; (n, 7) expected");
+        saved.refuse("records of " + to_string(numbers.shape()) + "; (n, 7) expected");
     std::vector<UpdateRecord> records;
     for (const double* r = numbers.span().data();
-         records.size() < static_cast<std::size_t>(numbers.shape()[0]); r += record_width)
+         records.size() < static_cast<std::size_t>(numbers.shape()[0]); r += record_width) {
+        if (!(r[0] >= 0 && r[0] <= 0x1p53) || std::floor(r[0]) != r[0])
+            saved.refuse("a record of update " + in_words(r[0]));
         records.push_back({static_cast<std::int64_t>(r[0]), r[1], r[2], r[3],
                            r[4] == -1 ? std::nullopt : std::optional(r[4]), r[5], r[6]});
+    }
     return records;
 }
 
@@ -103,8 +118,10 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
             refuse("how many micro-batches it has depends on memory, so they cannot weigh the same");
         if (options_.save_micro_batches > 0) refuse("it is not saved in its middle; choose save_steps");
     }
-    if (!options_.checkpoint.empty() && options_.resume_from_checkpoint &&
-        std::filesystem::exists(options_.checkpoint))
+    for (const std::string* path :
+         {&options_.checkpoint, &options_.metrics_csv, &options_.metrics_jsonl, &options_.loss_curve})
+        if (!path->empty()) expect_writable(*path);  // now, not after an epoch
+    if (!options_.checkpoint.empty() && options_.resume_from_checkpoint && file_exists(options_.checkpoint))
         load(options_.checkpoint);
     memory::reset_peak(device());
 }
@@ -128,11 +145,11 @@ bool Trainer<S>::train_epoch() {
     finished(window_.flush());
     ++epoch_;
     position_ = 0;
-    if (!options_.checkpoint.empty()) save(options_.checkpoint);
     const bool drawable = std::any_of(records_.begin(), records_.end(),
                                       [](const UpdateRecord& r) { return std::isfinite(r.loss()); });
     if (!options_.loss_curve.empty() && drawable)
         write_file_atomically(options_.loss_curve, loss_curve_svg(records_));
+    if (!options_.checkpoint.empty()) save(options_.checkpoint);  // last: whoever resumes has all the rest
     if (options_.progress && options_.terminal && shown_ > 0) {
         *options_.progress << "\n" << std::flush;
         shown_ = 0;
@@ -289,7 +306,7 @@ TrainingSummary Trainer<S>::summary() const {
 template <class S>
 void Trainer<S>::save(const std::string& path) const {
     TrainingState state;
-    for (const auto& [name, value] : course(options_, items_)) state.put("trainer/options/" + name, value);
+    for (auto& [name, value] : course(options_, items_)) state.put("trainer/options/" + name, value);
     state.put("trainer/epoch", epoch_);
     state.put("trainer/position", position_);
     state.put("trainer/micro_batches", micro_batches_);
@@ -304,33 +321,34 @@ void Trainer<S>::save(const std::string& path) const {
 template <class S>
 void Trainer<S>::load(const std::string& path) {
     const TrainingState state = load_state(path);
-    for (const auto& [name, value] : course(options_, items_))
-        if (const auto saved = state.get<std::int64_t>("trainer/options/" + name); saved != value)
-            throw Error("[trainer] '" + path + "' was saved with " + name + " " + std::to_string(saved) +
-                        ", here it is " + std::to_string(value));
-    const auto records = as_records(state.get<Array<double>>("trainer/records")),
-               since = as_records(state.get<Array<double>>("trainer/since"));
-    const auto epoch = saved_count("trainer", state, "trainer/epoch"),
-               position = saved_count("trainer", state, "trainer/position"),
-               micro_batches = saved_count("trainer", state, "trainer/micro_batches");
-    const bool found = options_.auto_find_batch_size && state.has("trainer/micro_batch_size");
-    const MicroBatchSize size =
-        !found ? size_
-               : MicroBatchSize(saved_count("trainer", state, "trainer/micro_batch_size"),
-                                saved_count("trainer", state, "trainer/retries"));
-    if (options_.auto_find_batch_size && saved_count("trainer", state, "window/micro_batches") > 0)
+    Reading saved("trainer", state, "trainer");
+    for (const auto& [name, here] : course(options_, items_))
+        if (const auto& before = saved.get<std::string>("options/" + name); before != here)
+            saved.refuse("'" + path + "' was saved with " + name + " " + before + ", here it is " + here);
+    auto records = as_records(saved, saved.get<Array<double>>("records"));
+    const auto since = as_records(saved, saved.get<Array<double>>("since"));
+    const std::int64_t epoch = saved.count("epoch"), position = saved.count("position"),
+                       micro_batches = saved.count("micro_batches"),
+                       found = saved.count("micro_batch_size", options_.per_device_batch_size),
+                       retries = saved.count("retries");
+    const MicroBatchSize size(found, retries);
+    if (options_.auto_find_batch_size && state.get<std::int64_t>("window/micro_batches") > 0)
         throw Error(
             "[trainer] '" + path +
             "' was saved in the middle of a window, which auto_find_batch_size cannot try again; go on "
             "without it to the next checkpoint");
     if (since.size() != 1 || position > items_)
         throw Error("[trainer] '" + path + "' holds no place in this training");
-    window_.load(state, "window", &model_);
+    saved.expect_all_read();
+    // How many micro-batches its window had planned follows from the epoch.
+    const Commit window = window_.prepare_load(state, "window", &model_, std::nullopt);
+    // From here on nothing is refused.
+    window();
     epoch_ = epoch;
     position_ = position;
     micro_batches_ = micro_batches;
-    size_ = size;
-    records_ = records;
+    if (options_.auto_find_batch_size) size_ = size;
+    records_ = std::move(records);
     since_ = since[0];
 }
 

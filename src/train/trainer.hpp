@@ -66,7 +66,8 @@ public:
     using LossOf = std::function<Loss<Array<S>>(const Items& items, Pass& pass)>;
 
     // Over a data set of so many items. Takes up training where a checkpoint left it; one that was saved with
-    // another data set, batch size, seed or order is an Error. Begins to measure the ledger's peak.
+    // other options is an Error that names the option and both values (docs/options.md lists those that may
+    // differ). A file that could not be written is an Error now. Begins to measure the ledger's peak.
     Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
             TrainerOptions<S> options = {});
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <variant>
@@ -39,5 +40,9 @@ private:
     std::map<std::string, Entry>
         entries_;  // in the order of their names, so that a file of it is the same every time
 };
+
+// Loading in two halves: everything is looked at and all memory had, and then this changes everything and
+// cannot fail. So of several things that are loaded together either all change or none.
+using Commit = std::function<void()>;
 
 }  // namespace tally

@@ -11,6 +11,27 @@ namespace {
 const std::string order_key = "format";
 std::string word_for(WeightOrder order) { return order == WeightOrder::pytorch ? "pt" : "tally"; }
 
+// The one that is named must be the file's, and where none is named the file must say that it is tally's.
+WeightOrder agreed_order(const std::string& path, const Safetensors& file, std::optional<WeightOrder> named) {
+    const auto said = file.metadata.find(order_key);
+    const auto says = [&](WeightOrder order) {
+        return said != file.metadata.end() && said->second == word_for(order);
+    };
+    const WeightOrder wanted = named.value_or(WeightOrder::tally),
+                      other = wanted == WeightOrder::tally ? WeightOrder::pytorch : WeightOrder::tally;
+    if (says(other))
+        throw Error("[load_weights] '" + path + "' holds weights in the other order ('" + order_key +
+                    "' is '" + word_for(other) +
+                    "'); load it with WeightOrder::" + (other == WeightOrder::pytorch ? "pytorch" : "tally"));
+    if (!named && !says(wanted))
+        throw Error("[load_weights] '" + path + "' does not say in which order its weights are (" +
+                    (said == file.metadata.end() ? "its metadata has no '" + order_key + "'"
+                                                 : "'" + order_key + "' is '" + said->second + "'") +
+                    "); name it: WeightOrder::pytorch where a matrix is (out, in), as PyTorch saves it, "
+                    "WeightOrder::tally where it is (in, out)");
+    return wanted;
+}
+
 template <class S>
 const Array<S>& numbers_of(const Member<S>& member) {
     return member.buffer ? *member.buffer : member.parameter.value();
@@ -47,19 +68,13 @@ void save_weights(const std::string& path, Module<S>& model, WeightOrder order) 
         const bool turn = member.turned && order == WeightOrder::pytorch;
         tensors.emplace(member.name, turn ? turned(numbers_of(member)) : numbers_of(member));
     }
-    save_safetensors(path, tensors, {{order_key, word_for(order)}});
+    save_safetensors(path, tensors, checked_metadata({{order_key, word_for(order)}}));
 }
 
 template <class S>
-void load_weights(const std::string& path, Module<S>& model, WeightOrder order) {
+void load_weights(const std::string& path, Module<S>& model, std::optional<WeightOrder> named) {
     Safetensors file = load_safetensors(path);
-    const auto said = file.metadata.find(order_key);
-    const std::string other =
-        word_for(order == WeightOrder::pytorch ? WeightOrder::tally : WeightOrder::pytorch);
-    if (said != file.metadata.end() && said->second == other)
-        throw Error("[load_weights] '" + path + "' holds weights in the other order ('" + order_key +
-                    "' is '" + other +
-                    "'); load it with WeightOrder::" + (other == "pt" ? "pytorch" : "tally"));
+    const WeightOrder order = agreed_order(path, file, named);
 
     std::string wrong;
     std::vector<std::pair<Member<S>, AnyArray>> found;
@@ -90,23 +105,26 @@ void load_weights(const std::string& path, Module<S>& model, WeightOrder order) 
     if (!wrong.empty())
         throw Error("[load_weights] '" + path + "' does not fit the model: " + wrong.substr(2));
 
+    std::vector<NewNumbers<S>> all;  // with all the memory that they need
     for (const auto& [member, numbers] : found) {
         if (member.counter) {
-            *member.counter = std::get<Array<std::int32_t>>(numbers);
+            all.emplace_back(*member.counter, std::get<Array<std::int32_t>>(numbers).clone());
             continue;
         }
         const bool turn = member.turned && order == WeightOrder::pytorch;
         const auto& read = std::get<Array<S>>(numbers);
+        Array<S> fresh = (turn ? turned(read) : read).to(numbers_of(member).device());
         if (member.buffer)
-            *member.buffer = read.to(member.buffer->device());
+            all.emplace_back(*member.buffer, std::move(fresh));
         else
-            assign(member.parameter, turn ? turned(read) : read);
+            all.emplace_back(member.parameter, std::move(fresh));
     }
+    for (NewNumbers<S>& each : all) each.commit();
 }
 
 template void save_weights(const std::string&, Module<float>&, WeightOrder);
 template void save_weights(const std::string&, Module<double>&, WeightOrder);
-template void load_weights(const std::string&, Module<float>&, WeightOrder);
-template void load_weights(const std::string&, Module<double>&, WeightOrder);
+template void load_weights(const std::string&, Module<float>&, std::optional<WeightOrder>);
+template void load_weights(const std::string&, Module<double>&, std::optional<WeightOrder>);
 
 }  // namespace tally

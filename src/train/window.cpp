@@ -372,8 +372,14 @@ Finished<S> Window<S>::close(const char* what, bool tail) {
         }
         if (options_.average) options_.average->prepare();
         effects_.prepare();
+        const double rate_before = optimizer_.learning_rate();
         if (options_.schedule) optimizer_.set_learning_rate(options_.schedule->at(updates_));
-        own([&] { optimizer_.step(); });
+        try {
+            own([&] { optimizer_.step(); });
+        } catch (...) {  // nothing was updated: the rate is no other, either
+            optimizer_.set_learning_rate(rate_before);
+            throw;
+        }
         if (options_.average) options_.average->update();
         effects_.commit();
         done.stepped = true;
@@ -409,119 +415,6 @@ void Window<S>::reset() {
     pass_.effects = {};
     effects_ = {};
     broken_ = saved_ = false;
-}
-
-// ---- saving and resuming ----
-
-template <class S>
-void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* model) const {
-    expect_whole("save");
-    expect_told("save");
-    if (!once_.empty() || (!model && !effects_.empty()))
-        throw Error(
-            "[window] save: terms counted once cannot be saved, nor effects that have not happened yet "
-            "unless the model is given; save after finish()");
-    for (std::size_t i = 0; i < parameters().size(); ++i) {
-        const std::string number = "/" + std::to_string(i);
-        state.put(under + "/parameters" + number, parameters()[i].value().clone());
-        if (parameters()[i].has_grad())
-            state.put(under + "/gradients" + number, parameters()[i].grad().clone());
-    }
-    state.put(under + "/micro_batches", micro_batches_);
-    state.put(under + "/dropped", dropped_);
-    state.put(under + "/items", items_);
-    if (hold_.on() && hold_.sweeps() == Hold<S>::Sweeps::theirs) state.put(under + "/swept", std::int64_t{1});
-    state.put(under + "/updates", updates_);
-    state.put(under + "/sum", sum_.value());
-    state.put(under + "/count", count_.value());
-    optimizer_.save(state, under + "/optimizer");
-    if (options_.average) options_.average->save(state, under + "/average");
-    saved_ = true;
-    if (!model) return;
-    for (const Member<S>& member : members(*model)) {
-        if (member.buffer) state.put(under + "/buffers/" + member.name, *member.buffer);
-        if (member.counter)
-            state.put(under + "/buffers/" + member.name, static_cast<std::int64_t>(member.counter->item()));
-    }
-    std::size_t saved = 0;
-    for (const auto& [name, module] : modules(*model))
-        if (const Effect* const effect = effects_.of(module)) {
-            effect->save(state, under + "/effects/" + name);
-            ++saved;
-        }
-    if (saved < effects_.size())
-        throw Error("[window] save: an effect was left by what is no part of the model");
-}
-
-template <class S>
-void Window<S>::load(const TrainingState& state, const std::string& under, Module<S>* model) {
-    if (context.sweeps) refuse_in_sweep("load");
-    const auto found = [&](const char* what, std::size_t i) -> const Array<S>* {
-        const std::string name = under + what + std::to_string(i);
-        if (!state.has(name)) return nullptr;
-        const Array<S>& array = state.get<Array<S>>(name);
-        if (!(array.shape() == parameters()[i].shape()))
-            throw Error("[window] load: '" + name + "' is " + to_string(array.shape()) +
-                        ", the parameter is " + to_string(parameters()[i].shape()));
-        return &array;
-    };
-    std::vector<const Array<S>*> values, gradients;
-    for (std::size_t i = 0; i < parameters().size(); ++i) {
-        values.push_back(found("/parameters/", i));
-        gradients.push_back(found("/gradients/", i));
-        if (!values.back())
-            throw Error("[window] load: there is no '" + under + "/parameters/" + std::to_string(i) + "'");
-    }
-    const auto micro_batches = state.get<std::int64_t>(under + "/micro_batches"),
-               dropped = state.get<std::int64_t>(under + "/dropped"),
-               items = state.get<std::int64_t>(under + "/items"),
-               updates = state.get<std::int64_t>(under + "/updates");
-    const Device device = parameters()[0].value().device();
-    const Array<S> sum = state.get<Array<S>>(under + "/sum").to(device),
-                   count = state.get<Array<S>>(under + "/count").to(device);
-    std::vector<std::function<void()>> fill;
-    Effects effects;
-    if (model) {
-        for (const Member<S>& member : members(*model)) {
-            const std::string name = under + "/buffers/" + member.name;
-            if (member.buffer)
-                fill.push_back([=, numbers = saved_array("window", state, name, *member.buffer)] {
-                    *member.buffer = numbers;
-                });
-            if (member.counter)
-                fill.push_back([=, number = static_cast<std::int32_t>(saved_count("window", state, name))] {
-                    *member.counter->writable() = number;
-                });
-        }
-        for (const auto& [name, module] : modules(*model))
-            if (auto effect = module->saved_effect(state, under + "/effects/" + name))
-                effects.leave(module, std::move(effect));
-    }
-    optimizer_.load(state, under + "/optimizer");
-    if (options_.average) options_.average->load(state, under + "/average");
-    // From here on nothing is refused.
-    discard();
-    for (std::size_t i = 0; i < parameters().size(); ++i) {
-        const V& parameter = parameters()[i];
-        parameter.change_value([&](Array<S>& value) {
-            device_copy::bytes(value.writable(), value.device(), values[i]->data(), values[i]->device(),
-                               value.size() * sizeof(S));
-        });
-        if (gradients[i]) set_gradient(parameter, gradients[i]->to(device));
-    }
-    if (micro_batches > 0) {
-        hold_.take(state.has(under + "/swept") ? Hold<S>::Sweeps::theirs : Hold<S>::Sweeps::own);
-        hold_.look();
-    }
-    saved_ = true;
-    micro_batches_ = micro_batches;
-    dropped_ = dropped;
-    items_ = items;
-    updates_ = updates;
-    sum_ = V(sum);
-    count_ = V(count);
-    for (const auto& each : fill) each();
-    effects_ = std::move(effects);
 }
 
 template class Window<float>;

@@ -140,9 +140,16 @@ public:
 
     // With parameters, gradients, optimizer, average and all that has been counted, and of a model that is
     // given also its buffers and the effects that have not happened yet: resuming in mid-window gives the
-    // same bits as going on. What does not fit is not loaded and changes nothing.
+    // same bits as going on. What does not fit is not loaded and changes nothing: other options, each by its
+    // name, an absurd number, an entry that is missing or that nothing here takes; also where memory runs
+    // out. A schedule is compared where it has been asked already.
     void save(TrainingState& state, const std::string& under, Module<S>* model = nullptr) const;
-    void load(const TrainingState& state, const std::string& under, Module<S>* model = nullptr);
+    void load(const TrainingState& state, const std::string& under, Module<S>* model = nullptr) {
+        prepare_load(state, under, model, options_.micro_batches)();
+    }
+    // `planned`: the number of micro-batches that it must have been saved with, if that matters.
+    Commit prepare_load(const TrainingState& state, const std::string& under, Module<S>* model,
+                        std::optional<std::int64_t> planned);
 
 private:
     template <class>

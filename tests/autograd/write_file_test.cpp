@@ -144,6 +144,45 @@ TEST_CASE("a link stays a link and the file behind it is replaced") {
     CHECK(folder.files() == 2);
 }
 
+TEST_CASE("a dangling link stays a link and what it points to is made") {
+    const Folder folder;
+    fs::create_directory(folder / "there");
+    fs::create_symlink("there/real", folder / "second");  // from the link's own folder on
+    fs::create_symlink(folder / "second", folder / "first");
+    write_file_atomically(folder / "first", "new");
+    CHECK(fs::is_symlink(folder / "first"));
+    CHECK(fs::is_symlink(folder / "second"));
+    CHECK(read(folder / "there/real") == "new");
+    CHECK(folder.files() == 3);
+}
+
+TEST_CASE("a loop of links is an error and nothing is replaced") {
+    const Folder folder;
+    fs::create_symlink(folder / "b", folder / "a");
+    fs::create_symlink(folder / "a", folder / "b");
+    CHECK_THROWS_WITH(write_file_atomically(folder / "a", "x"),
+                      "[write_file] cannot write '" + folder / "a" + "': Too many levels of symbolic links");
+    CHECK_THROWS_WITH(file_exists(folder / "a"), test::contains("Too many levels of symbolic links"));
+    CHECK(fs::is_symlink(folder / "a"));
+    CHECK(folder.files() == 2);
+}
+
+TEST_CASE("whether a file can be written is known without writing it") {
+    const Folder folder;
+    const std::string path = folder / "file";
+    CHECK_FALSE(file_exists(path));
+    expect_writable(path);
+    CHECK(folder.files() == 0);
+    write_file_atomically(path, "old");
+    CHECK(file_exists(path));
+    expect_writable(path);
+    CHECK(read(path) == "old");
+    CHECK(folder.files() == 1);
+    CHECK_THROWS_WITH(expect_writable(folder / "no/such"), test::contains("No such file or directory"));
+    CHECK_THROWS_WITH(expect_writable(folder / "file/in/it"), test::contains("Not a directory"));
+    CHECK_THROWS_WITH(expect_writable(folder / "."), test::contains("Is a directory"));
+}
+
 TEST_CASE("a folder that may not be written to") {
     if (::geteuid() == 0) TALLY_SKIP("root may write everywhere");
     const Folder folder;

@@ -2,17 +2,22 @@
 // leaves the old file or the new one.
 #include "train/state_file.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <system_error>
 
 #include "autograd/folder.hpp"
 #include "autograd/support.hpp"
-#include "autograd/write_file.hpp"
 #include "catch.hpp"
 #include "train/crc64.hpp"
 #include "train/file_bytes.hpp"
+#include "train/file_faults.hpp"
 #include "train/file_testing.hpp"
 #include "train/killed.hpp"
 
@@ -226,41 +231,131 @@ TrainingState generation(std::int64_t g) {
     return state;
 }
 
-WriteStage deadly;
-
 }  // namespace
 
-TEST_CASE("Killed at a fault point the old state or the new one is there and it is whole") {
-    const WriteStage stage = GENERATE(WriteStage::writing, WriteStage::before_sync, WriteStage::before_rename,
-                                      WriteStage::after_rename);
-    CAPTURE(static_cast<int>(stage));
+TEST_CASE("Killed at any call of the file system the old state or the new one is there and it is whole") {
+    int killed = 0;
+    for (std::int64_t n = 1;; ++n) {
+        CAPTURE(n);
+        const Folder folder;
+        const std::string path = folder / "run.state";
+        save_state(path, generation(1));
+        const int status = in_child([&] {
+            const FileFault fault(Fault::kill, n);
+            save_state(path, generation(2));
+        });
+        const TrainingState found = load_state(path);
+        CHECK(same(found, generation(found.get<std::int64_t>("generation"))));
+        if (status == 0) {
+            CHECK(same(found, generation(2)));
+            break;
+        }
+        REQUIRE(was_killed(status));
+        ++killed;
+        CHECK(folder.files() <= 2);
+        save_state(path, generation(3));  // the next one that writes clears away what was left
+        CHECK(same(load_state(path), generation(3)));
+        CHECK(folder.files() == 1);
+    }
+    CHECK(killed > 10);
+}
+
+TEST_CASE("Where any call of the file system fails saving says so or has done its work") {
+    const Fault kind = GENERATE(Fault::once, Fault::from_then_on);
+    const int reason = GENERATE(EIO, ENOSPC, EACCES, EROFS, EMFILE);
+    std::string said;
+    for (std::int64_t n = 1;; ++n) {
+        CAPTURE(n, static_cast<int>(kind), reason);
+        const Folder folder;
+        const std::string path = folder / "run.state";
+        save_state(path, generation(1));
+        std::string words;
+        bool reached = false;
+        {
+            const FileFault fault(kind, n, reason);
+            words = message_of([&] { save_state(path, generation(2)); });
+            reached = FileFault::reached();
+        }
+        const TrainingState found = load_state(path);
+        const auto g = found.get<std::int64_t>("generation");
+        CHECK(same(found, generation(g)));
+        if (words == "no error") {
+            CHECK(g == 2);
+        } else {  // nothing changed, or the words say what did
+            CHECK(g == (words.find("is written, but its folder could not be synced") != words.npos ? 2 : 1));
+            CHECK_THAT(words, contains("[write_file] "));
+            CHECK_THAT(words, contains("'" + path + "'"));
+            said += words;
+        }
+        save_state(path, generation(3));
+        CHECK(same(load_state(path), generation(3)));
+        CHECK(folder.files() == 1);
+        if (!reached) break;
+    }
+    CHECK_THAT(said, contains(std::generic_category().message(reason)));
+}
+
+TEST_CASE("Where any call of the file system fails loading says so or has the state") {
+    const Fault kind = GENERATE(Fault::once, Fault::from_then_on);
     const Folder folder;
     const std::string path = folder / "run.state";
     save_state(path, generation(1));
-    const int status = in_child([&] {
-        deadly = stage;
-        at_write_stage = [](WriteStage reached) {
-            if (reached == deadly) die();
-        };
-        save_state(path, generation(2));
-    });
-    REQUIRE(was_killed(status));
-    CHECK(same(load_state(path), generation(stage == WriteStage::after_rename ? 2 : 1)));
-    CHECK(folder.files() == (stage == WriteStage::after_rename ? 1 : 2));
+    for (std::int64_t n = 1;; ++n) {
+        CAPTURE(n);
+        bool right = false;
+        const FileFault fault(kind, n);
+        const std::string words = message_of([&] { right = same(load_state(path), generation(1)); });
+        CHECK(right == (words == "no error"));
+        if (!FileFault::reached()) break;
+        CHECK(words == "[load_state] cannot read '" + path + "': Input/output error");
+    }
 }
 
-TEST_CASE("Half of the file is there when a process is killed while writing") {
+TEST_CASE("What nobody writes any more is cleared away and nothing else") {
     const Folder folder;
-    const int status = in_child([&] {
-        at_write_stage = [](WriteStage reached) {
-            if (reached == WriteStage::writing) die();
-        };
-        write_file_atomically(folder / "text", std::string(1000, 'x'));
-    });
-    REQUIRE(was_killed(status));
-    REQUIRE(folder.files() == 1);
-    CHECK_FALSE(std::filesystem::exists(folder / "text"));
-    CHECK(std::filesystem::file_size(*std::filesystem::directory_iterator(folder / "")) == 500);
+    const std::string path = folder / "run.state";
+    for (const char* name : {"run.state.tmp-1-0", "run.state.tmp-99999999-12", "run.state.tmp-7-1"})
+        write_bytes(folder / name, "half");
+    const std::vector<std::string> others = {"run.state.tmp-1",    "run.state.tmp-1-x",
+                                             "run.state.tmp-",     "run.state.tmp-1-0b",
+                                             "run.state2.tmp-1-0", "xrun.state.tmp-1-0"};
+    for (const std::string& name : others) write_bytes(folder / name, "somebody else's");
+    std::filesystem::create_directory(folder / "run.state.tmp-2-2");
+    const int writing = ::open((folder / "run.state.tmp-7-1").c_str(), O_RDONLY);  // another one at work
+    REQUIRE(::flock(writing, LOCK_EX | LOCK_NB) == 0);
+    save_state(path, generation(1));
+    CHECK(std::filesystem::exists(folder / "run.state.tmp-7-1"));
+    for (const std::string& name : others) CHECK(std::filesystem::exists(folder / name));
+    CHECK(folder.files() == std::ssize(others) + 3);
+    ::close(writing);
+    save_state(path, generation(2));
+    CHECK_FALSE(std::filesystem::exists(folder / "run.state.tmp-7-1"));
+}
+
+TEST_CASE("Processes that save to one file at once leave a whole state and no temporary") {
+    const Folder folder;
+    const std::string path = folder / "run.state";
+    std::vector<pid_t> children;
+    for (std::int64_t child = 1; child <= 4; ++child) {
+        children.push_back(::fork());
+        REQUIRE(children.back() >= 0);
+        if (children.back() > 0) continue;
+        int failed = 0;
+        try {
+            for (int i = 0; i < 60; ++i) save_state(path, generation(child));
+        } catch (...) {
+            failed = 1;
+        }
+        ::_exit(failed);
+    }
+    for (const pid_t child : children) {
+        int status = -1;
+        ::waitpid(child, &status, 0);
+        CHECK(status == 0);
+    }
+    const TrainingState found = load_state(path);
+    CHECK(same(found, generation(found.get<std::int64_t>("generation"))));
+    CHECK(folder.files() == 1);
 }
 
 TEST_CASE("What a killed process of the same number left behind does not stop the next one") {
@@ -297,6 +392,19 @@ TEST_CASE("Killed at random instants while saving in a loop the state is always 
         CHECK(same(found, generation(g)));
         reached = g;
     }
+    save_state(path, generation(reached));
+    CHECK(folder.files() == 1);
+}
+
+TEST_CASE("A file that is larger than memory is an Error") {
+    const Folder folder;
+    const std::string path = folder / "huge";
+    write_bytes(path, "");
+    std::error_code failed;
+    std::filesystem::resize_file(path, std::uintmax_t{1} << 42, failed);  // a hole: it takes no room
+    if (failed) TALLY_SKIP("this file system has no files of 4 TB");
+    CHECK_THROWS_WITH(load_state(path), "[load_state] cannot read '" + path +
+                                            "': its 4398046511104 bytes are more than this machine's memory");
 }
 
 }  // namespace tally::test

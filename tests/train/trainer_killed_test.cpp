@@ -5,8 +5,8 @@
 #include <random>
 
 #include "autograd/folder.hpp"
-#include "autograd/write_file.hpp"
 #include "catch.hpp"
+#include "train/file_faults.hpp"
 #include "train/killed.hpp"
 #include "train/state_file.hpp"
 #include "train/trained.hpp"
@@ -49,9 +49,6 @@ void check_whole(const std::string& checkpoint) {
     if (std::filesystem::exists(checkpoint)) REQUIRE_NOTHROW(load_state(checkpoint));
 }
 
-WriteStage deadly;
-std::int64_t writes_before;
-
 }  // namespace
 
 TEST_CASE("Training killed at 50 random instants ends with the bits of the uninterrupted one") {
@@ -80,30 +77,60 @@ TEST_CASE("Training killed at 50 random instants ends with the bits of the unint
     CHECK(resumed > 10);
 }
 
-TEST_CASE("Training killed at a fault point of the state file ends with the same bits") {
-    const WriteStage stage = GENERATE(WriteStage::writing, WriteStage::before_sync, WriteStage::before_rename,
-                                      WriteStage::after_rename);
-    const std::uint64_t seed = std::random_device()();
-    CAPTURE(seed, static_cast<int>(stage));
-    Random random(seed);
+TEST_CASE("Training killed at any call of the file system ends with the same bits and leaves no temporary") {
     const std::vector<double> wanted = uninterrupted();
-    const Folder folder;
-    const TrainerOptions<double> options = saving(folder / "run.state", 1);
+    TrainerOptions<double> options = saving("", 3);
+    const auto files = [&](const Folder& folder) {
+        options.checkpoint = folder / "run.state";
+        options.metrics_csv = folder / "run.csv";
+        options.loss_curve = folder / "run.svg";
+    };
     int killed = 0;
-    for (bool ended = false; !ended;) {
-        const std::int64_t writes = random.whole(1, 6);
-        ended = train_in_child(options, [&] {
-            deadly = stage;
-            writes_before = writes;
-            at_write_stage = [](WriteStage reached) {
-                if (reached == deadly && writes_before-- == 0) die();
-            };
-        });
-        killed += !ended;
-        check_whole(options.checkpoint);
+    for (std::int64_t n = 1;; n += 7) {  // and then at every seventh
+        CAPTURE(n);
+        const Folder folder;
+        files(folder);
+        bool ended = false;
+        for (std::int64_t at = n; !ended; at += 7) {  // further on each time: a run must come forward
+            ended = train_in_child(options, [&] { static const FileFault fault(Fault::kill, at); });
+            killed += !ended;
+            check_whole(options.checkpoint);
+        }
+        CHECK(end_of(options) == wanted);
+        CHECK(folder.files() == 3);
+        if (n > 20) break;
     }
-    CHECK(killed >= 3);
-    CHECK(end_of(options) == wanted);
+    CHECK(killed > 30);
+}
+
+TEST_CASE("Training in which any call of the file system fails says so and goes on with the same bits") {
+    const Fault kind = GENERATE(Fault::once, Fault::from_then_on);
+    const std::vector<double> wanted = uninterrupted();
+    int failed = 0;
+    for (std::int64_t n = 1;; n += n < 40 ? 1 : 17) {
+        CAPTURE(n, static_cast<int>(kind));
+        const Folder folder;
+        TrainerOptions<double> options = saving(folder / "run.state", 4);
+        bool reached = false, ended = false;
+        {
+            const FileFault fault(kind, n);
+            try {
+                SmallTraining training(options);
+                training.trainer.train();
+                ended = true;
+                CHECK(training.numbers() == wanted);
+            } catch (const Error& error) {
+                CHECK_THAT(std::string(error.what()), contains("Input/output error"));
+            }
+            reached = FileFault::reached();
+        }
+        failed += !ended;
+        check_whole(options.checkpoint);
+        CHECK(end_of(options) == wanted);
+        CHECK(folder.files() == 1);
+        if (!reached) break;
+    }
+    CHECK(failed > 20);
 }
 
 }  // namespace tally::test

@@ -227,8 +227,8 @@ TEST_CASE("A checkpoint of another training is refused and named") {
     CHECK_THROWS_WITH(make(9, {}), start + "items 8, here it is 9");
     CHECK_THROWS_WITH(make(8, {.per_device_batch_size = 2}), start + "per_device_batch_size 8, here it is 2");
     CHECK_THROWS_WITH(make(8, {.seed = 1}), start + "seed 0, here it is 1");
-    CHECK_THROWS_WITH(make(8, {.shuffle = false}), start + "shuffle 1, here it is 0");
-    CHECK_THROWS_WITH(make(8, {.tail = Tail::carry}), start + "tail 0, here it is 2");
+    CHECK_THROWS_WITH(make(8, {.shuffle = false}), start + "shuffle yes, here it is no");
+    CHECK_THROWS_WITH(make(8, {.tail = Tail::carry}), start + "tail scale, here it is carry");
     CHECK_NOTHROW(make(8, {.num_train_epochs = 2}));
 }
 
@@ -450,10 +450,41 @@ TEST_CASE("A Trainer says in words what it cannot do") {
                         {.gradient_checkpointing = Checkpointing()}),
         "[trainer] gradient_checkpointing: the model has no Sequential that could be cut into segments");
     CHECK_THROWS_WITH(evaluate<double>(0, 2, straight.loss), "[evaluate] there is nothing to evaluate");
+}
+
+TEST_CASE("What a Trainer could not write is an Error when it is made and not after an epoch") {
+    Straight straight({1, 2});
     const Folder folder;
-    Trainer<double> trainer(straight.model, straight.sgd, 2, straight.loss,
-                            {.metrics_csv = folder / "no/such.csv"});
-    CHECK_THROWS_WITH(trainer.train(), contains("no/such.csv"));
+    std::filesystem::create_symlink(folder / "loop", folder / "loop");
+    std::filesystem::create_directory(folder / "taken");
+    using Options = TrainerOptions<double>;
+    for (std::string Options::*file :
+         {&Options::checkpoint, &Options::metrics_csv, &Options::metrics_jsonl, &Options::loss_curve})
+        for (const auto& [name, reason] :
+             {std::pair("no/such", "No such file or directory"), std::pair("taken", "Is a directory"),
+              std::pair("loop", "Too many levels of symbolic links")}) {
+            Options options;
+            options.*file = folder / name;
+            CHECK_THROWS_WITH(Trainer<double>(straight.model, straight.sgd, 2, straight.loss, options),
+                              "[write_file] cannot write '" + folder / name + "': " + reason);
+        }
+    CHECK(folder.files() == 2);
+    Options options;
+    options.checkpoint = folder / "run.state";
+    Trainer<double>(straight.model, straight.sgd, 2, straight.loss, options);
+    CHECK(folder.files() == 2);
+}
+
+TEST_CASE("What a killed Trainer left behind is cleared away by the next run even if that is at its end") {
+    Straight straight({1, 2});
+    const Folder folder;
+    TrainerOptions<double> options;
+    options.checkpoint = folder / "run.state";
+    options.metrics_csv = folder / "run.csv";
+    Trainer<double>(straight.model, straight.sgd, 2, straight.loss, options).train();
+    for (const char* name : {"run.state.tmp-1-0", "run.csv.tmp-2-7"}) write_bytes(folder / name, "half");
+    Trainer<double>(straight.model, straight.sgd, 2, straight.loss, options).train();
+    CHECK(folder.files() == 2);
 }
 
 }  // namespace tally::test

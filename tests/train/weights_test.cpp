@@ -5,6 +5,8 @@
 #include "autograd/folder.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "train/crc64.hpp"
+#include "train/file_bytes.hpp"
 #include "train/file_testing.hpp"
 #include "train/layers.hpp"
 #include "train/safetensors.hpp"
@@ -48,14 +50,16 @@ struct WithBuffer : Module<float> {
 
 }  // namespace
 
-TEST_CASE("Weights from PyTorch are loaded and written again byte for byte") {
+TEST_CASE("Weights from PyTorch are loaded and written again byte for byte but for the checksum") {
     const Folder folder;
     Sequential<double> mlp = network<double>(1);
     SelfAttention<double> attention(8, 2, {1, 0});
     const auto check = [&](Module<double>& model, const std::string& name) {
         load_weights(layers + name, model, WeightOrder::pytorch);
         save_weights(folder / name, model, WeightOrder::pytorch);
-        CHECK(read_bytes(folder / name) == read_bytes(layers + name));
+        Safetensors written = load_safetensors(folder / name);
+        CHECK(written.metadata.erase("tally.crc64") + written.metadata.erase("tally.checksum") == 2);
+        CHECK(safetensors_bytes(written) == read_bytes(layers + name));
     };
     check(mlp, "mlp.safetensors");
     check(attention, "attention.safetensors");
@@ -149,8 +153,75 @@ TEST_CASE("Weights in the other order are refused even where they are square") {
     CHECK_THROWS_WITH(load_weights(path, model, WeightOrder::pytorch),
                       contains("('format' is 'tally'); load it with WeightOrder::tally"));
     const Safetensors file = load_safetensors(path);
-    save_safetensors(path, file.tensors);  // a file that does not say is taken at the caller's word
-    CHECK_NOTHROW(load_weights(path, model, WeightOrder::pytorch));
+    for (const char* word : {"tf", "", "PT"}) {
+        save_safetensors(path, file.tensors, {{"format", word}});
+        CHECK_THROWS_WITH(load_weights(path, model),
+                          contains("does not say in which order its weights are ('format' is '" +
+                                   std::string(word) + "'); name it: WeightOrder::pytorch"));
+        CHECK_NOTHROW(load_weights(path, model, WeightOrder::pytorch));
+    }
+}
+
+// What safetensors.torch.save_file(model.state_dict(), path) writes: no metadata, and a square matrix is then
+// transposed without a word.
+TEST_CASE("Weights of PyTorch without metadata are loaded only in an order that is named") {
+    const Folder folder;
+    const std::string path = folder / "square";
+    const Array<float> as_pytorch({2, 2}, {1, 2, 3, 4});
+    save_safetensors(path, {{"0.weight", as_pytorch}});
+    Sequential<float> model(Linear<float>(2, 2, {1, 0}, false));
+    const auto before = values(model);
+    CHECK_THROWS_WITH(
+        load_weights(path, model),
+        "[load_weights] '" + path +
+            "' does not say in which order its weights are (its metadata has no 'format'); name "
+            "it: WeightOrder::pytorch where a matrix is (out, in), as PyTorch saves it, "
+            "WeightOrder::tally where it is (in, out)");
+    CHECK(same_values(values(model), before));
+    load_weights(path, model, WeightOrder::pytorch);
+    CHECK(model(constant(Array<float>({1, 2}, {1, 10}))).value().to_vector() == std::vector<float>{21, 43});
+    load_weights(path, model, WeightOrder::tally);
+    CHECK(model(constant(Array<float>({1, 2}, {1, 10}))).value().to_vector() == std::vector<float>{31, 42});
+
+    save_safetensors(path, {{"0.weight", Array<float>({3, 2}, {1, 2, 3, 4, 5, 6})}});  // not square: neither
+    Sequential<float> wide(Linear<float>(2, 3, {1, 0}, false));
+    CHECK_THROWS_WITH(load_weights(path, wide), contains("name it: WeightOrder::pytorch"));
+    CHECK_NOTHROW(load_weights(path, wide, WeightOrder::pytorch));
+}
+
+TEST_CASE("Weights with any bit changed or cut off anywhere are refused") {
+    const WeightOrder order = GENERATE(WeightOrder::tally, WeightOrder::pytorch);
+    const Folder folder;
+    const std::string path = folder / "w";
+    Sequential<float> model(Linear<float>(3, 2, {1, 0}), LayerNorm<float>(2));
+    save_weights(path, model, order);
+    const std::string whole = read_bytes(path);
+    REQUIRE_NOTHROW(parse_safetensors(as_bytes(whole), "w"));
+    const auto accepted = [&](const std::string& bytes) {
+        try {
+            parse_safetensors(as_bytes(bytes), "w");
+            return true;
+        } catch (const Error&) {
+            return false;
+        }
+    };
+    for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+        std::string damaged = whole;
+        damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+        if (accepted(damaged)) FAIL("bit " << bit);
+    }
+    for (std::size_t length = 0; length < whole.size(); ++length)
+        if (accepted(whole.substr(0, length))) FAIL("cut off at " << length);
+    CHECK(crc64(as_bytes("56789"), crc64(as_bytes("1234"))) == crc64(as_bytes("123456789")));
+
+    // Whoever writes the file anew without tally's words is taken at his word.
+    Safetensors file = load_safetensors(path);
+    file.metadata.erase("tally.crc64");
+    CHECK_THROWS_WITH(parse_safetensors(as_bytes(safetensors_bytes(file)), "w"),
+                      contains("the metadata has 'tally.checksum', but no 'tally.crc64'"));
+    file.metadata.erase("tally.checksum");
+    save_safetensors(path, file.tensors, file.metadata);
+    CHECK_NOTHROW(load_weights(path, model, order));
 }
 
 }  // namespace tally::test

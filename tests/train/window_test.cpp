@@ -442,8 +442,7 @@ TEST_CASE("What does not fit is not loaded and changes nothing") {
     const Tensor64 other = parameter({1.0, 2.0});
     Sgd<double> sgd({other}, {.learning_rate = 1});
     Window<double> larger(sgd);
-    CHECK_THROWS_WITH(larger.load(state, "here"),
-                      contains("'here/parameters/0' is (1), the parameter is (2)"));
+    CHECK_THROWS_WITH(larger.load(state, "here"), contains("'here/parameters/0' is (1), its parameter (2)"));
     CHECK(other.value().to_vector() == std::vector<double>{1, 2});
     CHECK(window.finish().stepped);
     CHECK(one.gradient_of_step() == 3);

@@ -1,0 +1,31 @@
+// The options that decide the course of training, in words: what a resumed one is compared by.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/require.hpp"
+#include "train/window.hpp"
+
+namespace tally {
+
+using Course = std::vector<std::pair<std::string, std::string>>;
+
+inline std::string in_words(bool yes) { return yes ? "yes" : "no"; }
+inline std::string in_words(const std::optional<double>& number) {
+    return number ? in_words(*number) : "none";
+}
+inline std::string in_words(Reduction of) { return of == Reduction::mean ? "mean" : "sum"; }
+inline std::string in_words(Weigh what) { return what == Weigh::counted ? "counted" : "micro_batches"; }
+inline std::string in_words(Tail policy) {
+    return policy == Tail::scale ? "scale" : policy == Tail::drop ? "drop" : "carry";
+}
+inline std::string in_words(NonFinite policy) {
+    return policy == NonFinite::raise        ? "raise"
+           : policy == NonFinite::drop_micro ? "drop_micro"
+                                             : "drop_window";
+}
+
+}  // namespace tally

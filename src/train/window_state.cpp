@@ -1,0 +1,249 @@
+// A window saved and resumed: everything is looked at and all memory had before anything changes.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "train/course.hpp"
+#include "train/require.hpp"
+#include "train/window.hpp"
+
+namespace tally {
+
+namespace {
+
+using Names = std::map<const Node*, std::string>;
+
+template <class S>
+Names names_of(Module<S>* model) {
+    Names names;
+    if (model)
+        for (const auto& [name, parameter] : named_parameters(*model)) names.emplace(parameter.node(), name);
+    return names;
+}
+
+// What decides the course of training, in words that a saved window is compared by. It names every option, so
+// that none is added without a thought of it; only how many micro-batches are planned is compared apart.
+template <class S>
+Course course(const WindowOptions<S>& options) {
+    [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, tail, non_finite, max_norm,
+                                  max_value, schedule, average, seed] = options;
+    return {{"total", in_words(total)},
+            {"reduction", in_words(reduction)},
+            {"weigh", in_words(weigh)},
+            {"tail", in_words(tail)},
+            {"non_finite", in_words(non_finite)},
+            {"max_norm", in_words(max_norm)},
+            {"max_value", in_words(max_value)},
+            {"schedule", schedule ? "given" : "none"},
+            {"average", average ? "given" : "none"},
+            {"seed", std::to_string(seed)}};
+}
+
+// A schedule is a function, which a file cannot hold: but what it said for updates 0, 1, 2, 4, 8, ... and the
+// last one, in rows (update, rate).
+Array<double> said_by(const Schedule& schedule, std::int64_t updates) {
+    std::vector<double> rows;
+    const auto ask = [&](std::int64_t update) {
+        rows.push_back(static_cast<double>(update));
+        rows.push_back(schedule.at(update));
+    };
+    std::int64_t next = 0;
+    for (; next < updates; next = std::max<std::int64_t>(2 * next, 1)) ask(next);
+    if (updates > 0) ask(updates - 1);
+    return Array<double>({static_cast<std::int64_t>(rows.size()) / 2, 2}, rows);
+}
+
+void expect_same(const Reading& saved, const Schedule& schedule, const Array<double>& said,
+                 std::int64_t updates) {
+    const Array<double> here = said_by(schedule, updates);
+    if (said.shape() != here.shape())
+        saved.refuse("what the schedule said is " + to_string(said.shape()) + " after " +
+                     std::to_string(updates) + " updates; " + to_string(here.shape()) + " expected");
+    for (std::size_t i = 0; i < here.size(); i += 2) {
+        const double *const before = said.span().data() + i, *const now = here.span().data() + i;
+        if (before[0] != now[0]) saved.refuse("the schedule was asked for update " + in_words(before[0]));
+        if (before[1] != now[1])
+            saved.refuse_option("schedule(" + in_words(now[0]) + ")", in_words(before[1]), in_words(now[1]),
+                                "");
+    }
+}
+
+}  // namespace
+
+template <class S>
+void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* model) const {
+    expect_whole("save");
+    expect_told("save");
+    if (micro_batches_ == 0) expect_untouched();
+    if (!once_.empty() || (!model && !effects_.empty()))
+        throw Error(
+            "[window] save: terms counted once cannot be saved, nor effects that have not happened yet "
+            "unless the model is given; save after finish()");
+    const Names names = names_of(model);
+    std::int64_t gradients = 0;
+    for (std::size_t i = 0; i < parameters().size(); ++i) {
+        const std::string number = "/" + std::to_string(i);
+        state.put(under + "/parameters" + number, parameters()[i].value().clone());
+        if (const auto name = names.find(parameters()[i].node()); name != names.end())
+            state.put(under + "/names" + number, name->second);
+        if (!parameters()[i].has_grad()) continue;
+        state.put(under + "/gradients" + number, parameters()[i].grad().clone());
+        ++gradients;
+    }
+    state.put(under + "/reached", gradients);
+    state.put(under + "/planned", options_.micro_batches);
+    state.put(under + "/micro_batches", micro_batches_);
+    state.put(under + "/dropped", dropped_);
+    state.put(under + "/items", items_);
+    const bool theirs = hold_.on() && hold_.sweeps() == Hold<S>::Sweeps::theirs;
+    state.put(under + "/swept", static_cast<std::int64_t>(theirs));
+    state.put(under + "/updates", updates_);
+    state.put(under + "/sum", sum_.value());
+    state.put(under + "/count", count_.value());
+    for (auto& [name, value] : course(options_)) state.put(under + "/options/" + name, value);
+    if (options_.schedule) state.put(under + "/schedule", said_by(*options_.schedule, updates_));
+    optimizer_.save(state, under + "/optimizer");
+    if (options_.average) options_.average->save(state, under + "/average");
+    saved_ = true;
+    if (!model) return;
+    for (const Member<S>& member : members(*model)) {
+        if (member.buffer) state.put(under + "/buffers/" + member.name, *member.buffer);
+        if (member.counter)
+            state.put(under + "/buffers/" + member.name, static_cast<std::int64_t>(member.counter->item()));
+    }
+    std::size_t saved = 0;
+    for (const auto& [name, module] : modules(*model))
+        if (const Effect* const effect = effects_.of(module)) {
+            effect->save(state, under + "/effects/" + name);
+            ++saved;
+        }
+    state.put(under + "/effects", static_cast<std::int64_t>(saved));
+    if (saved < effects_.size())
+        throw Error("[window] save: an effect was left by what is no part of the model");
+}
+
+template <class S>
+Commit Window<S>::prepare_load(const TrainingState& state, const std::string& under, Module<S>* model,
+                               std::optional<std::int64_t> planned) {
+    struct Loaded {
+        std::vector<NewNumbers<S>> numbers;
+        std::vector<std::pair<ValueNode<Array<S>>*, Array<S>>> gradients;
+        std::int64_t micro_batches, dropped, items, updates;
+        V sum, count;
+        typename Hold<S>::Sweeps sweeps;
+        Effects effects;
+        Commit optimizer, average;
+    };
+    if (context.sweeps) refuse_in_sweep("load");
+    Reading saved("window", state, under);
+    const std::int64_t planned_before = saved.count("planned");
+    if (planned && *planned != planned_before)
+        saved.refuse_option("micro_batches", std::to_string(planned_before), std::to_string(*planned), "");
+    saved.expect_options(course(options_));
+
+    const auto loaded = std::make_shared<Loaded>();
+    loaded->micro_batches = saved.count("micro_batches");
+    loaded->dropped = saved.count("dropped", loaded->micro_batches);
+    loaded->items = saved.count("items");
+    loaded->updates = saved.count("updates");
+    loaded->sweeps = saved.count("swept", 1) == 1 ? Hold<S>::Sweeps::theirs : Hold<S>::Sweeps::own;
+    loaded->sum = V(saved.number("sum", zero_.value()));
+    const Array<S> count = saved.number("count", zero_.value());
+    const auto counted = static_cast<double>(count.item());
+    if (!std::isfinite(counted) || counted < 0 || (loaded->micro_batches == 0 && counted > 0))
+        saved.refuse("'" + saved.name_of("count") + "' is " + in_words(counted) + " of " +
+                     std::to_string(loaded->micro_batches) + " micro-batches");
+    loaded->count = V(count);
+    if (options_.schedule)
+        expect_same(saved, *options_.schedule, saved.template get<Array<double>>("schedule"),
+                    loaded->updates);
+
+    const Names names = names_of(model);
+    if (!model) saved.leave("names/");
+    std::int64_t reached = 0;
+    for (std::size_t i = 0; i < parameters().size(); ++i) {
+        const std::string number = std::to_string(i);
+        const V& parameter = parameters()[i];
+        if (const auto name = names.find(parameter.node()); name != names.end())
+            if (const auto& before = saved.template get<std::string>("names/" + number);
+                before != name->second)
+                saved.refuse("parameter " + number + " was saved as '" + before + "', here it is '" +
+                             name->second + "'");
+        loaded->numbers.emplace_back(parameter, saved.array("parameters/" + number, parameter.value()));
+        if (!saved.has("gradients/" + number)) continue;
+        loaded->gradients.emplace_back(parameter.node(),
+                                       saved.array("gradients/" + number, parameter.value()).clone());
+        ++reached;
+    }
+    if (saved.count("reached", loaded->micro_batches > 0 ? std::ssize(parameters()) : 0) != reached)
+        saved.refuse("of the gradients in '" + under + "' " + std::to_string(reached) + " are there");
+
+    if (model) {
+        for (const Member<S>& member : members(*model)) {
+            const std::string name = "buffers/" + member.name;
+            if (member.buffer)
+                loaded->numbers.emplace_back(*member.buffer, saved.array(name, *member.buffer).clone());
+            if (member.counter) {
+                const std::int64_t most = std::numeric_limits<std::int32_t>::max();
+                loaded->numbers.emplace_back(
+                    *member.counter,
+                    Array<std::int32_t>::full({}, static_cast<std::int32_t>(saved.count(name, most))));
+            }
+        }
+        for (const auto& [name, module] : modules(*model)) {
+            auto effect = module->saved_effect(state, saved.name_of("effects/" + name));
+            if (!effect) continue;
+            TrainingState its;
+            effect->save(its, "effects/" + name);
+            for (const auto& [entry, value] : its.entries()) saved.leave(entry);
+            loaded->effects.leave(module, std::move(effect));
+        }
+        const auto effects = saved.count("effects", loaded->micro_batches > 0 ? 1 << 30 : 0);
+        if (effects != std::ssize(loaded->effects))
+            saved.refuse("of " + std::to_string(effects) + " effects in '" + under + "' " +
+                         std::to_string(loaded->effects.size()) + " are there");
+    }
+    loaded->optimizer = optimizer_.prepare_load(state, saved.name_of("optimizer"));
+    saved.leave("optimizer/");
+    if (options_.average) {
+        loaded->average = options_.average->prepare_load(state, saved.name_of("average"));
+        saved.leave("average/");
+    }
+    saved.expect_all_read();
+
+    return [this, loaded] {
+        discard();
+        for (NewNumbers<S>& each : loaded->numbers) each.commit();
+        for (auto& [node, gradient] : loaded->gradients) {
+            std::swap(node->gradient, gradient);
+            node->into();  // a gradient has arrived
+            settle(node->gradient, MemoryClass::gradient);
+        }
+        if (loaded->micro_batches > 0) {
+            hold_.take(loaded->sweeps);
+            hold_.look();
+        }
+        saved_ = true;
+        micro_batches_ = loaded->micro_batches;
+        dropped_ = loaded->dropped;
+        items_ = loaded->items;
+        updates_ = loaded->updates;
+        sum_ = std::move(loaded->sum);
+        count_ = std::move(loaded->count);
+        effects_ = std::move(loaded->effects);
+        loaded->optimizer();
+        if (loaded->average) loaded->average();
+    };
+}
+
+template void Window<float>::save(TrainingState&, const std::string&, Module<float>*) const;
+template void Window<double>::save(TrainingState&, const std::string&, Module<double>*) const;
+template Commit Window<float>::prepare_load(const TrainingState&, const std::string&, Module<float>*,
+                                            std::optional<std::int64_t>);
+template Commit Window<double>::prepare_load(const TrainingState&, const std::string&, Module<double>*,
+                                             std::optional<std::int64_t>);
+
+}  // namespace tally

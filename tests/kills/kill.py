@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Kills trainings and examples at random instants until they end, and compares all they leave with a run that was not killed.
+
+    tests/kills/kill.py BUILD KILLS [SEED]
+
+BUILD has tests/killed_training and, where they were built, examples/example_conv and example_text. A training goes on from its
+checkpoint; an example, which has none, begins anew over what was left. Prints a line for each kind; the exit code is 1
+where anything is lost: other bits, another line of metrics, a file that is not whole, or a temporary after the last run.
+"""
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+BUILD, KILLS = Path(sys.argv[1]).resolve(), int(sys.argv[2])
+SEED = int(sys.argv[3]) if len(sys.argv) > 3 else random.SystemRandom().randrange(2**32)
+VARIANTS = 12
+ENVIRONMENT = dict(os.environ, OPENBLAS_NUM_THREADS="1")
+
+
+def run(command, folder, seconds=None):
+    """Whether it ended, before it was killed; what it says about an error is a loss."""
+    with subprocess.Popen([*command[:1], *(word.format(folder=folder) for word in command[1:])], cwd=folder, env=ENVIRONMENT,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return False
+        if process.returncode != 0:
+            raise AssertionError(f"exit code {process.returncode}: {process.stderr.read().strip()}")
+        return True
+
+
+def content(folder):
+    """All files by name; without the speed, which differs from run to run."""
+    files = {}
+    for path in sorted(folder.iterdir()):
+        data = path.read_bytes()
+        if path.name == "run.csv":
+            data = re.sub(rb",[^,\n]*\n", b"\n", data)
+        elif path.name == "run.jsonl":
+            data = re.sub(rb', "samples_per_second": [^}]*', b"", data)
+        elif path.name == "run.state":
+            continue  # it holds the speeds, too; that it was whole the runs have shown
+        files[path.name] = data
+    return files
+
+
+def differences(found, wanted):
+    return [f"'{name}' {'is too much' if name not in wanted else 'is missing' if name not in found else 'differs'}"
+            for name in sorted(found.keys() | wanted.keys()) if found.get(name) != wanted.get(name)]
+
+
+class Kind:
+    def __init__(self, name, command, resumes):
+        self.name, self.command, self.resumes = name, command, resumes
+        self.runs = self.kills = self.temporaries = 0
+        self.losses = []
+        with tempfile.TemporaryDirectory() as folder:
+            begun = time.monotonic()
+            run(command, folder)
+            self.seconds = time.monotonic() - begun
+            self.wanted = content(Path(folder))
+
+    def once(self, draw, most):
+        """One run from its beginning to its end, killed on the way at most so often."""
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                for _ in range(most):
+                    # What resumes comes forward in pieces; what does not is killed anywhere, and ends when it is let.
+                    if run(self.command, folder, draw.uniform(0, self.seconds * (0.5 if self.resumes else 1))):
+                        break
+                    self.kills += 1
+                    self.temporaries += sum(".tmp-" in name for name in os.listdir(folder))
+                run(self.command, folder)
+                self.losses += differences(content(Path(folder)), self.wanted)
+            except AssertionError as error:
+                self.losses.append(str(error))
+            if self.losses:
+                kept = tempfile.mkdtemp(prefix="tally-kills-")
+                shutil.copytree(folder, kept, dirs_exist_ok=True)
+                print(f"{self.name}: {self.losses[-1]}; its folder is kept as {kept}", file=sys.stderr)
+        self.runs += 1
+
+
+def main():
+    draw = random.Random(SEED)
+    kinds = [Kind(f"training {variant}", [BUILD / "tests/killed_training", "{folder}", str(variant)], True)
+             for variant in range(VARIANTS)]
+    for name in ("conv", "text"):
+        program = BUILD / f"examples/example_{name}"
+        if program.exists():
+            kinds.append(Kind(f"example {name}", [program, "8", "{folder}", "float"], False))
+    killed = 0
+    while killed < KILLS:
+        for kind in kinds:
+            before = kind.kills
+            kind.once(draw, min(KILLS - killed, 12 if kind.resumes else 3))
+            killed += kind.kills - before
+            if killed >= KILLS:
+                break
+    print(f"seed {SEED}\n\n| | runs | kills | temporaries left by them | losses |\n|---|---|---|---|---|")
+    for kind in kinds:
+        print(f"| {kind.name} | {kind.runs} | {kind.kills} | {kind.temporaries} | {len(kind.losses)} |")
+    losses = sum(len(kind.losses) for kind in kinds)
+    print(f"| all | {sum(kind.runs for kind in kinds)} | {killed} | {sum(kind.temporaries for kind in kinds)} | {losses} |")
+    return losses > 0
+
+
+sys.exit(main())

@@ -1,0 +1,47 @@
+// The n-th call of the file system fails, once or from then on, or the process dies before it.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autograd/file_calls.hpp"
+#include "train/killed.hpp"
+
+namespace tally::test {
+
+enum class Fault { none, once, from_then_on, kill };
+
+// While one lives. Calls count from 1; `calls()` are those so far, by name.
+class FileFault {
+public:
+    FileFault(Fault kind, std::int64_t at, int reason = EIO) {
+        state = {kind, at, reason, {}};
+        before_file_call = [](const char* name) {
+            state.names.emplace_back(name);
+            const auto now = static_cast<std::int64_t>(state.names.size());
+            const bool hit = state.kind == Fault::from_then_on ? now >= state.at : now == state.at;
+            if (!hit || state.kind == Fault::none) return 0;
+            if (state.kind == Fault::kill) die();
+            return state.reason;
+        };
+    }
+    FileFault(const FileFault&) = delete;
+    FileFault& operator=(const FileFault&) = delete;
+    ~FileFault() { before_file_call = nullptr; }
+
+    static const std::vector<std::string>& calls() { return state.names; }
+    static bool reached() { return static_cast<std::int64_t>(state.names.size()) >= state.at; }
+
+private:
+    struct State {
+        Fault kind;
+        std::int64_t at;
+        int reason;
+        std::vector<std::string> names;
+    };
+    static inline State state{};
+};
+
+}  // namespace tally::test

@@ -1,0 +1,412 @@
+// Every option changed between saving and loading: refused by its name with both values, or allowed, and then
+// the bits are those of a training that was never interrupted. docs/options.md is the table of it.
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <sstream>
+
+#include "autograd/folder.hpp"
+#include "autograd/support.hpp"
+#include "autograd/write_file.hpp"
+#include "catch.hpp"
+#include "train/file_testing.hpp"
+#include "train/image_layers.hpp"
+#include "train/state_file.hpp"
+#include "train/trained.hpp"
+
+namespace tally::test {
+namespace {
+
+// The fields of an aggregate by name: it does not compile when one is added or goes.
+#define TALLY_NAMES(object, ...)                                                                  \
+    [] {                                                                                          \
+        [[maybe_unused]] const auto& [__VA_ARGS__] = object;                                      \
+        std::vector<std::string> names;                                                           \
+        std::istringstream words(#__VA_ARGS__);                                                   \
+        for (std::string word; std::getline(words >> std::ws, word, ',');) names.push_back(word); \
+        return names;                                                                             \
+    }()
+
+const TrainerOptions<double> trainer_options;
+const WindowOptions<double> window_options;
+const SgdOptions sgd_options;
+const AdamOptions adam_options;
+const AverageOptions average_options;
+
+const std::vector<std::string> trainer_names = TALLY_NAMES(
+    trainer_options, per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
+    num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm, max_grad_value, schedule, average,
+    weigh, tail, non_finite, checkpoint, save_steps, save_micro_batches, resume_from_checkpoint,
+    logging_steps, metrics_csv, metrics_jsonl, loss_curve, progress, terminal);
+const std::vector<std::string> window_names =
+    TALLY_NAMES(window_options, micro_batches, total, reduction, weigh, tail, non_finite, max_norm, max_value,
+                schedule, average, seed);
+const std::vector<std::string> sgd_names =
+    TALLY_NAMES(sgd_options, learning_rate, momentum, dampening, nesterov, weight_decay);
+const std::vector<std::string> adam_names =
+    TALLY_NAMES(adam_options, learning_rate, beta1, beta2, eps, weight_decay);
+const std::vector<std::string> average_names = TALLY_NAMES(average_options, decay, bias_correction);
+
+// One line of the table: what was changed, and what is to happen. An empty word: it may be another.
+template <class Options>
+struct Row {
+    std::string option;
+    std::function<void(Options&)> change;
+    std::string words;  // of the refusal, after "was saved with"
+    std::string note = "the same bits";
+};
+
+template <class Options>
+void expect_every_option(const std::vector<Row<Options>>& rows, const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+        CAPTURE(name);
+        CHECK(std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.option == name; }));
+    }
+}
+
+template <class Options>
+std::string told(const std::string& kind, const std::vector<Row<Options>>& rows) {
+    std::string table = "\n## " + kind + "\n\n| option | when resumed with another |\n|---|---|\n";
+    for (const auto& row : rows)
+        table +=
+            "| `" + row.option + "` | " +
+            (row.words.empty() ? "allowed: " + row.note : "refused: `... was saved with " + row.words + "`") +
+            " |\n";
+    return table;
+}
+
+// ---- the Trainer ----
+
+struct Course {
+    explicit Course(TrainerOptions<double> options, bool with_average = true)
+        : model(Linear<double>(4, 6, {1, 0}), BatchNorm<double>(6), Tanh<double>(), Dropout<double>(0.3, 7),
+                Linear<double>(6, 3, {1, 1})),
+          adam(parameters(model), AdamOptions{.learning_rate = 0.01}),
+          average(parameters(model), {.decay = 0.9}) {
+        if (with_average) options.average = &average;
+        trainer = std::make_unique<Trainer<double>>(model, adam, items, loss_of(), options);
+    }
+    Trainer<double>::LossOf loss_of() {
+        Random random(3);
+        const Array<double> x = random.array<double>({items, 4});
+        const Array<std::int32_t> labels = random.integers({items}, 0, 2);
+        return [this, x, labels](const Items& some, Pass& pass) {
+            if (left-- == 0) throw SmallTraining::Interrupted();
+            return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some));
+        };
+    }
+    std::string bits() {
+        TrainingState state;
+        trainer->window().save(state, "w", &model);
+        std::string all;  // without the options, of which some may differ
+        for (const auto& [name, entry] : state.entries())
+            if (const auto* array = std::get_if<Array<double>>(&entry); array && name != "w/schedule")
+                for (const double number : array->to_vector()) all += as_text(number);
+        return all;
+    }
+
+    static constexpr std::int64_t items = 22;
+    std::int64_t left = -1;
+    Sequential<double> model;
+    Adam<double> adam;
+    MovingAverage<double> average;
+    std::unique_ptr<Trainer<double>> trainer;
+};
+
+TrainerOptions<double> base() {
+    TrainerOptions<double> options = SmallTraining::options();
+    options.max_grad_value = 0.2;
+    options.num_train_epochs = 3;
+    return options;
+}
+
+std::string uninterrupted(TrainerOptions<double> options) {
+    Course course(options);
+    course.trainer->train();
+    return course.bits();
+}
+
+bool without_average = false;  // what a change cannot do to the options itself
+std::ostringstream progress;
+
+std::vector<Row<TrainerOptions<double>>> trainer_rows(const Folder& folder) {
+    using O = TrainerOptions<double>;
+    return {
+        {"per_device_batch_size", [](O& o) { o.per_device_batch_size = 2; },
+         "per_device_batch_size 4, here it is 2"},
+        {"auto_find_batch_size", [](O& o) { o.auto_find_batch_size = true; }, "",
+         "the same items an update; where memory runs out, smaller micro-batches. In mid-window it is "
+         "refused"},
+        {"gradient_accumulation_steps",
+         [](O& o) {
+             o.gradient_accumulation_steps = {{0, 3}, {2, 4}};
+         },
+         "gradient_accumulation_steps {{0, 3}, {2, 2}}, here it is {{0, 3}, {2, 4}}"},
+        {"num_train_epochs", [](O& o) { o.num_train_epochs = 4; }, "", "the bits of that many epochs"},
+        {"seed", [](O& o) { o.seed = 6; }, "seed 5, here it is 6"},
+        {"shuffle", [](O& o) { o.shuffle = false; }, "shuffle yes, here it is no"},
+        {"gradient_checkpointing", [](O& o) { o.gradient_checkpointing = Checkpointing{.segments = 2}; }, ""},
+        {"max_grad_norm", [](O& o) { o.max_grad_norm = 0.01; }, "max_grad_norm 0.5, here it is 0.01"},
+        {"max_grad_norm", [](O& o) { o.max_grad_norm = {}; }, "max_grad_norm 0.5, here it is none"},
+        {"max_grad_value", [](O& o) { o.max_grad_value = {}; }, "max_grad_value 0.2, here it is none"},
+        {"schedule", [](O& o) { o.schedule = {}; }, "schedule given, here it is none"},
+        {"schedule", [](O& o) { o.schedule = Schedule::constant(0.01); },
+         "schedule(0) 0.006666666666666666, here it is 0.01"},
+        {"average", [](O&) { without_average = true; }, "average given, here it is none"},
+        {"weigh", [](O& o) { o.weigh = Weigh::micro_batches; }, "weigh counted, here it is micro_batches"},
+        {"tail", [](O& o) { o.tail = Tail::carry; }, "tail scale, here it is carry"},
+        {"non_finite", [](O& o) { o.non_finite = NonFinite::drop_micro; },
+         "non_finite raise, here it is drop_micro"},
+        {"checkpoint",
+         [&](O& o) {
+             std::filesystem::copy_file(o.checkpoint, folder / "moved.state");
+             o.checkpoint = folder / "moved.state";
+         },
+         "", "the same bits from a copy"},
+        {"save_steps", [](O& o) { o.save_steps = 2; }, ""},
+        {"save_micro_batches", [](O& o) { o.save_micro_batches = 3; }, ""},
+        {"resume_from_checkpoint", [](O& o) { o.resume_from_checkpoint = false; }, "",
+         "training begins anew, and ends with the same bits"},
+        {"logging_steps", [](O& o) { o.logging_steps = 2; }, ""},
+        {"metrics_csv", [&](O& o) { o.metrics_csv = folder / "m.csv"; }, ""},
+        {"metrics_jsonl", [&](O& o) { o.metrics_jsonl = folder / "m.jsonl"; }, ""},
+        {"loss_curve", [&](O& o) { o.loss_curve = folder / "m.svg"; }, ""},
+        {"progress", [](O& o) { o.progress = &progress; }, ""},
+        {"terminal", [](O& o) { o.terminal = true; }, ""},
+    };
+}
+
+}  // namespace
+
+TEST_CASE("Every option of a Trainer that is changed is refused by its name or keeps the bits") {
+    const std::string wanted = uninterrupted(base());
+    const Folder unused;
+    expect_every_option(trainer_rows(unused), trainer_names);
+    const std::size_t many = trainer_rows(unused).size();
+    for (std::size_t i = 0; i < many; ++i)
+        for (const bool in_mid_window : {true, false}) {
+            const Folder folder;
+            const std::string path = folder / "run.state";
+            const auto row = trainer_rows(folder)[i];
+            CAPTURE(row.option, row.words, in_mid_window);
+            TrainerOptions<double> options = base();
+            options.checkpoint = path;
+            options.save_micro_batches = 1;
+            {
+                Course saved(options);
+                saved.left = in_mid_window ? 10 : 12;  // an epoch has 6 micro-batches, a window 3
+                CHECK_THROWS_AS(saved.trainer->train(), SmallTraining::Interrupted);
+            }
+            REQUIRE((load_state(path).get<std::int64_t>("window/micro_batches") > 0) == in_mid_window);
+            options.save_micro_batches = 0;
+            without_average = false;
+            row.change(options);
+            if (row.option == "auto_find_batch_size" && in_mid_window) {
+                CHECK_THROWS_WITH(Course(options), contains("in the middle of a window"));
+            } else if (!row.words.empty()) {
+                const std::string words = message_of([&] { Course course(options, !without_average); });
+                CHECK_THAT(words, contains(" was saved with " + row.words));
+                CHECK_THAT(words, contains("[trainer] '" + path) || contains("[window] 'window'"));
+            } else {
+                Course course(options);
+                course.trainer->train();
+                options.checkpoint = "";
+                const std::string here = row.option == "num_train_epochs" ? uninterrupted(options) : wanted;
+                CHECK((course.bits() == here));
+            }
+        }
+    without_average = false;
+    CHECK_THROWS_WITH(
+        [&] {
+            const Folder folder;
+            TrainerOptions<double> options = base();
+            options.checkpoint = folder / "run.state";
+            Course(options, false).trainer->train();
+            Course again(options);
+        }(),
+        contains(" was saved with average none, here it is given"));
+}
+
+// ---- windows, optimizers, averages ----
+
+namespace {
+
+const std::string way_out =
+    "; make it with what was saved, and after load() set_learning_rate(0.2) if that is what you want";
+
+std::vector<Row<WindowOptions<double>>> window_rows(MovingAverage<double>* average) {
+    using W = WindowOptions<double>;
+    return {
+        {"micro_batches", [](W& o) { o.micro_batches = 3; }, "micro_batches 2, here it is 3"},
+        {"total", [](W& o) { o.total = 4; }, "total 0, here it is 4"},
+        {"reduction", [](W& o) { o.reduction = Reduction::sum; }, "reduction mean, here it is sum"},
+        {"weigh", [](W& o) { o.weigh = Weigh::micro_batches; }, "weigh counted, here it is micro_batches"},
+        {"tail", [](W& o) { o.tail = Tail::drop; }, "tail scale, here it is drop"},
+        {"non_finite", [](W& o) { o.non_finite = NonFinite::drop_window; },
+         "non_finite raise, here it is drop_window"},
+        {"max_norm", [](W& o) { o.max_norm = 1; }, "max_norm 0.5, here it is 1"},
+        {"max_value", [](W& o) { o.max_value = 0.25; }, "max_value none, here it is 0.25"},
+        {"schedule", [](W& o) { o.schedule = {}; }, "schedule given, here it is none"},
+        {"schedule", [](W& o) { o.schedule = Schedule::constant(0.2); }, "schedule(0) 0.1, here it is 0.2"},
+        {"average", [=](W& o) { o.average = average; }, "average none, here it is given"},
+        {"seed", [](W& o) { o.seed = 1; }, "seed 0, here it is 1"}};
+}
+
+std::vector<Row<SgdOptions>> sgd_rows() {
+    return {{"learning_rate", [](SgdOptions& o) { o.learning_rate = 0.2; },
+             "learning_rate 0.1, here it is 0.2" + way_out},
+            {"momentum", [](SgdOptions& o) { o.momentum = 0.8; }, "momentum 0.9, here it is 0.8"},
+            {"dampening", [](SgdOptions& o) { o.dampening = 0.5; }, "dampening 0, here it is 0.5"},
+            {"nesterov", [](SgdOptions& o) { o.nesterov = true; }, "nesterov 0, here it is 1"},
+            {"weight_decay", [](SgdOptions& o) { o.weight_decay = 0.1; }, "weight_decay 0, here it is 0.1"}};
+}
+
+std::vector<Row<AdamOptions>> adam_rows() {
+    return {{"learning_rate", [](AdamOptions& o) { o.learning_rate = 0.2; },
+             "learning_rate 0.1, here it is 0.2" + way_out},
+            {"beta1", [](AdamOptions& o) { o.beta1 = 0.8; }, "beta1 0.9, here it is 0.8"},
+            {"beta2", [](AdamOptions& o) { o.beta2 = 0.99; }, "beta2 0.999, here it is 0.99"},
+            {"eps", [](AdamOptions& o) { o.eps = 1e-6; }, "eps 1e-08, here it is 1e-06"},
+            {"weight_decay", [](AdamOptions& o) { o.weight_decay = 0.1; }, "weight_decay 0, here it is 0.1"}};
+}
+
+std::vector<Row<AverageOptions>> average_rows() {
+    return {{"decay", [](AverageOptions& o) { o.decay = 0.99; }, "decay 0.9, here it is 0.99"},
+            {"bias_correction", [](AverageOptions& o) { o.bias_correction = true; },
+             "bias_correction 0, here it is 1"}};
+}
+
+// What is saved by `make(options)` in mid-window and loaded into `make(changed options)`.
+template <class Options, class Make>
+void check_rows(const std::string& kind, const Options& options, const std::vector<Row<Options>>& rows,
+                const std::vector<std::string>& names, Make make) {
+    expect_every_option(rows, names);
+    for (const auto& row : rows) {
+        CAPTURE(kind, row.option);
+        TrainingState state;
+        make(options, [&](auto& window) {
+            window.finish();
+            window.save(state, "w");
+        });
+        Options changed = options;
+        row.change(changed);
+        const std::string words = message_of([&] {
+            make(changed, [&](auto& window) {
+                window.discard();
+                window.load(state, "w");
+            });
+        });
+        CHECK_THAT(words, contains(" was saved with " + row.words));
+        make(options, [&](auto& window) {
+            window.discard();
+            CHECK_NOTHROW(window.load(state, "w"));
+            CHECK(window.updates() == 1);
+        });
+    }
+}
+
+template <class O, class Use>
+void with_optimizer(O& optimizer, Use use) {
+    Window<double> window(optimizer, {});
+    window.add(counted(optimizer.parameters()[0] * 2.0));
+    use(window);
+}
+
+}  // namespace
+
+TEST_CASE("Every option of a window or an optimizer or an average that is changed is refused by its name") {
+    using W = WindowOptions<double>;
+    const Tensor64 w = parameter({1.0, 2.0});
+    MovingAverage<double> average({w});
+    const W options{.micro_batches = 2, .max_norm = 0.5, .schedule = Schedule::constant(0.1)};
+    check_rows("WindowOptions", options, window_rows(&average), window_names, [&](const W& o, auto use) {
+        w.zero_grad();
+        Sgd<double> sgd({w}, {.learning_rate = 0.1});
+        Window<double> window(sgd, o);
+        for (int i = 0; i < 2; ++i) window.add(counted(w * 2.0));
+        use(window);
+    });
+
+    check_rows("SgdOptions", SgdOptions{.learning_rate = 0.1, .momentum = 0.9}, sgd_rows(), sgd_names,
+               [&](const SgdOptions& o, auto use) {
+                   w.zero_grad();
+                   Sgd<double> sgd({w}, o);
+                   with_optimizer(sgd, use);
+               });
+
+    const auto adam = [&]<class O>(const AdamOptions& o, auto use) {
+        w.zero_grad();
+        O optimizer({w}, o);
+        with_optimizer(optimizer, use);
+    };
+    const AdamOptions tenth{.learning_rate = 0.1};
+    check_rows("AdamOptions", tenth, adam_rows(), adam_names,
+               [&](const AdamOptions& o, auto use) { adam.template operator()<Adam<double>>(o, use); });
+    check_rows("AdamOptions of AdamW", tenth, adam_rows(), adam_names,
+               [&](const AdamOptions& o, auto use) { adam.template operator()<AdamW<double>>(o, use); });
+
+    check_rows("AverageOptions", AverageOptions{.decay = 0.9}, average_rows(), average_names,
+               [&](const AverageOptions& o, auto use) {
+                   w.zero_grad();
+                   Sgd<double> sgd({w}, {.learning_rate = 0.1});
+                   MovingAverage<double> mean({w}, o);
+                   Window<double> window(sgd, {.average = &mean});
+                   window.add(counted(w * 2.0));
+                   use(window);
+               });
+}
+
+// AdamA takes in micro-batches by itself, without a window.
+TEST_CASE("Every option of AdamA that is changed is refused by its name") {
+    const Tensor64 w = parameter({1.0, 2.0});
+    TrainingState state;
+    AdamA<double>({w}, {.learning_rate = 0.1}).save(state, "o");
+    const auto words = [&](const AdamOptions& options) {
+        return message_of([&] { AdamA<double>({w}, options).load(state, "o"); });
+    };
+    CHECK(words({.learning_rate = 0.1}) == "no error");
+    CHECK_THAT(words({.learning_rate = 0.2}), contains("learning_rate 0.1, here it is 0.2"));
+    CHECK_THAT(words({.learning_rate = 0.1, .beta1 = 0.8}), contains("beta1 0.9, here it is 0.8"));
+    CHECK_THAT(words({.learning_rate = 0.1, .beta2 = 0.8}), contains("beta2 0.999, here it is 0.8"));
+    CHECK_THAT(words({.learning_rate = 0.1, .eps = 1}), contains("eps 1e-08, here it is 1"));
+    CHECK_THAT(words({.learning_rate = 0.1, .weight_decay = 1}), contains("weight_decay 0, here it is 1"));
+}
+
+// TALLY_UPDATE_GOLDEN=1 writes it anew; look at it before you commit it.
+TEST_CASE("docs/options.md is the table that these tests go through") {
+    const std::string path = TALLY_SOURCE_DIR "/docs/options.md";
+    const Folder unused;
+    const std::string table =
+        "<!-- Which options may be others when training is resumed: written by tests/train/options_test.cpp. "
+        "-->\n"
+        "# Options of a resumed training\n\n"
+        "A training goes on with the bits of one that was never interrupted, or says why it cannot. So an "
+        "option "
+        "that decides its\ncourse must be what it was when the state was saved; what is refused names the "
+        "option "
+        "and both values, and changes nothing.\nThe values below are those of the tests, which go through "
+        "every "
+        "option there is.\n\n"
+        "To change such an option on purpose, begin anew from the weights: `save_weights()`, and "
+        "`load_weights()` "
+        "into a model\nwith a new optimizer and a new Trainer. The learning rate alone can be changed on the "
+        "way, "
+        "with `set_learning_rate()` after\nloading. A schedule is a function: what it says is compared for "
+        "the "
+        "updates 0, 1, 2, 4, 8, ... and the last one that was made, so\nit may be another from now on, and "
+        "not "
+        "before.\n" +
+        told("TrainerOptions", trainer_rows(unused)) + told("WindowOptions", window_rows(nullptr)) +
+        told("SgdOptions", sgd_rows()) + told("AdamOptions: Adam, AdamW, AdamA", adam_rows()) +
+        told("AverageOptions", average_rows()) +
+        "\nThe number of items, the kind of the optimizer, the number and shapes of its parameters and, "
+        "where the "
+        "model is given, their\nnames are compared, too. What else the loss computes from is not: the data "
+        "set's "
+        "numbers, and layers without a state.\n";
+    const char* update = std::getenv("TALLY_UPDATE_GOLDEN");
+    if (update != nullptr && std::string(update) == "1") write_file_atomically(path, table);
+    CHECK((read_bytes(path) == table));
+}
+
+}  // namespace tally::test

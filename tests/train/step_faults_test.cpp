@@ -1,0 +1,107 @@
+// Memory that runs out anywhere in an update, once or from then on: the update is made whole or not at all,
+// and the next try is right.
+#include <memory>
+#include <string>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "train/batches.hpp"
+#include "train/failing_new.hpp"
+#include "train/image_layers.hpp"
+#include "train/micro_batch.hpp"
+#include "train/state_file.hpp"
+#include "train/window.hpp"
+
+namespace tally::test {
+namespace {
+
+enum class Way { plain, checkpointed, sgd, many_numbers };
+
+template <class S>
+struct Training {
+    explicit Training(Way of) : way(of) {
+        if (way == Way::checkpointed) model.checkpoint({.segments = 2});
+        if (way == Way::sgd)
+            optimizer = std::make_unique<Sgd<S>>(parameters(model),
+                                                 SgdOptions{.learning_rate = 0.1, .momentum = 0.9});
+        else
+            optimizer = std::make_unique<AdamW<S>>(parameters(model), AdamOptions{.learning_rate = 0.01});
+        if (way == Way::many_numbers) {  // parameters at different updates go in lists of their own
+            for (const Var<Array<S>>& p : {parameters(model)[0], parameters(model)[1]})
+                p.backward(Array<S>::full(p.shape(), S(1)));
+            optimizer->step();
+            optimizer->zero_grad();
+        }
+        window =
+            std::make_unique<Window<S>>(*optimizer, WindowOptions<S>{.micro_batches = 2,
+                                                                     .max_norm = 1.0,
+                                                                     .schedule = Schedule::cosine(0.02, 9),
+                                                                     .average = &average});
+    }
+    void update() {
+        for (std::int64_t part = 0; part < 2; ++part) {
+            const Items items = in_order(8).part(4 * part, 4 * part + 4);
+            const auto y = model(constant(rows(x, items)), window->pass(4));
+            window->add(mse(y, constant(Array<S>::zeros({4, 3}))));
+        }
+        window->finish();
+    }
+    std::string bits() {
+        TrainingState state;
+        window->save(state, "w", &model);
+        return state_bytes(state);
+    }
+
+    Way way;
+    Array<S> x = Random(1).array<S>({8, 5});
+    Sequential<S> model{Linear<S>(5, 6, {1, 0}), BatchNorm<S>(6), Tanh<S>(), Dropout<S>(0.3, 7),
+                        Linear<S>(6, 3, {1, 1})};
+    std::unique_ptr<Optimizer<S>> optimizer;
+    MovingAverage<S> average{parameters(model)};
+    std::unique_ptr<Window<S>> window;
+};
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("An update is made whole or not at all wherever memory runs out", "", float, double) {
+    if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
+    const std::int64_t nodes = live_nodes();
+    for (const Way way : {Way::plain, Way::checkpointed, Way::sgd, Way::many_numbers}) {
+        std::string before, wanted;
+        {
+            Training<TestType> calm(way);
+            calm.update();
+            before = calm.bits();
+            calm.update();
+            wanted = calm.bits();
+        }
+        for (const Scarce kind : {Scarce::once, Scarce::from_then_on}) {
+            std::unique_ptr<Training<TestType>> training;
+            std::uint64_t half = 0;
+            const std::uint64_t places = fail_each_allocation(
+                kind,
+                [&](std::uint64_t) {
+                    training = std::make_unique<Training<TestType>>(way);
+                    training->update();
+                },
+                [&] { training->update(); },
+                [&](bool threw) {
+                    if (threw) {
+                        training->window->discard();
+                        if (training->bits() != before) {
+                            ++half;
+                            return;
+                        }
+                        training->update();
+                    }
+                    if (training->bits() != wanted) ++half;
+                });
+            CAPTURE(static_cast<int>(way), static_cast<int>(kind), places);
+            CHECK(half == 0);
+            CHECK(places > 80);
+        }
+    }
+    CHECK(live_nodes() == nodes);
+}
+
+}  // namespace tally::test
