@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <sys/select.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +15,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "lesson/signals.hpp"
+
 extern char** environ;
 
 namespace tally::lesson {
@@ -21,54 +24,92 @@ namespace tally::lesson {
 namespace {
 
 volatile std::sig_atomic_t child = 0;
+volatile std::sig_atomic_t asked_by = 0;  // the first signal that came to end us while a child ran
 
-void pass_on(int signal) {
-    if (child > 0) ::kill(static_cast<pid_t>(child), signal);
+// What the keyboard sends, the child has got itself; all else may have been meant for us alone.
+void pass_on(int signal, siginfo_t* info, void*) {
+    const bool keyboard = signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP;
+    if (asked_by == 0 && unhandled(signal) == Unhandled::ends) asked_by = signal;
+    if (!(keyboard && info->si_code > 0)) ::kill(static_cast<pid_t>(child), signal);
 }
 
-void notice(int) {}
+void notice(int, siginfo_t*, void*) {}
 
-// While one of these lives, the keyboard's signals are the child's business, and SIGCHLD waits until it is
-// asked for.
+// While one of these lives, whatever would end or stop us is first the child's business, which has a terminal
+// to put back; a crash of our own it notices by itself. Signals wait until they are asked for.
 class Aside {
 public:
     Aside() {
         sigset_t held_back;
         sigemptyset(&held_back);
-        for (int signal : {SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&held_back, signal);
-        ::sigprocmask(SIG_BLOCK, &held_back, &mask_before_);
-        for (std::size_t i = 0; i < signals.size(); ++i) {
-            struct sigaction action {};
-            const bool for_the_child = signals[i] == SIGTERM || signals[i] == SIGHUP;
-            action.sa_handler = signals[i] == SIGCHLD ? notice : for_the_child ? pass_on : SIG_IGN;
-            sigemptyset(&action.sa_mask);
-            ::sigaction(signals[i], &action, &before_[i]);
-        }
+        for_each([&](int signal, auto&) { sigaddset(&held_back, signal); });
+        ::pthread_sigmask(SIG_BLOCK, &held_back, &mask_before_);
+        asked_by = 0;
+        for_each([](int signal, auto& before) {
+            before.changed =
+                handle_unless_ignored(signal, signal == SIGCHLD ? notice : pass_on, before.action);
+        });
     }
     ~Aside() {
-        for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &before_[i], nullptr);
-        ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+        for_each([](int signal, auto& before) {
+            if (before.changed) ::sigaction(signal, &before.action, nullptr);
+        });
+        ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
     }
     Aside(const Aside&) = delete;
     Aside& operator=(const Aside&) = delete;
 
     const sigset_t& mask_before() const { return mask_before_; }
 
-    static constexpr std::array signals{SIGINT, SIGQUIT, SIGTSTP, SIGTERM, SIGHUP, SIGCHLD};
-
 private:
-    std::array<struct sigaction, signals.size()> before_{};
+    struct Before {
+        struct sigaction action;
+        bool changed;
+    };
+
+    template <class F>
+    void for_each(F f) {
+        for (int signal = 1; signal < NSIG; ++signal) {
+            const Unhandled usual = unhandled(signal);
+            if (signal == SIGCHLD || usual == Unhandled::ends || usual == Unhandled::stops)
+                f(signal, before_[static_cast<std::size_t>(signal)]);
+        }
+    }
+
+    std::array<Before, NSIG> before_{};
     sigset_t mask_before_{};
 };
 
-// Returns when there is something to read. Meanwhile, when the child stops (Ctrl-Z, once it has put the
-// terminal back), so do we; were we to stop first, the shell would have the terminal before the child could
-// restore it.
-void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask) {
+// As it was before the child, for one that was ended or stopped by what it could not catch.
+class TerminalBefore {
+public:
+    TerminalBefore() : known_(::tcgetattr(STDIN_FILENO, &found_) == 0) {}
+    void restore() const {
+        if (known_ && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) ::tcsetattr(STDIN_FILENO, TCSANOW, &found_);
+    }
+
+private:
+    termios found_{};
+    bool known_;
+};
+
+// When the child stops (Ctrl-Z, once it has put the terminal back), so do we; were we to stop first, the
+// shell would have the terminal before the child could restore it. When only we are told to go on, so is the
+// child.
+void stop_with(pid_t pid, const TerminalBefore& terminal) {
+    siginfo_t info{};
+    if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != pid) return;
+    terminal.restore();
+    ::raise(SIGSTOP);
+    info = {};
+    if (::waitid(P_PID, static_cast<id_t>(pid), &info, WCONTINUED | WNOHANG) == 0 && info.si_pid != pid)
+        ::kill(pid, SIGCONT);
+}
+
+// Returns when there is something to read.
+void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask, const TerminalBefore& terminal) {
     for (;;) {
-        siginfo_t info{};
-        if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == pid)
-            ::raise(SIGSTOP);
+        stop_with(pid, terminal);
         fd_set ready;
         FD_ZERO(&ready);
         FD_SET(pipe, &ready);
@@ -88,11 +129,11 @@ Finished run(const std::vector<std::string>& command, int captured_descriptor) {
     ::posix_spawn_file_actions_adddup2(&files, ends[1], captured_descriptor);
     posix_spawnattr_t attributes;
     ::posix_spawnattr_init(&attributes);
-    sigset_t usual;
+    sigset_t usual;  // handlers end with us, but what is ignored would stay so
     sigemptyset(&usual);
-    for (int signal : Aside::signals) sigaddset(&usual, signal);
     sigaddset(&usual, SIGPIPE);
     ::posix_spawnattr_setsigdefault(&attributes, &usual);
+    const TerminalBefore terminal;
     const Aside aside;
     ::posix_spawnattr_setsigmask(&attributes, &aside.mask_before());
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
@@ -116,7 +157,7 @@ Finished run(const std::vector<std::string>& command, int captured_descriptor) {
     Finished finished;
     std::array<char, 4096> buffer;
     for (;;) {
-        wait_for_output(pid, ends[0], aside.mask_before());
+        wait_for_output(pid, ends[0], aside.mask_before(), terminal);
         const ssize_t size = ::read(ends[0], buffer.data(), buffer.size());
         if (size > 0) finished.captured.append(buffer.data(), static_cast<std::size_t>(size));
         if (size == 0 || (size < 0 && errno != EINTR)) break;
@@ -128,15 +169,21 @@ Finished run(const std::vector<std::string>& command, int captured_descriptor) {
     child = 0;
     if (WIFSIGNALED(status)) {
         finished.signal = WTERMSIG(status);
+        terminal.restore();
     } else {
         finished.code = WEXITSTATUS(status);
     }
+    finished.asked_by = asked_by;
     return finished;
 }
 
 }  // namespace
 
-Finished run_captured(const std::vector<std::string>& command) { return run(command, STDOUT_FILENO); }
+std::string captured_from(const std::vector<std::string>& command) {
+    Finished finished = run(command, STDOUT_FILENO);
+    if (finished.asked_by != 0) throw AskedToEnd{finished.asked_by};
+    return std::move(finished.captured);
+}
 
 Finished run_reporting(const std::vector<std::string>& command) {
     std::vector<std::string> reporting = command;
