@@ -121,8 +121,8 @@ def one(case):
             assert t.restored(), "stopped, and left as in step mode"
             t.type("fg\n")
             quits(t, "AT LAST 0.")
-        elif sent == signal.SIGPIPE:  # until it is ignored it ends a program
-            soon("an end or a prompt", lambda: (t._read(0.01), BAR in t.unread or "ENDED 141." in t.unread)[1])
+        elif sent == signal.SIGPIPE:  # until it is ignored it ends a program, which then says nothing about itself
+            soon("an end or a prompt", lambda: (t._read(0.01), BAR in t.unread or "ENDED" in t.unread)[1])
             if BAR in t.unread:
                 quits(t, "ENDED 0.")
             t.type("\n")
