@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "lesson/files.hpp"
 #include "lesson/signals.hpp"
 
 extern char** environ;
@@ -85,7 +86,12 @@ class TerminalBefore {
 public:
     TerminalBefore() : known_(::tcgetattr(STDIN_FILENO, &found_) == 0) {}
     void restore() const {
-        if (known_ && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) ::tcsetattr(STDIN_FILENO, TCSANOW, &found_);
+        termios now{};
+        if (!known_ || ::tcgetpgrp(STDIN_FILENO) != ::getpgrp() || ::tcgetattr(STDIN_FILENO, &now) != 0)
+            return;
+        if (now.c_lflag == found_.c_lflag) return;
+        ::tcsetattr(STDIN_FILENO, TCSANOW, &found_);
+        write_to(STDERR_FILENO, "\n");  // the child was in the middle of a line
     }
 
 private:
