@@ -2,6 +2,7 @@
 import os
 import pty
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -131,6 +132,9 @@ class Faked(unittest.TestCase):
 
 def main(tests):
     """Every test under every shell that is there."""
+    for ignored in signal.valid_signals():  # under nohup they would stay so, and rightly
+        if signal.getsignal(ignored) == signal.SIG_IGN and ignored != signal.SIGPIPE:
+            signal.signal(ignored, signal.SIG_DFL)
     failed = False
     for tests.shell in SHELLS:
         print("---", *tests.shell, file=sys.stderr)

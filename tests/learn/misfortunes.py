@@ -236,6 +236,21 @@ class Misfortunes(Faked):
             self.assertNotIn("was killed", result.stderr)  # it came to its end
         self.built()
 
+    def test_asked_to_end_it_keeps_what_was_built(self):
+        for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            (self.tree / "src/x").write_text("newer")
+            begun = self.start("list", pace="0.2")
+            one, two = (self.tree / "build/release" / name for name in ("one.o", "two.o"))
+            self.until(lambda: one.exists() and "whole" in one.read_text() and two.exists() and "whole" not in two.read_text())
+            made = one.stat().st_mtime_ns
+            os.killpg(begun.pid, sent)
+            self.assertIn(begun.wait(), (-sent, 128 + sent))
+            result = self.learn("list")
+            self.assertRuns(result)
+            self.assertNotIn("was killed", result.stderr)
+            self.assertEqual(one.stat().st_mtime_ns, made, "made again")
+            self.built()
+
     def until(self, condition):
         deadline = time.monotonic() + 30
         while not condition():

@@ -160,6 +160,9 @@ def main():
     if not have_terminals() or not os.path.exists("/proc/self/exe"):
         print("skipped: no pseudo-terminals or no /proc on this machine")
         return 77
+    for ignored in signal.valid_signals():  # under nohup it would stay so, and rightly
+        if signal.getsignal(ignored) == signal.SIG_IGN and ignored != signal.SIGPIPE:
+            signal.signal(ignored, signal.SIG_DFL)
     draw = random.Random(chosen.seed)
     print(f"seed {chosen.seed}", flush=True)
     with tempfile.TemporaryDirectory() as root:

@@ -15,7 +15,6 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "lesson/files.hpp"
 #include "lesson/signals.hpp"
 
 extern char** environ;
@@ -91,7 +90,8 @@ public:
             return;
         if (now.c_lflag == found_.c_lflag) return;
         ::tcsetattr(STDIN_FILENO, TCSANOW, &found_);
-        write_to(STDERR_FILENO, "\n");  // the child was in the middle of a line
+        // The child was in the middle of a line.
+        [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, "\n", 1);
     }
 
 private:
