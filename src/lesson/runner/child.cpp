@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/select.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -16,8 +15,6 @@
 #include <system_error>
 
 #include "lesson/signals.hpp"
-
-extern char** environ;
 
 namespace tally::lesson {
 
@@ -50,7 +47,8 @@ public:
                 handle_unless_ignored(signal, signal == SIGCHLD ? notice : pass_on, before.action);
         });
     }
-    ~Aside() {
+    ~Aside() { undo(); }
+    void undo() {
         for_each([](int signal, auto& before) {
             if (before.changed) ::sigaction(signal, &before.action, nullptr);
         });
@@ -125,39 +123,44 @@ void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask, const Term
     }
 }
 
-Finished run(const std::vector<std::string>& command, int captured_descriptor) {
+std::array<int, 2> closing_pipe() {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
     for (int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+    return ends;
+}
 
-    posix_spawn_file_actions_t files;
-    ::posix_spawn_file_actions_init(&files);
-    ::posix_spawn_file_actions_adddup2(&files, ends[1], captured_descriptor);
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    sigset_t usual;  // handlers end with us, but what is ignored would stay so
-    sigemptyset(&usual);
-    sigaddset(&usual, SIGPIPE);
-    ::posix_spawnattr_setsigdefault(&attributes, &usual);
-    const TerminalBefore terminal;
-    const Aside aside;
-    ::posix_spawnattr_setsigmask(&attributes, &aside.mask_before());
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+// In the child, from fork to the program; only what is safe there.
+[[noreturn]] void become(char* const* words, Aside& aside, int captured, int captured_descriptor,
+                         int failure) {
+    ::dup2(captured, captured_descriptor);
+    ::fcntl(captured_descriptor, F_SETFD, 0);
+    struct sigaction usual {};
+    usual.sa_handler = SIG_DFL;
+    ::sigaction(SIGPIPE, &usual, nullptr);  // handlers end with us, but what is ignored would stay so
+    aside.undo();
+    ::execv(words[0], words);
+    const int error = errno;
+    [[maybe_unused]] const ssize_t written = ::write(failure, &error, sizeof error);
+    ::_exit(127);
+}
 
+Finished run(const std::vector<std::string>& command, int captured_descriptor) {
+    const auto ends = closing_pipe();
+    const auto failures = closing_pipe();
     std::vector<char*> words;
     for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
 
-    pid_t pid = 0;
-    const int error = ::posix_spawn(&pid, words.front(), &files, &attributes, words.data(), environ);
-    ::posix_spawn_file_actions_destroy(&files);
-    ::posix_spawnattr_destroy(&attributes);
+    const TerminalBefore terminal;
+    Aside aside;
+    // Not posix_spawn: there we wait for the child's exec, for ever where a signal stops it before.
+    const pid_t pid = ::fork();
+    int error = errno;
+    if (pid == 0) become(words.data(), aside, ends[1], captured_descriptor, failures[1]);
     ::close(ends[1]);
-    if (error != 0) {
-        ::close(ends[0]);
-        throw std::system_error(error, std::generic_category(),
-                                fmt::format("cannot start {}", command.front()));
-    }
+    ::close(failures[1]);
+    if (pid < 0) throw std::system_error(error, std::generic_category(), "fork");
     child = pid;
 
     Finished finished;
@@ -173,6 +176,11 @@ Finished run(const std::vector<std::string>& command, int captured_descriptor) {
     while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     child = 0;
+    const bool failed = ::read(failures[0], &error, sizeof error) == static_cast<ssize_t>(sizeof error);
+    ::close(failures[0]);
+    if (failed)
+        throw std::system_error(error, std::generic_category(),
+                                fmt::format("cannot start {}", command.front()));
     if (WIFSIGNALED(status)) {
         finished.signal = WTERMSIG(status);
         terminal.restore();
