@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/select.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -23,14 +24,22 @@ namespace {
 volatile std::sig_atomic_t child = 0;
 volatile std::sig_atomic_t asked_by = 0;  // the first signal that came to end us while a child ran
 
+pthread_t waiting;  // the thread that waits for the child, and the only one to act
+
+// BLAS has threads of its own, which hold nothing back, and the kernel may pick one of them.
+bool passed_to_waiting(int signal) {
+    return ::pthread_equal(::pthread_self(), waiting) == 0 && ::pthread_kill(waiting, signal) == 0;
+}
+
 // What the keyboard sends, the child has got itself; all else may have been meant for us alone.
 void pass_on(int signal, siginfo_t* info, void*) {
+    if (passed_to_waiting(signal)) return;
     const bool keyboard = signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP;
     if (asked_by == 0 && unhandled(signal) == Unhandled::ends) asked_by = signal;
     if (!(keyboard && info->si_code > 0)) ::kill(static_cast<pid_t>(child), signal);
 }
 
-void notice(int, siginfo_t*, void*) {}
+void notice(int signal, siginfo_t*, void*) { passed_to_waiting(signal); }
 
 // While one of these lives, whatever would end or stop us is first the child's business, which has a terminal
 // to put back; a crash of our own it notices by itself. Signals wait until they are asked for.
@@ -42,6 +51,7 @@ public:
         for_each([&](int signal, auto&) { sigaddset(&held_back, signal); });
         ::pthread_sigmask(SIG_BLOCK, &held_back, &mask_before_);
         asked_by = 0;
+        waiting = ::pthread_self();
         for_each([](int signal, auto& before) {
             before.changed =
                 handle_unless_ignored(signal, signal == SIGCHLD ? notice : pass_on, before.action);
