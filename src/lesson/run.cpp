@@ -1,8 +1,13 @@
 // run(): the main() of every lesson. Flags in, exit code out.
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <exception>
 
 #include "lesson/devices.hpp"
@@ -16,6 +21,16 @@ namespace tally::lesson {
 namespace {
 
 enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
+
+// The terminal must be put back even where the runner is killed, or crashes. Its end of the report says
+// whether it was gone before we could ask to be told; only Linux tells.
+void end_with_the_runner(int report) {
+#ifdef __linux__
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+    pollfd reader{report, 0, 0};
+    if (::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0) ::raise(SIGTERM);
+}
 
 bool ends_with(const std::string& text, std::string_view end) {
     return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -78,6 +93,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
     try {
         catch_interrupts();
         if (const Parsed parsed = parse(app, argc, argv); parsed.done) return parsed.code;
+        if (report >= 0) end_with_the_runner(report);
         if (describe) {
             write_to(STDOUT_FILENO, description(lesson) + "\n");
             return good;

@@ -1,6 +1,7 @@
 // The real terminal: raw keys, and restoring it on every way out.
 #include "lesson/terminal.hpp"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
@@ -13,6 +14,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "lesson/signals.hpp"
+
 namespace tally::lesson {
 
 namespace {
@@ -22,65 +25,102 @@ termios as_found;
 termios with_keys;
 volatile std::sig_atomic_t keys_on = 0;
 volatile std::sig_atomic_t was_stopped = 0;
-pthread_t reader;  // the thread that waits for keys
+pthread_t reader;  // the thread that waits for keys, and the only one that sets the terminal
 
-void restore() {
-    if (keys_on != 0) ::tcsetattr(STDIN_FILENO, TCSANOW, &as_found);
+bool in_foreground() { return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp(); }
+
+bool ours() {
+    termios now;
+    return ::tcgetattr(STDIN_FILENO, &now) == 0 && now.c_lflag == with_keys.c_lflag &&
+           now.c_iflag == with_keys.c_iflag && now.c_oflag == with_keys.c_oflag;
 }
 
-// Also the colours, and a fresh line for whoever writes next.
+// In the background only what we set ourselves is undone: a shell may have set its own by then.
+bool restore() {
+    if (keys_on == 0 || !(in_foreground() || ours())) return false;
+    sigset_t in_background, usual;  // where setting a terminal stops whoever does not hold this back
+    sigemptyset(&in_background);
+    sigaddset(&in_background, SIGTTOU);
+    ::pthread_sigmask(SIG_BLOCK, &in_background, &usual);
+    while (::tcsetattr(STDIN_FILENO, TCSANOW, &as_found) != 0 && errno == EINTR) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
+    return true;
+}
+
+// Also a fresh line for whoever writes next, unless Ctrl-S holds all writing up.
 void leave_screen() {
-    if (keys_on == 0) return;
-    restore();
+    pollfd screen{STDOUT_FILENO, POLLOUT, 0};
+    if (!restore() || ::poll(&screen, 1, 0) != 1) return;
     [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, "\r\n", 2);
 }
 
-void on_interrupt(int) {
-    leave_screen();
-    ::_exit(130);
+// BLAS has threads of its own, and the kernel may pick one of them.
+bool passed_to_reader(int signal) {
+    return ::pthread_equal(::pthread_self(), reader) == 0 && ::pthread_kill(reader, signal) == 0;
 }
 
-// Handlers of deadly signals are installed with SA_RESETHAND: raising again does what the signal always does.
-void on_deadly(int signal) {
-    leave_screen();
-    ::raise(signal);
-}
-
-void on_continue(int) {
-    if (keys_on == 0) return;
-    was_stopped = 1;
-    // BLAS has threads of its own, and the kernel may pick one of them: the wait must end all the same.
-    if (::pthread_equal(::pthread_self(), reader) == 0) ::pthread_kill(reader, SIGCONT);
-    if (::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) ::tcsetattr(STDIN_FILENO, TCSANOW, &with_keys);
-}
-
-void on_stop(int signal) {
-    leave_screen();
-    struct sigaction as_usual {
+// Does what the signal does without a handler: here it ends, or stops and goes on.
+void as_without_handler(int signal) {
+    struct sigaction usual {
     }, ours{};
-    as_usual.sa_handler = SIG_DFL;
-    ::sigaction(signal, &as_usual, &ours);
+    usual.sa_handler = SIG_DFL;
+    ::sigaction(signal, &usual, &ours);
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, signal);
     ::raise(signal);
-    ::sigprocmask(SIG_UNBLOCK, &set, nullptr);  // here it stops, and here it goes on
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
     ::sigaction(signal, &ours, nullptr);
-    on_continue(signal);  // also where nobody could stop it: without a shell above
 }
 
-void install(int signal, void (*handler)(int), int flags) {
-    struct sigaction action {};
-    action.sa_handler = handler;
-    action.sa_flags = flags;
-    sigemptyset(&action.sa_mask);
-    ::sigaction(signal, &action, nullptr);
+// Every other signal is held back in here: a second one, to the group after one to us, finds us gone.
+void on_end(int signal, siginfo_t*, void*) {
+    if (unhandled(signal) != Unhandled::faults && passed_to_reader(signal)) return;
+    leave_screen();
+    if (signal == SIGINT) ::_exit(130);
+    as_without_handler(signal);
+    ::_exit(128 + signal);  // process 1 of a container lives on
 }
 
-constexpr std::array deadly{SIGTERM, SIGHUP, SIGQUIT, SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
+void on_continue(int signal, siginfo_t*, void*) {
+    if (keys_on == 0 || passed_to_reader(signal)) return;
+    was_stopped = 1;
+    if (in_foreground()) ::tcsetattr(STDIN_FILENO, TCSANOW, &with_keys);
+}
 
-// A stack overflow needs somewhere else to run its handler.
+void on_stop(int signal, siginfo_t* info, void* context) {
+    if (passed_to_reader(signal)) return;
+    leave_screen();
+    as_without_handler(signal);
+    on_continue(signal, info, context);  // also where nobody could stop it: without a shell above
+}
+
+// What was done about signals before there were keys.
+struct Before {
+    struct sigaction action;
+    bool changed;
+};
+std::array<Before, NSIG> before;
+
+void handle_all() {
+    for (int signal = 1; signal < NSIG; ++signal) {
+        const Unhandled usual = unhandled(signal);
+        if (signal != SIGCONT && usual == Unhandled::nothing) continue;
+        Before& known = before[static_cast<std::size_t>(signal)];
+        const auto handler = signal == SIGCONT ? on_continue : usual == Unhandled::stops ? on_stop : on_end;
+        known.changed = handle_unless_ignored(signal, handler, known.action);
+    }
+}
+
+void handle_none() {
+    for (int signal = 1; signal < NSIG; ++signal) {
+        const Before& known = before[static_cast<std::size_t>(signal)];
+        if (known.changed) ::sigaction(signal, &known.action, nullptr);
+    }
+}
+
 std::array<char, 1 << 16> spare_stack;
 
 // The next byte, or nothing when none comes within the time (-1: forever), the terminal is gone, or a signal
@@ -90,9 +130,8 @@ Got read_byte(char& byte, int milliseconds) {
     // Ctrl-Z and going on can happen only while it waits, so that a stop just before is noticed too.
     sigset_t stops, usual;
     sigemptyset(&stops);
-    sigaddset(&stops, SIGTSTP);
-    sigaddset(&stops, SIGCONT);
-    ::sigprocmask(SIG_BLOCK, &stops, &usual);
+    for (int signal : {SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT}) sigaddset(&stops, signal);
+    ::pthread_sigmask(SIG_BLOCK, &stops, &usual);
     const bool forever = milliseconds < 0;
     int count = -1;
     int error = EINTR;
@@ -104,7 +143,7 @@ Got read_byte(char& byte, int milliseconds) {
         count = ::pselect(STDIN_FILENO + 1, &ready, nullptr, nullptr, forever ? nullptr : &patience, &usual);
         error = errno;
     }
-    ::sigprocmask(SIG_SETMASK, &usual, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
 
     if (count < 0) return error == EINTR ? Got::interrupted : Got::gone;
     if (count == 0) return Got::nothing;
@@ -139,8 +178,15 @@ std::optional<std::size_t> window_width() {
 }
 
 void catch_interrupts() {
-    install(SIGINT, on_interrupt, 0);
-    install(SIGPIPE, SIG_IGN, 0);
+    reader = ::pthread_self();
+    struct sigaction action {};
+    sigfillset(&action.sa_mask);
+    action.sa_sigaction = on_end;
+    action.sa_flags = SA_SIGINFO;
+    ::sigaction(SIGINT, &action, nullptr);
+    action.sa_flags = 0;
+    action.sa_handler = SIG_IGN;
+    ::sigaction(SIGPIPE, &action, nullptr);
 }
 
 KeyMode::KeyMode() {
@@ -155,11 +201,7 @@ KeyMode::KeyMode() {
     stack.ss_sp = spare_stack.data();
     stack.ss_size = spare_stack.size();
     ::sigaltstack(&stack, nullptr);
-    // SA_NODEFER: a signal raised again in its own handler must act at once.
-    for (int signal : deadly)
-        install(signal, on_deadly, static_cast<int>(SA_RESETHAND | SA_NODEFER | SA_ONSTACK));
-    install(SIGTSTP, on_stop, 0);
-    install(SIGCONT, on_continue, 0);
+    handle_all();
     keys_on = 1;
     ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &with_keys);
 }
@@ -167,9 +209,7 @@ KeyMode::KeyMode() {
 KeyMode::~KeyMode() {
     restore();
     keys_on = 0;
-    for (int signal : deadly) install(signal, SIG_DFL, 0);
-    install(SIGTSTP, SIG_DFL, 0);
-    install(SIGCONT, SIG_DFL, 0);
+    handle_none();
 }
 
 void forget_typed_ahead() { ::tcflush(STDIN_FILENO, TCIFLUSH); }

@@ -32,8 +32,8 @@ std::optional<std::size_t> window_width();  // of the terminal on standard outpu
 void catch_interrupts();
 
 // Keys are not echoed and come one by one while one of these is alive. The terminal is restored by its
-// destructor, and by a handler on SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP and the signals of a crash, which
-// then does what it always does.
+// destructor, and by a handler on every signal that ends or stops a program, which then does what it always
+// does.
 class KeyMode {
 public:
     KeyMode();

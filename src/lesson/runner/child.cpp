@@ -3,9 +3,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
+#include <pthread.h>
 #include <sys/select.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,61 +15,115 @@
 #include <stdexcept>
 #include <system_error>
 
-extern char** environ;
+#include "lesson/signals.hpp"
 
 namespace tally::lesson {
 
 namespace {
 
 volatile std::sig_atomic_t child = 0;
+volatile std::sig_atomic_t asked_by = 0;  // the first signal that came to end us while a child ran
 
-void pass_on(int signal) {
-    if (child > 0) ::kill(static_cast<pid_t>(child), signal);
+pthread_t waiting;  // the thread that waits for the child, and the only one to act
+
+// BLAS has threads of its own, which hold nothing back, and the kernel may pick one of them.
+bool passed_to_waiting(int signal) {
+    return ::pthread_equal(::pthread_self(), waiting) == 0 && ::pthread_kill(waiting, signal) == 0;
 }
 
-void notice(int) {}
+// What the keyboard sends, the child has got itself; all else may have been meant for us alone.
+void pass_on(int signal, siginfo_t* info, void*) {
+    if (passed_to_waiting(signal)) return;
+    const bool keyboard = signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP;
+    if (asked_by == 0 && unhandled(signal) == Unhandled::ends) asked_by = signal;
+    if (!(keyboard && info->si_code > 0)) ::kill(static_cast<pid_t>(child), signal);
+}
 
-// While one of these lives, the keyboard's signals are the child's business, and SIGCHLD waits until it is
-// asked for.
+void notice(int signal, siginfo_t*, void*) { passed_to_waiting(signal); }
+
+// While one of these lives, whatever would end or stop us is first the child's business, which has a terminal
+// to put back; a crash of our own it notices by itself. Signals wait until they are asked for.
 class Aside {
 public:
     Aside() {
         sigset_t held_back;
         sigemptyset(&held_back);
-        for (int signal : {SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&held_back, signal);
-        ::sigprocmask(SIG_BLOCK, &held_back, &mask_before_);
-        for (std::size_t i = 0; i < signals.size(); ++i) {
-            struct sigaction action {};
-            const bool for_the_child = signals[i] == SIGTERM || signals[i] == SIGHUP;
-            action.sa_handler = signals[i] == SIGCHLD ? notice : for_the_child ? pass_on : SIG_IGN;
-            sigemptyset(&action.sa_mask);
-            ::sigaction(signals[i], &action, &before_[i]);
-        }
+        for_each([&](int signal, auto&) { sigaddset(&held_back, signal); });
+        ::pthread_sigmask(SIG_BLOCK, &held_back, &mask_before_);
+        asked_by = 0;
+        waiting = ::pthread_self();
+        for_each([](int signal, auto& before) {
+            before.changed =
+                handle_unless_ignored(signal, signal == SIGCHLD ? notice : pass_on, before.action);
+        });
     }
-    ~Aside() {
-        for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &before_[i], nullptr);
-        ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+    ~Aside() { undo(); }
+    void undo() {
+        for_each([](int signal, auto& before) {
+            if (before.changed) ::sigaction(signal, &before.action, nullptr);
+        });
+        ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
     }
     Aside(const Aside&) = delete;
     Aside& operator=(const Aside&) = delete;
 
     const sigset_t& mask_before() const { return mask_before_; }
 
-    static constexpr std::array signals{SIGINT, SIGQUIT, SIGTSTP, SIGTERM, SIGHUP, SIGCHLD};
-
 private:
-    std::array<struct sigaction, signals.size()> before_{};
+    struct Before {
+        struct sigaction action;
+        bool changed;
+    };
+
+    template <class F>
+    void for_each(F f) {
+        for (int signal = 1; signal < NSIG; ++signal) {
+            const Unhandled usual = unhandled(signal);
+            if (signal == SIGCHLD || usual == Unhandled::ends || usual == Unhandled::stops)
+                f(signal, before_[static_cast<std::size_t>(signal)]);
+        }
+    }
+
+    std::array<Before, NSIG> before_{};
     sigset_t mask_before_{};
 };
 
-// Returns when there is something to read. Meanwhile, when the child stops (Ctrl-Z, once it has put the
-// terminal back), so do we; were we to stop first, the shell would have the terminal before the child could
-// restore it.
-void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask) {
+// As it was before the child, for one that was ended or stopped by what it could not catch.
+class TerminalBefore {
+public:
+    TerminalBefore() : known_(::tcgetattr(STDIN_FILENO, &found_) == 0) {}
+    void restore() const {
+        termios now{};
+        if (!known_ || ::tcgetpgrp(STDIN_FILENO) != ::getpgrp() || ::tcgetattr(STDIN_FILENO, &now) != 0)
+            return;
+        if (now.c_lflag == found_.c_lflag) return;
+        ::tcsetattr(STDIN_FILENO, TCSANOW, &found_);
+        // The child was in the middle of a line.
+        [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, "\n", 1);
+    }
+
+private:
+    termios found_{};
+    bool known_;
+};
+
+// When the child stops (Ctrl-Z, once it has put the terminal back), so do we; were we to stop first, the
+// shell would have the terminal before the child could restore it. When only we are told to go on, so is the
+// child.
+void stop_with(pid_t pid, const TerminalBefore& terminal) {
+    siginfo_t info{};
+    if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != pid) return;
+    terminal.restore();
+    ::raise(SIGSTOP);
+    info = {};
+    if (::waitid(P_PID, static_cast<id_t>(pid), &info, WCONTINUED | WNOHANG) == 0 && info.si_pid != pid)
+        ::kill(pid, SIGCONT);
+}
+
+// Returns when there is something to read.
+void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask, const TerminalBefore& terminal) {
     for (;;) {
-        siginfo_t info{};
-        if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == pid)
-            ::raise(SIGSTOP);
+        stop_with(pid, terminal);
         fd_set ready;
         FD_ZERO(&ready);
         FD_SET(pipe, &ready);
@@ -78,45 +133,50 @@ void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask) {
     }
 }
 
-Finished run(const std::vector<std::string>& command, int captured_descriptor) {
+std::array<int, 2> closing_pipe() {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
     for (int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+    return ends;
+}
 
-    posix_spawn_file_actions_t files;
-    ::posix_spawn_file_actions_init(&files);
-    ::posix_spawn_file_actions_adddup2(&files, ends[1], captured_descriptor);
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    sigset_t usual;
-    sigemptyset(&usual);
-    for (int signal : Aside::signals) sigaddset(&usual, signal);
-    sigaddset(&usual, SIGPIPE);
-    ::posix_spawnattr_setsigdefault(&attributes, &usual);
-    const Aside aside;
-    ::posix_spawnattr_setsigmask(&attributes, &aside.mask_before());
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+// In the child, from fork to the program; only what is safe there.
+[[noreturn]] void become(char* const* words, Aside& aside, int captured, int captured_descriptor,
+                         int failure) {
+    ::dup2(captured, captured_descriptor);
+    ::fcntl(captured_descriptor, F_SETFD, 0);
+    struct sigaction usual {};
+    usual.sa_handler = SIG_DFL;
+    ::sigaction(SIGPIPE, &usual, nullptr);  // handlers end with us, but what is ignored would stay so
+    aside.undo();
+    ::execv(words[0], words);
+    const int error = errno;
+    [[maybe_unused]] const ssize_t written = ::write(failure, &error, sizeof error);
+    ::_exit(127);
+}
 
+Finished run(const std::vector<std::string>& command, int captured_descriptor) {
+    const auto ends = closing_pipe();
+    const auto failures = closing_pipe();
     std::vector<char*> words;
     for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
 
-    pid_t pid = 0;
-    const int error = ::posix_spawn(&pid, words.front(), &files, &attributes, words.data(), environ);
-    ::posix_spawn_file_actions_destroy(&files);
-    ::posix_spawnattr_destroy(&attributes);
+    const TerminalBefore terminal;
+    Aside aside;
+    // Not posix_spawn: there we wait for the child's exec, for ever where a signal stops it before.
+    const pid_t pid = ::fork();
+    int error = errno;
+    if (pid == 0) become(words.data(), aside, ends[1], captured_descriptor, failures[1]);
     ::close(ends[1]);
-    if (error != 0) {
-        ::close(ends[0]);
-        throw std::system_error(error, std::generic_category(),
-                                fmt::format("cannot start {}", command.front()));
-    }
+    ::close(failures[1]);
+    if (pid < 0) throw std::system_error(error, std::generic_category(), "fork");
     child = pid;
 
     Finished finished;
     std::array<char, 4096> buffer;
     for (;;) {
-        wait_for_output(pid, ends[0], aside.mask_before());
+        wait_for_output(pid, ends[0], aside.mask_before(), terminal);
         const ssize_t size = ::read(ends[0], buffer.data(), buffer.size());
         if (size > 0) finished.captured.append(buffer.data(), static_cast<std::size_t>(size));
         if (size == 0 || (size < 0 && errno != EINTR)) break;
@@ -126,17 +186,28 @@ Finished run(const std::vector<std::string>& command, int captured_descriptor) {
     while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     child = 0;
+    const bool failed = ::read(failures[0], &error, sizeof error) == static_cast<ssize_t>(sizeof error);
+    ::close(failures[0]);
+    if (failed)
+        throw std::system_error(error, std::generic_category(),
+                                fmt::format("cannot start {}", command.front()));
     if (WIFSIGNALED(status)) {
         finished.signal = WTERMSIG(status);
+        terminal.restore();
     } else {
         finished.code = WEXITSTATUS(status);
     }
+    finished.asked_by = asked_by;
     return finished;
 }
 
 }  // namespace
 
-Finished run_captured(const std::vector<std::string>& command) { return run(command, STDOUT_FILENO); }
+std::string captured_from(const std::vector<std::string>& command) {
+    Finished finished = run(command, STDOUT_FILENO);
+    if (finished.asked_by != 0) throw AskedToEnd{finished.asked_by};
+    return std::move(finished.captured);
+}
 
 Finished run_reporting(const std::vector<std::string>& command) {
     std::vector<std::string> reporting = command;

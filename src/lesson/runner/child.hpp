@@ -9,14 +9,22 @@ namespace tally::lesson {
 struct Finished {
     int code = 0;          // its exit code, when it exited
     int signal = 0;        // what ended it, when it did not
-    std::string captured;  // what it wrote to standard output or to its report
+    int asked_by = 0;      // the signal that meanwhile asked us to end; what is to do is exit_code_of it
+    std::string captured;  // what it wrote to its report
 };
 
-// Its terminal is ours. What it writes to standard output is captured ...
-Finished run_captured(const std::vector<std::string>& command);
-// ... or shown, and what it writes to descriptor 3 is captured. Ctrl-C is left to it; SIGTERM and SIGHUP are
-// passed on.
+// Its terminal is ours, and shows what it writes; what it writes to descriptor 3 is captured. A signal that
+// would end or stop us goes to it, and we end or stop when it has: until then the terminal is not as it was.
 constexpr int report_descriptor = 3;
 Finished run_reporting(const std::vector<std::string>& command);
+
+// What it writes to standard output, for one that only answers. Throws AskedToEnd when a signal came
+// meanwhile.
+struct AskedToEnd {
+    int signal;
+};
+std::string captured_from(const std::vector<std::string>& command);
+
+constexpr int exit_code_of(int signal) { return 128 + signal; }
 
 }  // namespace tally::lesson

@@ -26,9 +26,9 @@ std::vector<Program> find_programs(const std::string& folder) {
         const std::string path = entry.path().string();
         const bool is_lesson = entry.path().filename().string().rfind("lesson_", 0) == 0;
         if (!is_lesson || !entry.is_regular_file() || ::access(path.c_str(), X_OK) != 0) continue;
-        const Finished described = run_captured({path, "--describe"});
+        const std::string described = captured_from({path, "--describe"});
         try {
-            programs.push_back({parse_description(described.captured), path});
+            programs.push_back({parse_description(described), path});
         } catch (const std::exception&) {
             throw std::runtime_error(fmt::format("{} does not say which lesson it is", path));
         }

@@ -10,6 +10,7 @@
 #include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "lesson/files.hpp"
 #include "lesson/json.hpp"
@@ -23,7 +24,7 @@ namespace tally::lesson {
 
 namespace {
 
-enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77, interrupted = 130 };
+enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
 
 void print(const std::string& line) { write_to(STDOUT_FILENO, line + "\n"); }
 
@@ -89,6 +90,7 @@ public:
         auto command = command_for(*program);
         command.push_back(fmt::format("--graph={}", file));
         const Finished finished = run_reporting(command);
+        if (const auto code = asked_to_end(*program, finished)) return *code;
         if (finished.signal != 0) return died(*program, finished.signal);
         if (finished.code == good && !flags_.json && !flags_.quiet) print(fmt::format("wrote {}", file));
         return finished.code;
@@ -114,6 +116,14 @@ private:
         return command;
     }
 
+    // The exit code where nothing more is to be done, as somebody asked by a signal.
+    static std::optional<int> asked_to_end(const Program& program, const Finished& finished) {
+        if (finished.asked_by == 0 && finished.signal != SIGTERM && finished.signal != SIGHUP)
+            return std::nullopt;
+        if (finished.signal != 0) died(program, finished.signal);
+        return exit_code_of(finished.asked_by != 0 ? finished.asked_by : finished.signal);
+    }
+
     static int died(const Program& program, int signal) {
         complain("learn", fmt::format("lesson {} was ended by signal {} ({})", program.lesson.slug, signal,
                                       ::strsignal(signal)));
@@ -129,10 +139,10 @@ private:
             const double seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
+            if (const auto code = asked_to_end(*program, finished)) return *code;
             End end;
             if (finished.signal != 0) {
                 died(*program, finished.signal);
-                if (finished.signal == SIGTERM || finished.signal == SIGHUP) return 128 + finished.signal;
                 end = {.outcome = Outcome::fail,
                        .detail = fmt::format("ended by signal {}", finished.signal)};
             } else if (finished.captured.empty()) {
@@ -218,6 +228,8 @@ int main_of_the_runner(int argc, const char* const* argv) {
         if (*run) return which == "all" ? runner.run_all() : runner.run_named(which);
         const Mode mode = mode_for(flags, Surroundings::of_this_process());
         return mode.not_waiting.empty() ? runner.next() : runner.run_all();
+    } catch (const AskedToEnd& asked) {
+        return exit_code_of(asked.signal);
     } catch (const std::exception& error) {
         complain("learn", error.what());
         return io_failed;

@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+# What can happen to ./learn: read-only checkouts, links, two at once, kills at any moment. Usage: misfortunes.py [--seed S] [--rounds N]
+import contextlib
+import fcntl
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from faked import Faked, main
+
+# Builds as make does: what is there is believed, and half of it may be there when it is killed; asked to end, it takes that back.
+MAKE = """
+    echo "cmake $*" >>"$calls"
+    case $1 in
+        --version) echo "cmake version 3.25.1" ;;
+        --preset)
+            mkdir -p build/release
+            printf 'CMAKE_HOME_DIRECTORY:INTERNAL=%s\\nCMAKE_CXX_COMPILER:STRING=%s\\n' "$PWD" "$CXX" >build/release/CMakeCache.txt
+            touch build/release/Makefile ;;
+        --build)
+            exec 8>"$fakes/inside"
+            test_flock -n 8 || echo overlap >>"$calls"
+            trap 'rm -f "$target"; exit 143' INT TERM HUP
+            sleep 0.02 # as long as a real one needs before it writes
+            for part in one.o two.o libtally.a learn-runner; do
+                target=$2/$part
+                [ -e "$target" ] && [ ! "$2/../../src/x" -nt "$target" ] && continue
+                echo "[ 50%] Building CXX object $part"
+                printf '#!/bin/sh\\n' >"$target"
+                chmod +x "$target"
+                sleep "${pace:-0.02}"
+                printf 'echo "runner: $*, work in $TALLY_WORK"; exit 77 # whole\\n' >>"$target"
+                target=
+            done ;;
+    esac
+"""
+RUNNER = "runner: list, work in "
+NOBODY = 65534
+
+
+class Misfortunes(Faked):
+    draw = random.Random(0)
+    rounds = 6
+
+    def setUp(self):
+        super().setUp()
+        self.fake("cmake", MAKE)
+        if shutil.which("flock"):
+            (self.bin / "test_flock").symlink_to(shutil.which("flock"))
+        else:
+            self.fake("test_flock", "exit 0")
+        for folder in ("src", "lessons", "cmake"):
+            (self.tree / folder).mkdir()
+        for file in ("src/x", "CMakeLists.txt", "CMakePresets.json"):
+            (self.tree / file).write_text("")
+        self.state(installed="")
+        self.addCleanup(subprocess.run, ["chmod", "-R", "u+w", self.top])
+
+    def start(self, *words, program=None, **environment):
+        command = [shutil.which(self.shell[0]), *self.shell[1:], str(program or self.tree / "learn"), *words]
+        return subprocess.Popen(command, cwd=self.top, env=self.environment(**environment), text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+    def ended(self, process):
+        out, err = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def assertRuns(self, result):
+        self.assertEqual(result.returncode, 77, result.stderr)  # the runner's own
+        self.assertTrue(result.stdout.startswith(RUNNER), result.stdout)
+
+    def built(self):
+        """What stands in build/, and that all of it is whole."""
+        release = self.tree / "build/release"
+        for part in ("one.o", "two.o", "libtally.a", "learn-runner"):
+            self.assertIn("whole", (release / part).read_text(), part)
+        return sorted(str(path.relative_to(self.tree)) for path in (self.tree / "build").rglob("*"))
+
+    def somebody_else(self, *words, **environment):
+        """Runs ./learn as one who may read the checkout and write nothing in it."""
+        subprocess.run(["chmod", "-R", "a+rX,a-w", self.tree], check=True)
+        for folder in (self.top, self.fakes):
+            folder.chmod(0o777)
+        for file in (self.top / "calls", self.fakes / "inside"):
+            file.touch()
+            file.chmod(0o666)
+        os_id = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
+        if os_id and not shutil.which("setpriv"):
+            self.skipTest("root, and no setpriv to become somebody else")
+        command = [*os_id, shutil.which(self.shell[0]), *self.shell[1:], str(self.tree / "learn"), *words]
+        path = self.environment(**environment)
+        return subprocess.run([shutil.which(command[0]), *command[1:]], cwd="/", env=path, text=True, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=60)
+
+    # ---- a checkout of somebody else ----
+
+    def test_read_only_and_never_built(self):
+        for command in (["list"], ["run", "divide"], [], ["test"], ["bench"]):
+            result = self.somebody_else(*command)
+            self.assertEqual(result.returncode, 5, result)
+            self.assertIn(f"cannot write in {self.tree}/build", result.stderr)
+
+    def test_read_only_and_built_by_its_owner(self):
+        self.assertRuns(self.learn("list"))
+        result = self.somebody_else("list", HOME="/home/student")
+        self.assertRuns(result)
+        self.assertIn("your progress is kept in /home/student/.local/share/tally", result.stderr)
+        self.assertIn("work in /home/student/.local/share/tally", result.stdout)
+        self.assertEqual(self.somebody_else("list", "--quiet").stderr, "")
+        (self.tree / "lessons").chmod(0o755)
+        (self.tree / "lessons/new.cpp").write_text("")
+        result = self.somebody_else("list")
+        self.assertEqual(result.returncode, 5, result)
+        self.assertIn("not built of these sources as they are", result.stderr)
+
+    def test_only_the_log_cannot_be_written(self):
+        self.assertRuns(self.learn("list"))
+        (self.tree / "build/learn.log").unlink()
+        (self.tree / "build/learn.log").mkdir()  # a file that even root cannot write
+        self.assertRuns(self.learn("list"))
+        (self.tree / "src/x").write_text("newer")
+        result = self.learn("list")
+        self.assertEqual(result.returncode, 5, result)
+        self.assertIn("cannot write in", result.stderr)
+
+    # ---- by another name, from another place ----
+
+    def test_through_links(self):
+        far = self.top / "far -> away"
+        far.mkdir()
+        (far / "absolute").symlink_to(self.tree / "learn")
+        (far / "relative").symlink_to("../a tree/learn")
+        (far / "of a link").symlink_to("relative")
+        (self.top / "folder").symlink_to("a tree")
+        for way in (far / "absolute", far / "relative", far / "of a link", self.top / "folder/learn"):
+            self.assertRuns(self.ended(self.start("list", program=way)))
+        self.assertEqual(sorted(os.listdir(far)), ["absolute", "of a link", "relative"])
+
+    def test_folders_that_cmake_cannot_have(self):
+        for name in ("a;b", 'a"b', "a#b", "a\\b", "a\nb", "ab\n"):
+            tree = self.top / name
+            tree.mkdir()
+            shutil.copy(self.tree / "learn", tree)
+            result = self.ended(self.start("list", program=tree / "learn"))
+            self.assertEqual(result.returncode, 4, (name, result.stderr))
+            self.assertIn("move or rename", result.stderr)
+            self.assertEqual(os.listdir(tree), ["learn"])
+        for name in ("a b", "a'b", "ä$HOME", "a(b)"):
+            shutil.copytree(self.tree, self.top / name)
+            self.assertRuns(self.ended(self.start("list", program=self.top / name / "learn")))
+
+    # ---- another compiler ----
+
+    def test_a_compiler_that_is_asked_for_is_used(self):
+        self.assertRuns(self.learn("list"))
+        self.fake("other++", (self.bin / "c++").read_text())
+        (self.bin / "same++").symlink_to("c++")
+
+        def configured(**environment):
+            self.calls()
+            result = self.learn("list", **environment)
+            self.assertRuns(result)
+            return "cmake --preset release" in self.calls(), "building anew" in result.stderr
+
+        self.assertEqual(configured(CXX="same++"), (False, False))
+        self.assertEqual(configured(CXX="other++"), (True, True))
+        self.assertEqual(configured(CXX="other++"), (False, False))
+        self.assertEqual(configured(), (False, False))  # nothing is asked for
+        self.assertEqual(configured(CXX="c++"), (True, True))
+        self.assertIn("STRING=c++", (self.tree / "build/release/CMakeCache.txt").read_text())
+
+    # ---- two at once ----
+
+    def many_at_once(self):
+        self.calls()
+        results = [self.ended(process) for process in [self.start("list", pace="0.1") for _ in range(5)]]
+        for result in results:
+            self.assertRuns(result)
+        self.assertNotIn("overlap", self.calls())
+        self.assertEqual(sum("another ./learn is at work" in result.stderr for result in results), 4)
+        self.built()
+
+    def test_many_at_once(self):
+        self.many_at_once()
+
+    def test_many_at_once_without_flock(self):
+        (self.bin / "flock").unlink(missing_ok=True)
+        self.many_at_once()
+        (self.tree / "build/learn.lock.held").symlink_to("999999999")  # of a process that is no more
+        (self.tree / "src/x").write_text("newer")
+        self.many_at_once()
+        self.assertFalse([path for path in self.built() if "lock." in path])
+
+    def test_what_needs_no_build_does_not_wait(self):
+        self.assertRuns(self.learn("list"))
+        with open(self.tree / "build/learn.lock", "a", encoding="utf-8") as lock:
+            if not shutil.which("flock"):
+                self.skipTest("no flock")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.calls()
+            result = self.learn("list")
+            self.assertRuns(result)
+            self.assertNotIn("waiting", result.stderr)
+            (self.tree / "src/x").write_text("newer")
+            waits = self.start("list")
+            self.assertIn("another ./learn is at work", waits.stderr.readline())
+            self.assertEqual(self.calls(), [])
+        self.assertRuns(self.ended(waits))
+
+    # ---- killed ----
+
+    def test_half_a_runner_is_not_run(self):
+        self.assertRuns(self.learn("list"))
+        for length in (0, 10):
+            os.truncate(self.tree / "build/release/learn-runner", length)
+            self.assertRuns(self.learn("list"))
+        os.truncate(self.tree / "build/release/learn-runner", 0)
+        self.assertEqual(self.somebody_else("list").returncode, 5)
+
+    def test_a_killed_builder_is_waited_for(self):
+        first = self.start("list", pace="0.2")
+        self.until(lambda: (self.tree / "build/release/one.o").exists())
+        first.kill()  # the script, and none of its children
+        first.wait()
+        result = self.learn("list")
+        first.communicate()
+        self.assertRuns(result)
+        if shutil.which("flock"):
+            self.assertIn("another ./learn is at work", result.stderr)
+            self.assertNotIn("overlap", self.calls())
+            self.assertNotIn("was killed", result.stderr)  # it came to its end
+        self.built()
+
+    def test_asked_to_end_it_keeps_what_was_built(self):
+        for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            (self.tree / "src/x").write_text("newer")
+            begun = self.start("list", pace="0.2")
+            one, two = (self.tree / "build/release" / name for name in ("one.o", "two.o"))
+            self.until(lambda: one.exists() and "whole" in one.read_text() and two.exists() and "whole" not in two.read_text())
+            made = one.stat().st_mtime_ns
+            os.killpg(begun.pid, sent)
+            self.assertIn(begun.wait(), (-sent, 128 + sent))
+            result = self.learn("list")
+            self.assertRuns(result)
+            self.assertNotIn("was killed", result.stderr)
+            self.assertEqual(one.stat().st_mtime_ns, made, "made again")
+            self.built()
+
+    def until(self, condition):
+        deadline = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+
+    def test_killed_at_any_moment_the_next_run_heals(self):
+        self.assertRuns(self.learn("list"))
+        expected = self.built()
+        for _ in range(self.rounds):
+            if self.draw.random() < 0.4:
+                shutil.rmtree(self.tree / "build")  # from the first probe on
+            (self.tree / "src/x").write_text("newer")
+            self.calls()
+            sent = self.draw.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+            whole_group = sent == signal.SIGINT or self.draw.random() < 0.7
+            delay = self.draw.uniform(0, 0.5)
+            process = self.start("list", pace="0.04")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(delay)
+            with contextlib.suppress(ProcessLookupError):
+                (os.killpg if whole_group else os.kill)(process.pid, sent)
+            code = process.wait()
+            result = self.learn("list")
+            what = f"{sent.name} to {'all' if whole_group else 'the script'} after {delay:.3f} s ({code})"
+            with self.subTest(what):
+                self.assertIn(code, (-sent, 128 + sent, 77), what)
+                self.assertRuns(result)
+                self.assertEqual(self.built(), expected)
+                self.assertNotIn("overlap", self.calls())
+                process.communicate(timeout=30)  # nobody is left who could write
+                Misfortunes.killed += code != 77
+        self.assertRuns(self.learn("list"))
+
+    killed = 0
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    seed = int(words[words.index("--seed") + 1]) if "--seed" in words else random.randrange(10**6)
+    if "--rounds" in words:
+        Misfortunes.rounds = int(words[words.index("--rounds") + 1])
+    Misfortunes.draw = random.Random(seed)
+    tempfile.tempdir = os.path.realpath(tempfile.gettempdir())
+    print(f"seed {seed}", file=sys.stderr)
+    try:
+        main(Misfortunes)
+    finally:
+        print(f"{Misfortunes.killed} runs were killed", file=sys.stderr)

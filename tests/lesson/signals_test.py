@@ -1,0 +1,195 @@
+"""Every signal, to the lesson, the runner and both, at a prompt, while it computes and at the start: the terminal is as it was.
+
+Usage: signals_test.py LEARN_RUNNER LESSON_SAMPLE [--seed S] [--random N]
+Each combination once; with --random, N drawn at random instead. A shell with job control stands above, as at a desk.
+"""
+
+import argparse
+import contextlib
+import itertools
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+from terminal_driver import PATIENCE, Terminal, have_terminals
+
+FAULTS = {signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV, signal.SIGSYS}
+STOPS = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+NOTHING = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH, signal.SIGPIPE}
+UNCATCHABLE = {signal.SIGKILL, signal.SIGSTOP}
+ALL = sorted(set(signal.Signals) | {signal.SIGRTMIN + 1})
+
+# Says how the job ended or stopped, and takes it to the foreground again when told to.
+SHELL = """set -m; '{0}' run sample {1}; echo "ENDED $?."; read word; [ "$word" = fg ] || exit; fg >/dev/null; echo "AT LAST $?." """
+BAR = "q quit"
+
+
+def cases():
+    for sent, target, state in itertools.product(ALL, ("lesson", "lesson twice", "runner", "group"), ("prompt", "output", "start")):
+        if state == "start" and target.startswith("lesson"):
+            continue  # before there is one
+        if target == "lesson twice" and (sent in STOPS or sent in UNCATCHABLE):
+            continue
+        if sent == signal.SIGKILL and target == "group":
+            continue  # nobody is left
+        if sent == signal.SIGSTOP and target != "lesson":
+            continue  # the shell has the terminal before anybody else could act
+        yield sent, target, state
+
+
+def child_of(pid, named):
+    """The process below pid that runs this program, or None."""
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
+                parent = int(file.read().rsplit(")", 1)[1].split()[1])
+            if parent == pid and os.path.basename(os.readlink(f"/proc/{entry}/exe")) == named:
+                return int(entry)
+        except OSError:
+            continue
+    return None
+
+
+def soon(what, condition):
+    deadline = time.monotonic() + PATIENCE
+    while not (result := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited for {what}")
+        time.sleep(0.001)
+    return result
+
+
+def gone(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def expected_codes(sent, target, state):
+    """As a shell sees them."""
+    died = 128 + sent
+    if target.startswith("lesson"):
+        return {died} if sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) else {1}
+    if sent in FAULTS:
+        return {died, 1}  # a sanitizer answers for some of them
+    return {died}
+
+
+def quits(t, end):
+    """By the keyboard; more than once, as a key pressed before the line of keys is shown again is forgotten."""
+    deadline = time.monotonic() + PATIENCE
+    while end not in t.unread:
+        assert time.monotonic() < deadline, f"does not quit: {t.unread[-300:]!r}"
+        if not t.restored():
+            t.type("q")
+        t._read(0.05)
+    assert t.restored(), "left as in step mode after q"
+
+
+def one(case):
+    runner, work, sent, target, state, delay = case
+    words = "--from 4" if state == "output" else ""
+    behaviour = "slow" if state == "output" else ""
+    with Terminal(["sh", "-c", SHELL.format(runner, words)], TALLY_WORK=work, SAMPLE_LESSON=behaviour) as t:
+        runner_pid = soon("the runner", lambda: child_of(t.process.pid, "learn-runner"))
+        lesson_pid = None
+        if state != "start":
+            t.expect(BAR if state == "prompt" else "[4/5]")
+            lesson_pid = soon("the lesson", lambda: child_of(runner_pid, "lesson_99_sample"))
+            assert not t.restored(), "keys come one by one"
+        time.sleep(delay)  # a random instant
+        if target == "group":
+            os.killpg(runner_pid, sent)
+        else:
+            os.kill(runner_pid if target == "runner" else lesson_pid, sent)
+        if target == "lesson twice":
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(lesson_pid, sent)
+
+        if sent in NOTHING and not (sent == signal.SIGPIPE and state == "start"):
+            quits(t, "ENDED 0.")
+            t.type("\n")
+        elif sent in STOPS or sent == signal.SIGSTOP:
+            t.expect("ENDED ")
+            assert t.restored(), "stopped, and left as in step mode"
+            t.type("fg\n")
+            quits(t, "AT LAST 0.")
+        elif sent == signal.SIGPIPE:  # until it is ignored it ends a program, which then says nothing about itself
+            soon("an end or a prompt", lambda: (t._read(0.01), BAR in t.unread or "ENDED" in t.unread)[1])
+            if BAR in t.unread:
+                quits(t, "ENDED 0.")
+            t.type("\n")
+        else:
+            t.expect("ENDED ")
+            restored = t.restored()
+            code = int(t.expect("."))
+            assert code in expected_codes(sent, target, state), f"ended with {code}"
+            if target != "lesson" and (sent in FAULTS or sent == signal.SIGKILL):  # the lesson is told by the kernel, just then
+                soon("the terminal as it was", t.restored)
+            else:
+                assert restored, "left as in step mode"
+            if lesson_pid:
+                soon("the lesson's end", lambda: gone(lesson_pid))
+            t.type("\n")
+        t.wait()
+        assert t.restored(), "left as in step mode at last"
+
+
+def tried(case):
+    try:
+        one(case)
+        return case, ""
+    except Exception as error:  # noqa: BLE001  a case may fail in any way
+        return case, f"{type(error).__name__}: {error}"
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("runner")
+    options.add_argument("sample")
+    options.add_argument("--seed", type=int, default=random.randrange(10**6))
+    options.add_argument("--random", type=int)
+    chosen = options.parse_args()
+    if not have_terminals() or not os.path.exists("/proc/self/exe"):
+        print("skipped: no pseudo-terminals or no /proc on this machine")
+        return 77
+    for ignored in signal.valid_signals():  # under nohup it would stay so, and rightly
+        if signal.getsignal(ignored) == signal.SIG_IGN and ignored != signal.SIGPIPE:
+            signal.signal(ignored, signal.SIG_DFL)
+    draw = random.Random(chosen.seed)
+    print(f"seed {chosen.seed}", flush=True)
+    with tempfile.TemporaryDirectory() as root:
+        os.mkdir(root + "/lessons")
+        runner = shutil.copy(chosen.runner, root + "/learn-runner")
+        shutil.copy(chosen.sample, root + "/lessons/lesson_99_sample")
+        picked = list(cases())
+        if chosen.random:
+            picked = draw.choices(picked, k=chosen.random)
+        todo = [(runner, root + "/work", *case, draw.uniform(0, 0.2)) for case in picked]
+        failed = 0
+        with multiprocessing.Pool(6) as pool:  # most of the time is spent waiting
+            for (_, _, sent, target, state, delay), fault in pool.imap_unordered(tried, todo):
+                if fault:
+                    failed += 1
+                    print(f"[FAIL] {signal.Signals(sent).name if sent < 32 else sent} to {target}, {state} + {delay:.4f} s: {fault}", flush=True)
+        left = [entry for entry in filter(str.isdigit, os.listdir("/proc")) if runs_below(entry, root)]
+        print(f"{len(todo)} signals, {failed} failed, {len(left)} processes left")
+        return 1 if failed or left else 0
+
+
+def runs_below(pid, root):
+    try:
+        return os.readlink(f"/proc/{pid}/exe").startswith(root)
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())
