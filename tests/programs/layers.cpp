@@ -208,7 +208,9 @@ Gathered Evaluator::loss(const Step& step) {
                 terms.push_back(t.mul(d, d));
                 continue;
             }
-            const int one = t.constant(1), p = a.at[i], target = b.at[i];
+            const int one = t.constant(1), target = b.at[i];
+            const Number likely = t[a.at[i]].value;  // beyond 1e-12 the gradient is stopped, by convention
+            const int p = likely * (1 - likely) > 2e-12L ? a.at[i] : t.doubt(a.at[i]);
             const auto stopped = [&](int x) {
                 return t.clamp(t.log(x), -100, std::numeric_limits<double>::infinity());
             };

@@ -48,10 +48,10 @@ void count(const Program& program, Counts& counts) {
     counts.several += backwards > 1;
 }
 
-bool agrees(std::uint64_t seed, Counts& counts) {
+bool agrees(std::uint64_t seed, bool with_peer, Counts& counts) {
     const Program program = draw(seed);
     count(program, counts);
-    const std::string difference = check(program, seed % 2 == 0, counts);
+    const std::string difference = check(program, with_peer, counts);
     if (difference.empty()) return true;
     ++counts.failures;
     const Program small = shrunk(program, difference);
@@ -67,7 +67,7 @@ void run(std::uint64_t part) {
         Counts counts;
         if (part == 0) {
             std::cout << to_string(draw(one));
-            CHECK(agrees(one, counts));
+            CHECK(agrees(one, true, counts));
         }
         return;
     }
@@ -77,7 +77,8 @@ void run(std::uint64_t part) {
     Counts counts;
     Dice dice(seed);
     const std::uint64_t start = dice.bits() >> 1;  // those of one run follow one another
-    for (std::uint64_t i = part; i < programs && counts.failures < 10; i += parts) agrees(start + i, counts);
+    for (std::uint64_t i = part; i < programs && counts.failures < 10; i += parts)
+        agrees(start + i, i / parts % 2 == 0, counts);  // LibTorch takes longer than all others
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     std::cout << "part " << part + 1 << " of " << parts << " of TALLY_PROGRAM_SEED=" << seed
               << ", TALLY_PROGRAMS=" << programs << ": " << summary(counts) << took.count() << " s, "

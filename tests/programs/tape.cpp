@@ -52,6 +52,7 @@ int Tape::leaf(Number value, bool wants_gradient) {
 int Tape::constant(Number value, double error) { return put({value, error}, {}); }
 int Tape::forget(int x) { return put(at(x).y, {}, {}, x); }
 int Tape::copy(int x) { return put(at(x).y, {x, 1, 0}, {}, x); }
+int Tape::doubt(int x) { return put(at(x).y, {x, 1, unknown}, {}, x); }
 
 int Tape::unary(int x, Number y, Number slope, Number bend, double rounding, double slope_rounding) {
     const double e = at(x).y.error;
@@ -146,7 +147,8 @@ int Tape::pow_number(int x, double n) {
     const Number v = smooth || b.error < 0.25 * magnitude(b.value) ? b.value : no_number;
     const Number y = std::pow(v, Number(n));
     const double steep = 4 + 4 * magnitude(n * std::log(std::abs(v) + Number(1e-300L)));
-    const Number slope = n * std::pow(v, Number(n - 1));
+    const Number power = std::pow(v, Number(n - 1));
+    const Number slope = magnitude(power) < huge_ ? n * power : no_number;
     return unary(x, y, slope, n * (n - 1) * (n == 2 ? 1 : std::pow(v, Number(n - 2))),
                  y == 0 ? 0 : steep * magnitude(y), slope == 0 ? 0 : steep * magnitude(slope));
 }
@@ -184,8 +186,11 @@ int Tape::pow(int a, int b) {
     const Number x = p.value > 0 && p.error < 0.25 * magnitude(p.value) ? p.value : no_number;
     const Number n = q.value, y = std::pow(x, n), l = std::log(x);
     const double steep = 4 + 4 * magnitude(n * l);
-    const Number for_a = n == 0 ? 0 : n * std::pow(x, n - 1), for_b = y * l,
-                 both = std::pow(x, n - 1) * (1 + n * l);
+    const Number power = std::pow(x, n - 1);  // computed apart, it may overflow where n times it does not
+    const Number for_a = n == 0                     ? 0
+                         : magnitude(power) < huge_ ? n * power
+                                                    : no_number,
+                 for_b = y * l, both = std::pow(x, n - 1) * (1 + n * l);
     return put({y, times(p.error, magnitude(for_a)) + times(q.error, magnitude(for_b)) +
                        unit_ * steep * magnitude(y) + tiny_},
                {a, for_a,

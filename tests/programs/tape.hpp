@@ -39,6 +39,8 @@ public:
     }                 // a gradient, whatever it is made of
     int copy(int x);  // the same number in another array: it has a gradient of its own
 
+    int doubt(int x);  // the same, through which gradients are not to be expected
+
     int neg(int x);
     int exp(int x);
     int log(int x);

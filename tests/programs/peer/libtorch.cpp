@@ -93,7 +93,8 @@ private:
         return step.first ? sum / count : sum;
     }
 
-    // As (items, features, space): of images whose gradient is a transposed view, 1.13 makes wrong gradients.
+    // As (items, features, space): of images whose gradient is a transposed view, 1.13 makes wrong gradients,
+    // and so does its gelu.
     static Tensor normalised(const Tensor& x, const Tensor& gain, const Tensor& bias, const Tensor& mean,
                              const Tensor& variance, bool training) {
         TORCH_CHECK(x.numel(), "no batch_norm of nothing");
@@ -129,7 +130,8 @@ private:
             case Op::relu:
                 return a.relu();
             case Op::gelu:
-                return torch::gelu(a);
+                return a * 0.5 *
+                       (1 + torch::erf(a * 0.70710678118654752440));  // 1.13's own: see normalised()
             case Op::abs:
                 return a.abs();
             case Op::sin:
