@@ -60,7 +60,8 @@ private:
             if (std::isfinite(number.error))
                 scale = std::max(scale, std::abs(static_cast<double>(number.value)));
         for (std::size_t i = 0; i < got.size(); ++i) {
-            const double bound = factor_ * allowance * expected[i].error + evaluated_.tape().tiny();
+            const double bound =
+                factor_ * allowance * static_cast<double>(expected[i].error) + evaluated_.tape().tiny();
             const bool overflowed =
                 exact_ ? false : program_.special && !std::isfinite(got[i]);  // by another formula
             if (overflowed || !(bound <= std::max(scale / 8, 1e-3))) {
@@ -128,7 +129,8 @@ std::string differences(const Program& program, const Evaluator& evaluated, cons
         last = static_cast<int>(i);
         const std::vector<int>& y = evaluated.value(step.in[0]).at;
         for (std::size_t k = 0; k < y.size(); ++k)
-            roundings += evaluated.number(y[k]).error * std::abs(step.numbers.empty() ? 1 : step.numbers[k]);
+            roundings += static_cast<double>(evaluated.number(y[k]).error) *
+                         std::abs(step.numbers.empty() ? 1 : step.numbers[k]);
     }
     if (last < 0) return {};
     Dice dice(program.seed ^ 0xD1FF);

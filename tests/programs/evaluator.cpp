@@ -424,8 +424,8 @@ void Evaluator::act(const Step& step) {
             if (sum)
                 for (std::size_t i = 0; i < fresh.size(); ++i) {
                     fresh[i].value += (*sum)[i].value;
-                    fresh[i].error +=
-                        (*sum)[i].error + tape_.unit() * std::abs(static_cast<double>(fresh[i].value));
+                    fresh[i].size += (*sum)[i].size;
+                    fresh[i].error += (*sum)[i].error + 2 * tape_.unit() * fresh[i].size;
                 }
             sum = std::move(fresh);
         }

@@ -51,8 +51,10 @@ private:
             case Op::sin:
             case Op::cos:
             case Op::custom_give:
-            case Op::detach:
                 s.in = {any()};
+                break;
+            case Op::detach:
+                s.in = {dice_.one_in(2) ? any() : any(true)};
                 break;
             case Op::log:
             case Op::sqrt:
@@ -327,8 +329,8 @@ private:
         const int kind = last ? 0 : static_cast<int>(dice_.whole(0, 3));
         if (kind == 3) {
             s.op = dice_.one_in(2) ? Op::zero_grad : Op::free_grad;
-            const int place =
-                any([&](int p) { return program_.steps[static_cast<std::size_t>(p)].op == Op::parameter; });
+            const int place = any_that(
+                [&](int p) { return program_.steps[static_cast<std::size_t>(p)].op == Op::parameter; });
             demand(place >= 0, "no parameter");
             s.in = {place};
             put(std::move(s));
@@ -351,7 +353,7 @@ private:
         const std::vector<bool> reached = evaluator_.made_of(y);
         if (s.op == Op::grad)
             for (std::int64_t wanted = dice_.whole(1, 3); wanted > 0; --wanted) {
-                const int x = any([&](int p) {
+                const int x = any_that([&](int p) {
                     return p != y && reached[static_cast<std::size_t>(p)] &&
                            std::count(s.in.begin(), s.in.end(), p) == 0;
                 });

@@ -100,29 +100,30 @@ protected:
         const double n = static_cast<double>(dice_.whole(-16, 16)) / 8;
         return n == 0 ? 0.75 : n;
     }
-    int any() {
+    int any(bool swept_too = false) {
         const auto count = static_cast<int>(program_.steps.size());
         for (int tries = 0; tries < 50; ++tries) {
             const int from = dice_.one_in(2) ? std::max(0, count - 3) : 0;
             const int place = static_cast<int>(dice_.whole(from, count - 1));
-            if (!is_act(program_.steps[static_cast<std::size_t>(place)].op) && usable(place)) return place;
+            if (!is_act(program_.steps[static_cast<std::size_t>(place)].op) && (swept_too || usable(place)))
+                return place;
         }
         throw Invalid("nothing to compute with");
     }
     bool usable(int place) const { return !spent_[static_cast<std::size_t>(place)]; }
     const Extents& shape_of(int place) const { return evaluator_.value(place).shape; }
     template <class Fits>
-    int any(Fits fits) {  // -1 when a few tries find none
+    int any_that(Fits fits) {  // -1 when a few tries find none
         for (int tries = 0; tries < 6; ++tries)
             if (const int place = any(); fits(place)) return place;
         return -1;
     }
     int of_shape(const Extents& shape, double low = -2, double high = 2) {
-        const int found = low < 0 ? any([&](int place) { return shape_of(place) == shape; }) : -1;
+        const int found = low < 0 ? any_that([&](int place) { return shape_of(place) == shape; }) : -1;
         return found >= 0 ? found : leaf(shape, low, high);
     }
     int of_rank(std::size_t rank) {  // found, reshaped, or new
-        const int found = any([&](int place) { return shape_of(place).size() == rank; });
+        const int found = any_that([&](int place) { return shape_of(place).size() == rank; });
         if (found >= 0) return found;
         const int x = any();
         std::size_t left = evaluator_.value(x).at.size();
@@ -150,7 +151,7 @@ protected:
         return true;
     }
     int positive() {
-        const int found = any([&](int place) { return above(place, 0.1); });
+        const int found = any_that([&](int place) { return above(place, 0.1); });
         if (found >= 0) return found;
         if (dice_.one_in(3)) return leaf(shape(3), 0.3, 2);
         return put(dice_.one_in(2) ? Op::sigmoid : Op::exp, {any()});
@@ -169,7 +170,7 @@ protected:
         return in;
     }
     int partner(const Extents& of) {
-        const int found = any([&](int place) {
+        const int found = any_that([&](int place) {
             try {
                 broadcast(of, shape_of(place));
                 return true;

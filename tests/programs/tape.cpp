@@ -9,17 +9,17 @@ namespace programs {
 
 namespace {
 
-constexpr double unknown = std::numeric_limits<double>::infinity();
+constexpr Number unknown = std::numeric_limits<Number>::infinity();
 constexpr Number no_number = std::numeric_limits<Number>::quiet_NaN();  // where nothing can be said
 constexpr Number root_half = 0.707106781186547524400844362104849039L;
 constexpr Number density_at_0 = 0.398942280401432677939946059934381868L;
 
-double magnitude(Number x) { return std::abs(static_cast<double>(x)); }
+Number magnitude(Number x) { return std::abs(x); }  // also of what a double would take for 0
 // No error stays none whatever the slope, and an unknown one stays unknown: 0 times infinity is no number.
-double times(double error, double factor) {
+Number times(Number error, Number factor) {
     return error == 0 ? 0 : std::isinf(error) ? unknown : error * factor;
 }
-double known(double error) { return std::isnan(error) ? unknown : error; }
+Number known(Number error) { return std::isnan(error) ? unknown : error; }
 
 }  // namespace
 
@@ -49,16 +49,16 @@ int Tape::leaf(Number value, bool wants_gradient) {
     nodes_.back().wants = wants_gradient;
     return x;
 }
-int Tape::constant(Number value, double error) { return put({value, error}, {}); }
+int Tape::constant(Number value, Number error) { return put({value, error}, {}); }
 int Tape::forget(int x) { return put(at(x).y, {}, {}, x); }
 int Tape::copy(int x) { return put(at(x).y, {x, 1, 0}, {}, x); }
 int Tape::doubt(int x) { return put(at(x).y, {x, 1, unknown}, {}, x); }
 
-int Tape::unary(int x, Number y, Number slope, Number bend, double rounding, double slope_rounding) {
-    const double e = at(x).y.error;
+int Tape::unary(int x, Number y, Number slope, Number bend, Number rounding, Number slope_rounding) {
+    const Number e = at(x).y.error;
     return put({y, times(e, magnitude(slope)) + times(e * e, magnitude(bend)) + unit_ * rounding +
                        (y == 0 ? 0 : tiny_)},
-               {x, slope, times(e, magnitude(bend)) + unit_ * slope_rounding});
+               {x, slope, times(e, magnitude(bend)) + unit_ * slope_rounding + (slope == 0 ? 0 : tiny_)});
 }
 
 int Tape::neg(int x) { return put({-at(x).y.value, at(x).y.error}, {x, -1, 0}); }
@@ -108,7 +108,8 @@ int Tape::cos(int x) {
 }
 
 void Tape::decide(Number margin, Number scale) {
-    closest_ = std::min(closest_, magnitude(margin) / std::max(magnitude(scale), 1e-30));
+    closest_ = std::min(closest_,
+                        static_cast<double>(magnitude(margin) / std::max(magnitude(scale), Number(1e-30L))));
 }
 
 int Tape::relu(int x) {
@@ -116,14 +117,14 @@ int Tape::relu(int x) {
     decide(b.value, 1);
     const bool unclear = b.error > 0 && !(magnitude(b.value) > 16 * b.error);
     undecided_ = undecided_ || unclear;
-    return put({std::max(b.value, Number(0)), b.error}, {x, Number(b.value > 0), unclear ? 1.0 : 0.0});
+    return put({std::max(b.value, Number(0)), b.error}, {x, Number(b.value > 0), Number(unclear)});
 }
 int Tape::abs(int x) {
     const Bounded& b = at(x).y;
     decide(b.value, 1);
     const bool unclear = b.error > 0 && !(magnitude(b.value) > 16 * b.error);
     undecided_ = undecided_ || unclear;
-    return put({std::abs(b.value), b.error}, {x, Number((b.value > 0) - (b.value < 0)), unclear ? 2.0 : 0.0});
+    return put({std::abs(b.value), b.error}, {x, Number((b.value > 0) - (b.value < 0)), Number(2 * unclear)});
 }
 int Tape::clamp(int x, double low, double high) {
     const Bounded& b = at(x).y;
@@ -136,7 +137,7 @@ int Tape::clamp(int x, double low, double high) {
     undecided_ = undecided_ || unclear;
     const bool inside = b.value >= low && b.value <= high;
     return put({std::min(std::max(b.value, Number(low)), Number(high)), b.error},
-               {x, Number(inside), unclear ? 1.0 : 0.0});
+               {x, Number(inside), Number(unclear)});
 }
 
 int Tape::pow_number(int x, double n) {
@@ -146,7 +147,7 @@ int Tape::pow_number(int x, double n) {
     const bool smooth = n == 2 || n == 3;
     const Number v = smooth || b.error < 0.25 * magnitude(b.value) ? b.value : no_number;
     const Number y = std::pow(v, Number(n));
-    const double steep = 4 + 4 * magnitude(n * std::log(std::abs(v) + Number(1e-300L)));
+    const Number steep = 4 + 4 * magnitude(n * std::log(std::abs(v) + Number(1e-300L)));
     const Number power = std::pow(v, Number(n - 1));
     const Number slope = magnitude(power) < huge_ ? n * power : no_number;
     return unary(x, y, slope, n * (n - 1) * (n == 2 ? 1 : std::pow(v, Number(n - 2))),
@@ -167,7 +168,7 @@ int Tape::sub(int a, int b) {
 int Tape::mul(int a, int b) {
     const Bounded &p = at(a).y, &q = at(b).y;
     const Number y = p.value * q.value;
-    const double e = times(p.error, magnitude(q.value)) + times(q.error, magnitude(p.value)) +
+    const Number e = times(p.error, magnitude(q.value)) + times(q.error, magnitude(p.value)) +
                      times(p.error, q.error) + unit_ * magnitude(y) + (y == 0 ? 0 : tiny_);
     return put({y, e}, {a, q.value, q.error}, {b, p.value, p.error});
 }
@@ -175,30 +176,31 @@ int Tape::div(int a, int b) {
     const Bounded &p = at(a).y, &q = at(b).y;
     const Number d = q.error < 0.25 * magnitude(q.value) ? q.value : no_number;
     const Number y = p.value / d;
-    const double of_b = times(q.error, magnitude(y / d));
-    return put(
-        {y, p.error / magnitude(d) + of_b + unit_ * 2 * magnitude(y) + (y == 0 ? 0 : tiny_)},
-        {a, 1 / d, q.error / magnitude(d * d) + unit_ * 2 / magnitude(d)},
-        {b, -y / d, p.error / magnitude(d * d) + 2 * of_b / magnitude(d) + unit_ * 4 * magnitude(y / d)});
+    const Number of_b = times(q.error, magnitude(y / d));
+    return put({y, p.error / magnitude(d) + of_b + unit_ * 2 * magnitude(y) + (y == 0 ? 0 : tiny_)},
+               {a, 1 / d, q.error / magnitude(d * d) + unit_ * 2 / magnitude(d) + tiny_},
+               {b, -y / d,
+                p.error / magnitude(d * d) + 2 * of_b / magnitude(d) + unit_ * 4 * magnitude(y / d) + tiny_});
 }
 int Tape::pow(int a, int b) {
     const Bounded &p = at(a).y, &q = at(b).y;
     const Number x = p.value > 0 && p.error < 0.25 * magnitude(p.value) ? p.value : no_number;
     const Number n = q.value, y = std::pow(x, n), l = std::log(x);
-    const double steep = 4 + 4 * magnitude(n * l);
+    const Number steep = 4 + 4 * magnitude(n * l);
     const Number power = std::pow(x, n - 1);  // computed apart, it may overflow where n times it does not
     const Number for_a = n == 0                     ? 0
                          : magnitude(power) < huge_ ? n * power
                                                     : no_number,
                  for_b = y * l, both = std::pow(x, n - 1) * (1 + n * l);
-    return put({y, times(p.error, magnitude(for_a)) + times(q.error, magnitude(for_b)) +
-                       unit_ * steep * magnitude(y) + tiny_},
-               {a, for_a,
-                times(p.error, magnitude(n * (n - 1) * std::pow(x, n - 2))) +
-                    times(q.error, magnitude(both)) + unit_ * (steep + 4 * magnitude(l)) * magnitude(for_a)},
-               {b, for_b,
-                times(p.error, magnitude(both)) + times(q.error, magnitude(for_b * l)) +
-                    unit_ * (steep + 8) * (magnitude(for_b) + magnitude(y))});
+    return put(
+        {y, times(p.error, magnitude(for_a)) + times(q.error, magnitude(for_b)) +
+                unit_ * steep * magnitude(y) + tiny_},
+        {a, for_a,
+         times(p.error, magnitude(n * (n - 1) * std::pow(x, n - 2))) + times(q.error, magnitude(both)) +
+             unit_ * (steep + 4 * magnitude(l)) * magnitude(for_a) + tiny_},
+        {b, for_b,
+         times(p.error, magnitude(both)) + times(q.error, magnitude(for_b * l)) +
+             unit_ * (steep + 8) * (magnitude(for_b) + magnitude(y)) + tiny_});
 }
 
 bool Tape::equal(int a, int b) const {
@@ -218,10 +220,10 @@ int Tape::maximum(int a, int b, Number sign) {
     const Bounded p = at(a).y, q = at(b).y;
     if (equal(a, b)) {
         closest_ = 0;
-        const double unclear = std::isinf(p.error) ? 1 : 0;
+        const Number unclear = std::isinf(p.error) ? 1 : 0;
         return put(p, {a, 0.5L, unclear}, {b, 0.5L, unclear});
     }
-    const double unclear = close(a, b) ? 1 : 0;
+    const Number unclear = close(a, b) ? 1 : 0;
     const bool first = sign * p.value > sign * q.value;
     return put(unclear != 0 ? Bounded{first ? p.value : q.value, std::max(p.error, q.error)}
                : first      ? p
@@ -232,7 +234,13 @@ int Tape::maximum(int a, int b, Number sign) {
 int Tape::sum(const std::vector<int>& all) {
     if (all.empty()) return constant(0);
     int total = copy(all[0]);
-    for (std::size_t i = 1; i < all.size(); ++i) total = add(total, all[i]);
+    Number size =
+        magnitude(at(total).y.value);  // a kernel may add in another order, with larger partial sums
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        const Bounded &p = at(total).y, &q = at(all[i]).y;
+        size += magnitude(q.value);
+        total = put({p.value + q.value, p.error + q.error + unit_ * size}, {total, 1, 0}, {all[i], 1, 0});
+    }
     return total;
 }
 
@@ -253,7 +261,7 @@ int Tape::largest(const std::vector<int>& all, bool shared) {
         }
     }
     if (equals.size() > 1) closest_ = 0;
-    const double unclear = rivals.empty() && !std::isinf(y.error) ? 0 : 1;
+    const Number unclear = rivals.empty() && !std::isinf(y.error) ? 0 : 1;
     int result = constant(y.value, y.error);
     if (!shared) equals.resize(1);
     for (const int x : equals)
@@ -280,11 +288,12 @@ void Tape::backward(const std::vector<int>& from, const std::vector<Number>& see
             const Number part = g.value * edge.slope;
             const bool first = to.value == 0 && to.error == 0;
             to.value += part;
+            to.size += magnitude(part);
             const bool exact = edge.error == 0 && (edge.slope == 1 || edge.slope == -1 || edge.slope == 0);
             to.error += times(g.error, magnitude(edge.slope)) + times(edge.error, magnitude(g.value)) +
                         times(g.error, edge.error) +
                         (exact ? 0 : unit_ * 3 * magnitude(part) + (part == 0 ? 0 : tiny_)) +
-                        (first ? 0 : unit_ * magnitude(to.value));
+                        (first ? 0 : unit_ * to.size);
             if (!(magnitude(to.value) < huge_)) to.error = unknown;
             to.error = known(to.error);
         }

@@ -18,13 +18,14 @@ using Number = long double;
 
 struct Bounded {
     Number value = 0;
-    double error = 0;
+    Number error = 0;
+    Number size = 0;  // of a gradient: what was added up, without its signs
 };
 
 struct Edge {  // from a number to one that it was made of
     int to = -1;
     Number slope = 0;
-    double error = 0;
+    Number error = 0;
 };
 
 class Tape {
@@ -32,7 +33,7 @@ public:
     Tape(bool wide, bool special);  // special: numbers may get out of bounds
 
     int leaf(Number value, bool wants_gradient);
-    int constant(Number value, double error = 0);
+    int constant(Number value, Number error = 0);
     int forget(int x);  // its value as a constant
     void want(int x) {
         nodes_[static_cast<std::size_t>(x)].wants = true;
@@ -87,7 +88,7 @@ private:
     const Node& at(int x) const { return nodes_[static_cast<std::size_t>(x)]; }
     int put(Bounded y, Edge a, Edge b = {}, int same_as = -1);
     // y = f(x), with slope f', how far the slope may bend, and roundings of value and slope.
-    int unary(int x, Number y, Number slope, Number bend, double rounding, double slope_rounding);
+    int unary(int x, Number y, Number slope, Number bend, Number rounding, Number slope_rounding);
     bool equal(int a, int b) const;  // in any computation
     bool close(int a, int b);        // another computation might order them otherwise
     void decide(Number margin, Number scale);
