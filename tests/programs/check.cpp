@@ -115,7 +115,7 @@ std::string different_bits(const Outcome& a, const Outcome& b) {
 // The derivative along a random direction, by central differences with two step sizes.
 std::string differences(const Program& program, const Evaluator& evaluated, const Outcome& plain,
                         Counts& counts) {
-    if (!program.wide || program.special || evaluated.tape().undecided() || evaluated.tape().closest() < 0.01)
+    if (!program.wide || program.special || evaluated.tape().undecided() || evaluated.tape().closest() < 2e-3)
         return {};
     double roundings = 0;
     int last = -1;
@@ -156,7 +156,7 @@ std::string differences(const Program& program, const Evaluator& evaluated, cons
         }
         return (value[0] - value[1]) / (2 * h);
     };
-    const double h = 1e-4, narrow = slope(h), wide = slope(2 * h);
+    const double h = 2e-5, narrow = slope(h), wide = slope(2 * h);
     const double bound = 4 * std::abs(narrow - wide) + 4 * roundings / h + 1e-9 * (1 + size);
     if (!(bound < 1e-3 * std::max(size, 1.0))) {
         ++counts.weak_differences;
@@ -327,33 +327,25 @@ Program shrunk(Program program, const std::string& difference) {
 
 std::string summary(const Counts& c) {
     std::ostringstream out;
-    const auto percent = [&](std::int64_t part) {
-        std::ostringstream share;
-        share.precision(3);
-        share << 100.0 * static_cast<double>(part) /
-                     static_cast<double>(std::max<std::int64_t>(c.programs, 1))
-              << " %";
-        return share.str();
-    };
     out.precision(3);
-    out << c.programs << " programs, " << c.failures << " differ; " << c.operations << " operations, "
-        << c.requests << " requests for gradients\n"
-        << "in double " << percent(c.wide) << ", special values " << percent(c.special) << ", checkpoints "
-        << percent(c.checkpointed) << " (nested " << percent(c.nested) << "), several backward passes "
-        << percent(c.several) << '\n'
-        << "numbers compared with the evaluator: " << c.compared << ", the farthest at " << c.nearest
-        << " of its bound; no bound for " << c.loose << '\n'
-        << "LibTorch: " << percent(c.with_peer) << " of the programs, does not do "
-        << percent(c.refused_by_peer) << "; finite differences: " << percent(c.with_differences)
-        << ", inconclusive " << percent(c.weak_differences) << '\n';
+    out << "programs " << c.programs << ", differ " << c.failures << ", operations " << c.operations
+        << ", requests for gradients " << c.requests << "\nin double " << c.wide << ", with special values "
+        << c.special << ", with checkpoints " << c.checkpointed << ", with nested ones " << c.nested
+        << ", with several backward passes " << c.several << "\nnumbers compared " << c.compared
+        << ", numbers without a bound " << c.loose << ", the farthest in parts of its bound " << c.nearest
+        << "\nby finite differences " << c.with_differences << ", inconclusive ones " << c.weak_differences;
+    if (peer_is_there())
+        out << ", with LibTorch " << c.with_peer << ", not done by LibTorch " << c.refused_by_peer << '\n';
+    else
+        out << "; LibTorch was left out: it is not installed\n";
     for (int op = 0; op < op_count; ++op)
         out << (op % 10 ? ", "
-                : op    ? ",\n"
+                : op    ? "\n"
                         : "")
             << name_of(static_cast<Op>(op)) << ' ' << c.by_operation[static_cast<std::size_t>(op)];
     out << '\n';
     for (const auto& [refusal, times] : c.refusals)
-        out << "LibTorch refuses, " << times << " times: " << refusal << '\n';
+        out << "LibTorch says, " << times << " times: " << refusal << '\n';
     return out.str();
 }
 

@@ -45,7 +45,9 @@ int Tape::put(Bounded y, Edge a, Edge b, int same_as) {
 }
 
 int Tape::leaf(Number value, bool wants_gradient) {
-    const int x = put({value, 0}, {});
+    // A kernel may multiply so small a number by others first, in an order in which a product is not normal.
+    const bool tiny = value != 0 && magnitude(value) < Number(1e10L) * tiny_;
+    const int x = put({value, tiny ? tiny_ : 0}, {});
     nodes_.back().wants = wants_gradient;
     return x;
 }
