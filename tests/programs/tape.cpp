@@ -222,10 +222,10 @@ int Tape::maximum(int a, int b, Number sign) {
     const Bounded p = at(a).y, q = at(b).y;
     if (equal(a, b)) {
         closest_ = 0;
-        const Number unclear = std::isinf(p.error) ? 1 : 0;
+        const Number unclear = std::isinf(p.error) ? unknown : 0;
         return put(p, {a, 0.5L, unclear}, {b, 0.5L, unclear});
     }
-    const Number unclear = close(a, b) ? 1 : 0;
+    const Number unclear = std::isinf(p.error + q.error) ? unknown : close(a, b) ? 1 : 0;
     const bool first = sign * p.value > sign * q.value;
     return put(unclear != 0 ? Bounded{first ? p.value : q.value, std::max(p.error, q.error)}
                : first      ? p
@@ -263,7 +263,7 @@ int Tape::largest(const std::vector<int>& all, bool shared) {
         }
     }
     if (equals.size() > 1) closest_ = 0;
-    const Number unclear = rivals.empty() && !std::isinf(y.error) ? 0 : 1;
+    const Number unclear = std::isinf(y.error) ? unknown : rivals.empty() ? 0 : 1;
     int result = constant(y.value, y.error);
     if (!shared) equals.resize(1);
     for (const int x : equals)
@@ -271,7 +271,7 @@ int Tape::largest(const std::vector<int>& all, bool shared) {
                      {result, 1, 0}, result);
     if (special_)  // 0 times a gradient that may be no number
         for (const int x : others) result = put(y, {x, 0, unclear}, {result, 1, 0}, result);
-    for (const int x : rivals) result = put(y, {x, 0, 1}, {result, 1, 0}, result);
+    for (const int x : rivals) result = put(y, {x, 0, unclear}, {result, 1, 0}, result);
     return result;
 }
 
