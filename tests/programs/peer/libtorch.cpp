@@ -95,12 +95,10 @@ private:
 
     // As (items, features, space): of images whose gradient is a transposed view, 1.13 makes wrong gradients,
     // and so does its gelu.
-    static Tensor normalised(const Tensor& x, const Tensor& gain, const Tensor& bias, const Tensor& mean,
-                             const Tensor& variance, bool training) {
+    static Tensor normalised(const Tensor& x, const Tensor& gain, const Tensor& bias) {
         TORCH_CHECK(x.numel(), "no batch_norm of nothing");
         const Tensor flat = x.reshape({x.size(0), x.size(1), -1});
-        return torch::batch_norm(flat, gain, bias, mean, variance, training, 0.1, 1e-5, false)
-            .reshape(x.sizes());
+        return torch::batch_norm(flat, gain, bias, {}, {}, true, 0.1, 1e-5, false).reshape(x.sizes());
     }
 
     Tensor compute(const Step& step, const Env& x) const {
@@ -232,12 +230,16 @@ private:
             case Op::layer_norm:
                 return torch::layer_norm(a, {a.size(-1)}, b, c, 1e-5);
             case Op::batch_norm:
-                return normalised(a, b, c, {}, {}, true);
+                return normalised(a, b, c);
             case Op::batch_norm_running: {
                 const auto half = static_cast<std::ptrdiff_t>(step.numbers.size() / 2);
-                return normalised(a, b, c,
-                                  tensor({half}, {step.numbers.begin(), step.numbers.begin() + half}),
-                                  tensor({half}, {step.numbers.begin() + half, step.numbers.end()}), false);
+                Extents features(static_cast<std::size_t>(a.dim()), 1);
+                features[1] = half;
+                const auto spread = [&](const Tensor& t) { return t.reshape(features); };
+                const Tensor mean = tensor({half}, {step.numbers.begin(), step.numbers.begin() + half});
+                const Tensor variance = tensor({half}, {step.numbers.begin() + half, step.numbers.end()});
+                // Its own multiplies out, and cancels.
+                return (a - spread(mean)) / spread((variance + 1e-5).sqrt()) * spread(b) + spread(c);
             }
             case Op::mse:
                 return torch::mse_loss(a, b, step.first ? at::Reduction::Mean : at::Reduction::Sum);
