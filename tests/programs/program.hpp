@@ -1,0 +1,171 @@
+// A random program, as data: what is computed from what, and when gradients are asked for. Nothing here knows
+// tally.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace programs {
+
+using Extents = std::vector<std::int64_t>;
+
+// The first two are leaves, the last four ask for gradients or forget them; all others compute a value.
+enum class Op {
+    parameter,
+    constant,
+    neg,
+    exp,
+    log,
+    sqrt,
+    tanh,
+    sigmoid,
+    relu,
+    gelu,
+    abs,
+    sin,
+    cos,
+    add_number,
+    number_add,
+    sub_number,
+    number_sub,
+    mul_number,
+    number_mul,
+    div_number,
+    number_div,
+    pow_number,
+    clamp,
+    clamp_below,
+    add,
+    sub,
+    mul,
+    div,
+    pow,
+    maximum,
+    minimum,
+    squared_difference,
+    where,
+    sum,
+    mean,
+    max,
+    logsumexp,
+    softmax,
+    log_softmax,
+    reshape,
+    permute,
+    transpose,
+    broadcast_to,
+    slice,
+    concat,
+    split,
+    rows,
+    embedding,
+    matmul,
+    linear,
+    linear_relu,
+    conv2d,
+    max_pool2d,
+    layer_norm,
+    batch_norm,
+    batch_norm_running,
+    mse,
+    binary_cross_entropy,
+    cross_entropy,
+    info_nce,
+    dropout,
+    detach,
+    custom_give,
+    custom_into,
+    backward,
+    grad,
+    zero_grad,
+    free_grad
+};
+inline constexpr int op_count = static_cast<int>(Op::free_grad) + 1;
+const char* name_of(Op op);
+inline bool is_leaf(Op op) { return op <= Op::constant; }
+inline bool is_act(Op op) { return op >= Op::backward; }
+
+// Steps are known by their place. What a field means depends on the operation (evaluator.cpp).
+struct Step {
+    Op op = Op::constant;
+    std::vector<int> in;  // places of earlier steps; of grad: the result, then what is asked of it
+    std::vector<std::int64_t> whole;     // axes, extents, bounds, stride and padding
+    std::vector<double> numbers;         // of a leaf its values, of backward and grad the seed
+    Extents shape;                       // of a leaf, or of the indices
+    std::vector<std::int32_t> index;     // indices, labels, conditions
+    bool first = false, second = false;  // keepdims; transposed operands; with a mean
+    bool no_grad = false;
+    bool removed = false;  // by the shrinker
+};
+
+// Steps [from, to) are one checkpointed function in the runs that have checkpoints; blocks nest. Which values
+// are captured, and which handed over, is a function of the number `capture`.
+struct Block {
+    int from, to;
+    std::uint64_t capture;
+};
+
+struct Program {
+    std::uint64_t seed = 0;
+    bool wide = false;     // computed in double; otherwise in float
+    bool special = false;  // among the numbers are 0, -0, huge and tiny ones
+    std::vector<Step> steps;
+    std::vector<Block> blocks;  // an outer one before those inside it
+};
+
+std::string to_string(const Program& program);
+
+// What can be read off a program: the last step that reads each value (-1: none).
+std::vector<int> last_uses(const Program& program);
+
+// Values that a block needs from outside, and those of its own that are read after it.
+struct Boundary {
+    std::vector<int> inputs, outputs;
+};
+Boundary boundary_of(const Program& program, const Block& block);
+
+// The block that begins at `step` inside `around` (-1: none around it); -1 when none does.
+int block_at(const Program& program, int step, int around);
+
+// The program asks for what no library allows, such as shapes that do not fit.
+struct Invalid : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+std::size_t size_of(const Extents& shape);
+
+// Numbers that are the same with every standard library (splitmix64).
+class Dice {
+public:
+    explicit Dice(std::uint64_t seed) : state_(seed) {}
+    std::uint64_t bits() {
+        std::uint64_t z = state_ += 0x9E3779B97F4A7C15u;
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+        return z ^ (z >> 31);
+    }
+    std::int64_t whole(std::int64_t low, std::int64_t high) {  // both included
+        return low + static_cast<std::int64_t>(bits() % static_cast<std::uint64_t>(high - low + 1));
+    }
+    bool one_in(int n) { return whole(1, n) == 1; }
+    double between(double low, double high) {
+        return low + (high - low) * static_cast<double>(bits() >> 11) * 0x1p-53;
+    }
+    template <class List>
+    const auto& of(const List& list) {
+        return list[static_cast<std::size_t>(whole(0, static_cast<std::int64_t>(list.size()) - 1))];
+    }
+
+private:
+    std::uint64_t state_;
+};
+
+// 1 / (1 - p), or 0 where dropout drops: whole {seed, layer, first item}, numbers {p}.
+std::vector<double> dropout_factors(const Step& step, const Extents& shape);
+
+}  // namespace programs
