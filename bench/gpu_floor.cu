@@ -4,8 +4,8 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
+#include <memory>
 #include <stdexcept>
-#include <utility>
 
 namespace tally::bench {
 
@@ -65,36 +65,30 @@ std::string device_name() {
 
 void finish() { check(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
 
-struct Calls::Buffers {
+std::function<void()> products(const std::vector<std::size_t>& buffers, const std::vector<Call>& calls) {
     std::vector<std::shared_ptr<void>> data;
-};
-
-Calls::Calls(const std::vector<std::size_t>& buffers, std::vector<Call> calls) : calls_(std::move(calls)) {
-    Buffers made;
-    for (const std::size_t numbers : buffers) made.data.push_back(memory(numbers));
-    buffers_ = std::make_shared<const Buffers>(std::move(made));
+    for (const std::size_t numbers : buffers) data.push_back(memory(numbers));
+    return [data, calls] {
+        const auto at = [&](std::size_t buffer) { return static_cast<float*>(data[buffer].get()); };
+        for (const Call& call : calls) {
+            const Product& p = call.product;
+            const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
+            const float alpha = 1, beta = call.how == Write::add ? 1 : 0;
+            // Row-major C = A · B is column-major Cᵀ = Bᵀ · Aᵀ.
+            check(cublasSgemm(cublas(), p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+                              p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, n, m, k, &alpha, at(call.b),
+                              p.transpose_b ? k : n, at(call.a), p.transpose_a ? m : k, &beta, at(call.c), n),
+                  "cublasSgemm");
+        }
+    };
 }
 
-void Calls::run() const {
-    const auto at = [this](std::size_t buffer) { return static_cast<float*>(buffers_->data[buffer].get()); };
-    for (const Call& call : calls_) {
-        const Product& p = call.product;
-        const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
-        const float alpha = 1, beta = call.how == Write::add ? 1 : 0;
-        // Row-major C = A · B is column-major Cᵀ = Bᵀ · Aᵀ.
-        check(cublasSgemm(cublas(), p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
-                          p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, n, m, k, &alpha, at(call.b),
-                          p.transpose_b ? k : n, at(call.a), p.transpose_a ? m : k, &beta, at(call.c), n),
-              "cublasSgemm");
-    }
-}
-
-Copy::Copy(std::size_t moved)
-    : bytes_(moved / 2), from_(memory(bytes_ / sizeof(float) + 1)), to_(memory(bytes_ / sizeof(float) + 1)) {}
-
-void Copy::run() const {
-    check(cudaMemcpyAsync(to_.get(), from_.get(), bytes_, cudaMemcpyDeviceToDevice, stream()),
-          "cudaMemcpyAsync");
+std::function<void()> copy(std::size_t moved) {
+    const std::size_t bytes = moved / 2, numbers = bytes / sizeof(float) + 1;
+    return [bytes, from = memory(numbers), to = memory(numbers)] {
+        check(cudaMemcpyAsync(to.get(), from.get(), bytes, cudaMemcpyDeviceToDevice, stream()),
+              "cudaMemcpyAsync");
+    };
 }
 
 }  // namespace tally::bench

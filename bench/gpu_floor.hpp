@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,25 +20,11 @@ struct Call {
     Write how;
 };
 
-class Calls {
-public:
-    Calls(const std::vector<std::size_t>& buffers, std::vector<Call> calls);  // numbers in each buffer
-    void run() const;                                                         // hands them to the device
+// What does so once, on memory that lives as long as it; it hands them to the device and does not wait.
+std::function<void()> products(const std::vector<std::size_t>& buffers,  // numbers in each
+                               const std::vector<Call>& calls);
 
-private:
-    struct Buffers;
-    std::shared_ptr<const Buffers> buffers_;
-    std::vector<Call> calls_;
-};
-
-class Copy {  // within the device: what `moved` bytes, half of them read and half written, cost at least
-public:
-    explicit Copy(std::size_t moved);
-    void run() const;
-
-private:
-    std::size_t bytes_;
-    std::shared_ptr<void> from_, to_;
-};
+// Within the device: what `moved` bytes, half of them read and half written, cost at least.
+std::function<void()> copy(std::size_t moved);
 
 }  // namespace tally::bench

@@ -123,7 +123,9 @@ std::vector<Row> kernels_alone(std::size_t rows, std::size_t columns, Device dev
     const auto result = [all](Array<float> Arrays::*where) {
         return [all, where] { return ((*all).*where).to(Device::cpu); };
     };
-    const Walk<2> plain = plain_walk(n), down = broadcast_walk({high, wide}, {high, wide}, {wide});
+    Walk<2> plain;
+    make_plain(plain, n);
+    const Walk<2> down = broadcast_walk({high, wide}, {high, wide}, {wide});
     return {
         {"relu" + size, "call", 1,
          [=, &kernel] {

@@ -22,7 +22,7 @@ struct Row {
 
 // Number i of stream s, between -0.5 and 0.5: scattered, and the same in any language.
 inline float number(std::uint64_t i, std::uint64_t stream) {
-    const std::uint64_t mixed = (i * 2654435761u + stream * 40503u) & 0xFFFFFFFFu;
+    const std::uint64_t mixed = (i * 2654435761u + stream * 1779033703u) & 0xFFFFFFFFu;
     return static_cast<float>(mixed >> 8) / 16777216.0f - 0.5f;
 }
 

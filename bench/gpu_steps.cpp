@@ -1,12 +1,13 @@
 // tally on a GPU beside bare calls of cuBLAS and bare copies: one line of JSON a row, after the results were
-// compared with the CPU's. Usage: bench_gpu_steps [--cpu] [--rounds N] [NAME...]: rows whose names begin so.
-// --cpu shows what the program does without a GPU: small sizes, no floors.
+// compared with the CPU's. Usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]: rows whose names
+// begin so.
+// --small shows that the rows work: small sizes, no floors; --cpu does so on the CPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -27,6 +28,7 @@ constexpr double round_ns = 10e6;  // the host's clock and one waiting are nothi
 
 struct Settings {
     Device device = Device::cuda;
+    bool small = false;
     int rounds = 11;
     std::vector<std::string> wanted;
 
@@ -67,6 +69,7 @@ bool agrees_with_cpu(const Row& row, const Row& on_cpu, double tolerance = 1e-5)
 
 std::size_t repeats(const std::function<void()>& run, const Settings& settings) {
     using clock = std::chrono::steady_clock;
+    if (settings.small) return 1;  // what is timed there means nothing
     run();
     settings.finish();
     const auto start = clock::now();
@@ -108,8 +111,7 @@ bool race(const Row& row, const char* floor_name, const std::function<void()>& f
 }
 
 // The products of one update and nothing else, the gradients of later micro-batches added by beta.
-std::optional<bench::Calls> products_of(const bench::Network& network, Device device) {
-    if (device == Device::cpu) return std::nullopt;
+std::function<void()> products_of(const bench::Network& network) {
     std::vector<std::size_t> buffers;
     const auto buffer = [&](std::int64_t high, std::int64_t wide) {
         buffers.push_back(static_cast<std::size_t>(high * wide));
@@ -151,7 +153,7 @@ std::optional<bench::Calls> products_of(const bench::Network& network, Device de
                                  Write::set});
         }
     }
-    return bench::Calls(buffers, std::move(calls));
+    return bench::products(buffers, calls);
 }
 
 bool steps(const Settings& settings) {
@@ -166,7 +168,7 @@ bool steps(const Settings& settings) {
 }
 
 bool updates(const Settings& settings) {
-    const bool small = settings.device == Device::cpu;
+    const bool small = settings.small;
     const std::vector<std::int64_t> mlp{784, 512, 512, 10},
         large = small ? std::vector<std::int64_t>{128, 128, 128, 64}
                       : std::vector<std::int64_t>{4096, 4096, 4096, 1024};
@@ -187,16 +189,15 @@ bool updates(const Settings& settings) {
         good = agrees_with_cpu(bench::update(name, fewer, settings.device),
                                bench::update(name, fewer, Device::cpu), 5e-3) &&
                good;
-        const std::optional<bench::Calls> floor = products_of(network, settings.device);
         good = race(bench::update(name, network, settings.device), "cuBLAS",
-                    floor ? std::function<void()>([&] { floor->run(); }) : nullptr, settings) &&
+                    small ? nullptr : products_of(network), settings) &&
                good;
     }
     return good;
 }
 
 bool bandwidth(const Settings& settings) {
-    const std::size_t extent = settings.device == Device::cpu ? 256 : 8192;
+    const std::size_t extent = settings.small ? 256 : 8192;
     const auto few = bench::kernels_alone(67, 33, settings.device),
                few_on_cpu = bench::kernels_alone(67, 33, Device::cpu),
                rows = bench::kernels_alone(extent, extent, settings.device);
@@ -204,11 +205,7 @@ bool bandwidth(const Settings& settings) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (!settings.wants(rows[i].name)) continue;
         good = agrees_with_cpu(few[i], few_on_cpu[i]) && good;
-        std::optional<bench::Copy> copy;
-        if (settings.device == Device::cuda) copy.emplace(rows[i].moved);
-        good =
-            race(rows[i], "copy", copy ? std::function<void()>([&] { copy->run(); }) : nullptr, settings) &&
-            good;
+        good = race(rows[i], "copy", settings.small ? nullptr : bench::copy(rows[i].moved), settings) && good;
     }
     return good;
 }
@@ -219,12 +216,15 @@ int main(int argc, char** argv) try {
     Settings settings;
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
-        if (word == "--cpu")
-            settings.device = Device::cpu;
+        if (word == "--small")
+            settings.small = true;
+        else if (word == "--cpu")
+            settings.small = true, settings.device = Device::cpu;
         else if (word == "--rounds" && i + 1 < argc)
             settings.rounds = std::max(1, std::atoi(argv[++i]));
         else if (word.starts_with("-"))
-            return std::fprintf(stderr, "usage: bench_gpu_steps [--cpu] [--rounds N] [NAME...]\n"), 2;
+            return std::fprintf(stderr, "usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]\n"),
+                   2;
         else
             settings.wanted.emplace_back(word);
     }

@@ -18,7 +18,7 @@ ROUND_SECONDS = 10e-3
 
 def numbers(shape, stream, device, scale=1.0):
     i = torch.arange(math.prod(shape), dtype=torch.int64, device=device)
-    mixed = (i * 2654435761 + stream * 40503) & 0xFFFFFFFF
+    mixed = (i * 2654435761 + stream * 1779033703) & 0xFFFFFFFF
     return ((mixed >> 8).to(torch.float32) / 16777216.0 - 0.5).mul_(scale).reshape(shape)
 
 

@@ -1,0 +1,22 @@
+// The floors of a program without CUDA, as on the stand-in of tests/gpu: nothing to wait for, nothing beside
+// tally.
+#include "autograd/error.hpp"
+#include "bench/gpu_floor.hpp"
+
+namespace tally::bench {
+
+namespace {
+
+[[noreturn]] void refuse() {
+    throw Error("[bench] this program has no CUDA, so nothing to time beside tally; use --small or --cpu");
+}
+
+}  // namespace
+
+std::function<void()> products(const std::vector<std::size_t>&, const std::vector<Call>&) { refuse(); }
+std::function<void()> copy(std::size_t) { refuse(); }
+
+std::string device_name() { return "a device without CUDA"; }
+void finish() {}
+
+}  // namespace tally::bench
