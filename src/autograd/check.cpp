@@ -1,7 +1,7 @@
 // What a rule did that it must not, in words.
 #include "autograd/check.hpp"
 
-namespace tally::check {
+namespace tally::rule_check {
 
 namespace {
 std::string rule_of(const char* op) { return std::string("[check] the rule of '") + op + "' "; }
@@ -38,4 +38,4 @@ void fail_unadded(const char* op, std::size_t input, std::size_t elements) {
                 ", where into() said Write::add; look at `how`, or use give()");
 }
 
-}  // namespace tally::check
+}  // namespace tally::rule_check

@@ -39,7 +39,7 @@ private:
     bool poison_ = memory::set_poison(true);
 };
 
-namespace check {
+namespace rule_check {
 
 [[noreturn]] void fail_written(const char* op, const std::string& form);
 [[noreturn]] void fail_given(const char* op, std::size_t which);
@@ -181,5 +181,5 @@ private:
     bool adds_;
 };
 
-}  // namespace check
+}  // namespace rule_check
 }  // namespace tally

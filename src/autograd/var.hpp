@@ -283,16 +283,17 @@ private:
         pool::give(this, sizeof *this);
     }
 
-    using RuleCheck = check::Rule<ValueNode<T>>;
+    using RuleCheck = rule_check::Rule<ValueNode<T>>;
     [[gnu::cold, gnu::noinline]] std::vector<std::uint64_t> sums() const {  // of all that the rule is given
         return std::apply(
             [&](const auto&... kept) {
-                return std::vector{check::sum(this->gradient), check::sum(kept.get(op()))...};
+                return std::vector{rule_check::sum(this->gradient), rule_check::sum(kept.get(op()))...};
             },
             kept_);
     }
     [[gnu::cold, gnu::noinline]] RuleCheck* begin_check() {
-        std::apply([&](const auto&... kept) { (check::expect_unwritten(op(), kept.get(op())), ...); }, kept_);
+        std::apply([&](const auto&... kept) { (rule_check::expect_unwritten(op(), kept.get(op())), ...); },
+                   kept_);
         return new RuleCheck(op(), inputs_, sums(), std::is_same_v<Name, Label>);
     }
 
