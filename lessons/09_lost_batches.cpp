@@ -149,7 +149,7 @@ void lost_batches() {
 
     step("Mended by one word: total.backward(). It reaches all three.");
     w.zero_grad();
-    total = Array<S>::zeros({}, options().device);
+    total = constant(Array<S>::zeros({}, options().device));
     code(2);
     for (const auto& part : parts) total = total + loss_of(part);
     (total / 3).backward();

@@ -149,7 +149,7 @@ Epoch<S> train(const Pictures<S>& pictures, std::int64_t count, Device device, H
             update.replay();
         } else {
             add(rows(images, part), rows(labels, part));
-            window.finish();
+            window.flush();  // the last one is a tail
         }
     }
     Epoch<S> done{{}, 0, waits(device) - waited, update.captured()};

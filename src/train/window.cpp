@@ -153,7 +153,7 @@ void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
         counted = counted * weight;
     }
     remember();
-    whole([&] {
+    attempt([&] {
         if (!hold_.on()) hold_.take(Hold<S>::Sweeps::own);
         backward([&] { (options_.total > 0 ? sum / options_.total : sum).backward(); });
         ++micro_batches_;
@@ -172,6 +172,7 @@ void Window<S>::come() {
     passed_ = passed_ || pending_;
     pending_.reset();
     saved_ = false;
+    hold_.look();
 }
 
 template <class S>
@@ -187,7 +188,7 @@ void Window<S>::swept(double counted) {
     if (!hold_.met() && counted > 0)
         throw Error(
             "[window] swept: no gradient has arrived since the last micro-batch; call backward() first");
-    whole([&] {  // its gradient is there already, and cannot be left out any more
+    attempt([&] {  // its gradient is there already, and cannot be left out any more
         expect_room("swept");
         if (options_.non_finite == NonFinite::drop_micro)
             throw Error(

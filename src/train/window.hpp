@@ -104,6 +104,7 @@ public:
     // What f does makes sense as a whole only: after an error in it the window can but be discarded.
     template <class F>
     void whole(F f) {
+        hold_.expect_as_left("whole");
         attempt(f);
         hold_.look();
     }

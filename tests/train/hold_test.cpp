@@ -95,6 +95,7 @@ TEST_CASE("A gradient or a value that is written to behind the window is noticed
         const std::string says = "of parameter 0 of (1, 1) was changed in place since the last micro-batch";
         CHECK_THAT(message_of([&] { window.add(one.loss({3, 6})); }), contains(says));
         CHECK_THAT(message_of([&] { window.finish(); }), contains(of_value ? "the value" : "the gradient"));
+        CHECK_THAT(message_of([&] { window.whole([] {}); }), contains(says));
         window.discard();
         assign(one.w, A({1, 1}, {1.0}));
         window.add(one.loss({1, 2, 3, 6}));
