@@ -143,13 +143,13 @@ Commit Window<S>::prepare_load(const TrainingState& state, const std::string& un
     loaded->dropped = saved.count("dropped", loaded->micro_batches);
     loaded->items = saved.count("items");
     loaded->updates = saved.count("updates");
-    loaded->sum = saved.number("sum", zero_.value());
+    loaded->sum = V(saved.number("sum", zero_.value()));
     const Array<S> count = saved.number("count", zero_.value());
     const auto counted = static_cast<double>(count.item());
     if (!std::isfinite(counted) || counted < 0 || (loaded->micro_batches == 0 && counted > 0))
         saved.refuse("'" + saved.name_of("count") + "' is " + in_words(counted) + " of " +
                      std::to_string(loaded->micro_batches) + " micro-batches");
-    loaded->count = count;
+    loaded->count = V(count);
     if (options_.schedule)
         expect_same(saved, *options_.schedule, saved.template get<Array<double>>("schedule"),
                     loaded->updates);
