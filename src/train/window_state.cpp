@@ -98,8 +98,8 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
     state.put(under + "/micro_batches", micro_batches_);
     state.put(under + "/dropped", dropped_);
     state.put(under + "/items", items_);
-    const bool theirs = hold_.on() && hold_.sweeps() == Hold<S>::Sweeps::theirs;
-    state.put(under + "/swept", static_cast<std::int64_t>(theirs));
+    const bool swept = hold_.on() && hold_.sweeps() == Hold<S>::Sweeps::theirs;
+    state.put(under + "/swept", std::int64_t{swept});
     state.put(under + "/updates", updates_);
     state.put(under + "/sum", sum_.value());
     state.put(under + "/count", count_.value());
@@ -128,16 +128,17 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
 template <class S>
 Commit Window<S>::prepare_load(const TrainingState& state, const std::string& under, Module<S>* model,
                                std::optional<std::int64_t> planned) {
+    if (context.sweeps) refuse_in_sweep("load");
+    const Lift own(hold_.on() ? touch::held : std::uint8_t{0});  // what this window holds, not another one's
     struct Loaded {
         std::vector<NewNumbers<S>> numbers;
         std::vector<std::pair<ValueNode<Array<S>>*, Array<S>>> gradients;
         std::int64_t micro_batches, dropped, items, updates;
-        V sum, count;
         typename Hold<S>::Sweeps sweeps;
+        V sum, count;
         Effects effects;
         Commit optimizer, average;
     };
-    if (context.sweeps) refuse_in_sweep("load");
     Reading saved("window", state, under);
     const std::int64_t planned_before = saved.count("planned");
     if (planned && *planned != planned_before)
@@ -148,8 +149,8 @@ Commit Window<S>::prepare_load(const TrainingState& state, const std::string& un
     loaded->micro_batches = saved.count("micro_batches");
     loaded->dropped = saved.count("dropped", loaded->micro_batches);
     loaded->items = saved.count("items");
-    loaded->updates = saved.count("updates");
     loaded->sweeps = saved.count("swept", 1) == 1 ? Hold<S>::Sweeps::theirs : Hold<S>::Sweeps::own;
+    loaded->updates = saved.count("updates");
     loaded->sum = V(saved.number("sum", zero_.value()));
     const Array<S> count = saved.number("count", zero_.value());
     const auto counted = static_cast<double>(count.item());

@@ -6,11 +6,13 @@
 BUILD has tests/killed_training and, where they were built, examples/example_conv and example_text. A training goes on from its
 checkpoint; an example, which has none, begins anew over what was left. Prints a line for each kind; the exit code is 1
 where anything is lost: other bits, another line of metrics, a file that is not whole, or a temporary after the last run.
+TERM ends it after the run that is on its way; the table is then of those that were made.
 """
 import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -91,7 +93,8 @@ class Kind:
 
 
 def main():
-    draw = random.Random(SEED)
+    draw, stopped = random.Random(SEED), []
+    signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
     kinds = [Kind(f"training {variant}", [BUILD / "tests/killed_training", "{folder}", str(variant)], True)
              for variant in range(VARIANTS)]
     for name in ("conv", "text"):
@@ -99,12 +102,12 @@ def main():
         if program.exists():
             kinds.append(Kind(f"example {name}", [program, "8", "{folder}", "float"], False))
     killed = 0
-    while killed < KILLS:
+    while killed < KILLS and not stopped:
         for kind in kinds:
             before = kind.kills
             kind.once(draw, min(KILLS - killed, 12 if kind.resumes else 3))
             killed += kind.kills - before
-            if killed >= KILLS:
+            if killed >= KILLS or stopped:
                 break
     print(f"seed {SEED}\n\n| | runs | kills | temporaries left by them | losses |\n|---|---|---|---|---|")
     for kind in kinds:
