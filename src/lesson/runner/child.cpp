@@ -14,6 +14,7 @@
 #include <csignal>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "lesson/signals.hpp"
 
