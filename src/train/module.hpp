@@ -333,6 +333,7 @@ public:
     NewNumbers(const Var<Array<S>>& parameter, Array<S> numbers) : parameter_(parameter) {
         const ValueNode<Array<S>>& node = parameter_.checked("load");
         Var<Array<S>>::check_thread("load", node);
+        node.expect_free("assign");
         if (node.state != State::leaf || !same_form(node.value, numbers))
             throw Error("[load] a '" + std::string(node.op()) + "' of " + form(node.value) +
                         " cannot be given a value of " + form(numbers));
@@ -358,8 +359,8 @@ private:
         std::swap(held, numbers_);
         if (Storage* const before =
                 numbers_.storage()) {  // whoever saved it or noted its version will notice
-            ++before->version;
-            if (held.storage()) held.storage()->version = before->version;
+            memory::raise_version(before);
+            if (held.storage()) held.storage()->version.store(before->version.load());
         }
         settle(held, MemoryClass::parameter);
     }

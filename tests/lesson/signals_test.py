@@ -25,7 +25,7 @@ UNCATCHABLE = {signal.SIGKILL, signal.SIGSTOP}
 ALL = sorted(set(signal.Signals) | {signal.SIGRTMIN + 1})
 
 # Says how the job ended or stopped, and takes it to the foreground again when told to.
-SHELL = """set -m; '{0}' run sample {1}; echo "ENDED $?."; read word; [ "$word" = fg ] || exit; fg >/dev/null; echo "AT LAST $?." """
+SHELL = """set -m; '{0}' run sample {1}; echo "ENDED $?."; while read word && [ "$word" = fg ]; do fg >/dev/null; echo "AT LAST $?."; done"""
 BAR = "q quit"
 
 
@@ -82,12 +82,17 @@ def expected_codes(sent, target, state):
     return {died}
 
 
-def quits(t, end):
-    """By the keyboard; more than once, as a key pressed before the line of keys is shown again is forgotten."""
+def quits(t, end, group_stopped=False):
+    """By the keyboard; more than once, as a key pressed before the line of keys is shown again is forgotten.
+
+    A lesson that gets a stop twice, from the group and from its runner, may stop again where a thread of BLAS got the second."""
     deadline = time.monotonic() + PATIENCE
+    again = ["fg\n"] if group_stopped else []
     while end not in t.unread:
         assert time.monotonic() < deadline, f"does not quit: {t.unread[-300:]!r}"
-        if not t.restored():
+        if again and "AT LAST 147." in t.unread:
+            t.type(again.pop())
+        elif not t.restored():
             t.type("q")
         t._read(0.05)
     assert t.restored(), "left as in step mode after q"
@@ -120,7 +125,8 @@ def one(case):
             t.expect("ENDED ")
             assert t.restored(), "stopped, and left as in step mode"
             t.type("fg\n")
-            quits(t, "AT LAST 0.")
+            quits(t, "AT LAST 0.", group_stopped=target == "group")
+            t.type("\n")
         elif sent == signal.SIGPIPE:  # until it is ignored it ends a program, which then says nothing about itself
             soon("an end or a prompt", lambda: (t._read(0.01), BAR in t.unread or "ENDED" in t.unread)[1])
             if BAR in t.unread:

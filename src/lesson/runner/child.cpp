@@ -14,6 +14,7 @@
 #include <csignal>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "lesson/signals.hpp"
 
@@ -22,7 +23,8 @@ namespace tally::lesson {
 namespace {
 
 volatile std::sig_atomic_t child = 0;
-volatile std::sig_atomic_t asked_by = 0;  // the first signal that came to end us while a child ran
+volatile std::sig_atomic_t stop_asked_by = 0;  // one to stop us, as long as we have not
+volatile std::sig_atomic_t asked_by = 0;       // the first signal that came to end us while a child ran
 
 pthread_t waiting;  // the thread that waits for the child, and the only one to act
 
@@ -36,6 +38,7 @@ void pass_on(int signal, siginfo_t* info, void*) {
     if (passed_to_waiting(signal)) return;
     const bool keyboard = signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP;
     if (asked_by == 0 && unhandled(signal) == Unhandled::ends) asked_by = signal;
+    if (unhandled(signal) == Unhandled::stops) stop_asked_by = signal;
     if (!(keyboard && info->si_code > 0)) ::kill(static_cast<pid_t>(child), signal);
 }
 
@@ -50,14 +53,21 @@ public:
         sigemptyset(&held_back);
         for_each([&](int signal, auto&) { sigaddset(&held_back, signal); });
         ::pthread_sigmask(SIG_BLOCK, &held_back, &mask_before_);
+    }
+    // Not before there is a child: until then a signal does to us what it always does.
+    void watch() {
         asked_by = 0;
+        stop_asked_by = 0;
         waiting = ::pthread_self();
         for_each([](int signal, auto& before) {
             before.changed =
                 handle_unless_ignored(signal, signal == SIGCHLD ? notice : pass_on, before.action);
         });
     }
-    ~Aside() { undo(); }
+    ~Aside() {
+        undo();
+        if (stop_asked_by != 0) ::raise(stop_asked_by);  // the child had no time left to stop
+    }
     void undo() {
         for_each([](int signal, auto& before) {
             if (before.changed) ::sigaction(signal, &before.action, nullptr);
@@ -114,6 +124,7 @@ void stop_with(pid_t pid, const TerminalBefore& terminal) {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != pid) return;
     terminal.restore();
+    stop_asked_by = 0;
     ::raise(SIGSTOP);
     info = {};
     if (::waitid(P_PID, static_cast<id_t>(pid), &info, WCONTINUED | WNOHANG) == 0 && info.si_pid != pid)
@@ -172,6 +183,7 @@ Finished run(const std::vector<std::string>& command, int captured_descriptor) {
     ::close(failures[1]);
     if (pid < 0) throw std::system_error(error, std::generic_category(), "fork");
     child = pid;
+    aside.watch();
 
     Finished finished;
     std::array<char, 4096> buffer;

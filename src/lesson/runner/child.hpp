@@ -9,7 +9,7 @@ namespace tally::lesson {
 struct Finished {
     int code = 0;          // its exit code, when it exited
     int signal = 0;        // what ended it, when it did not
-    int asked_by = 0;      // the signal that meanwhile asked us to end; what is to do is exit_code_of it
+    int asked_by = 0;      // the signal that meanwhile asked us to end, if one did
     std::string captured;  // what it wrote to its report
 };
 
