@@ -49,6 +49,7 @@ void count(const Program& program, Counts& counts) {
 }
 
 bool agrees(std::uint64_t seed, bool with_peer, Counts& counts) {
+    INFO("TALLY_PROGRAM=" << seed);  // said of a program that ends with a signal
     const Program program = draw(seed);
     count(program, counts);
     const std::string difference = check(program, with_peer, counts);
