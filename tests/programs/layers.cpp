@@ -161,7 +161,10 @@ Gathered Evaluator::normalised(const Step& step) {
         }
         for (std::size_t k = 0; k < numbers.size(); ++k) {
             const std::size_t feature = rows ? k : g;
-            y.at[all[g][k]] = t.add(t.mul(normalised[k], gain.at[feature]), bias.at[feature]);
+            int scaled = t.mul(normalised[k], gain.at[feature]);
+            // A kernel may multiply gain by 1 / deviation, which is up to 317, first.
+            if (std::abs(t[gain.at[feature]].value) * 317 > t.huge()) scaled = t.doubt(scaled);
+            y.at[all[g][k]] = t.add(scaled, bias.at[feature]);
         }
     }
     return y;

@@ -69,6 +69,7 @@ public:
     std::size_t size() const { return nodes_.size(); }
     double unit() const { return unit_; }
     double tiny() const { return tiny_; }
+    double huge() const { return huge_; }
     // A decision between two cases was so close that neither may be expected.
     bool undecided() const { return undecided_; }
     double closest() const { return closest_; }  // how close any was

@@ -93,12 +93,13 @@ private:
         return step.first ? sum / count : sum;
     }
 
-    // As (items, features, space): of images whose gradient is a transposed view, 1.13 makes wrong gradients,
-    // and so does its gelu.
+    // As (items, features, space), of arrays in order: of images whose gradient is a transposed view, 1.13
+    // makes wrong gradients, and so does its gelu.
     static Tensor normalised(const Tensor& x, const Tensor& gain, const Tensor& bias) {
         TORCH_CHECK(x.numel(), "no batch_norm of nothing");
-        const Tensor flat = x.reshape({x.size(0), x.size(1), -1});
-        return torch::batch_norm(flat, gain, bias, {}, {}, true, 0.1, 1e-5, false).reshape(x.sizes());
+        const Tensor flat = x.reshape({x.size(0), x.size(1), -1}).contiguous();
+        return torch::batch_norm(flat, gain.contiguous(), bias.contiguous(), {}, {}, true, 0.1, 1e-5, false)
+            .reshape(x.sizes());
     }
 
     Tensor compute(const Step& step, const Env& x) const {
