@@ -42,7 +42,7 @@ BlockRun::BlockRun(Block& block, Time time)
       resting_before_(kernels_rest) {
     block_.rested = false;
     if (first())
-        block_.verified = context.verifying;
+        block_.verified = context.verifying && !kernels_rest;  // of what is not computed nothing is known
     else
         rest_if_done();
 }

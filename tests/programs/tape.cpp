@@ -146,7 +146,14 @@ int Tape::pow_number(int x, double n) {
     const Bounded& b = at(x).y;
     if (n == 0) return put({1, 0}, {x, 0, 0});
     if (n == 1) return unary(x, b.value, 1, 0, 4 * magnitude(b.value), 4);
-    const bool smooth = n == 2 || n == 3;
+    if (n == 3) {  // at 0 neither first nor second order says anything
+        const Number v = b.value, e = b.error, size = magnitude(v), y = v * v * v;
+        return put(
+            {y, times(e, 3 * size * size + 3 * size * e + e * e) + unit_ * 8 * magnitude(y) +
+                    (y == 0 ? 0 : tiny_)},
+            {x, 3 * v * v, times(e, 6 * size + 3 * e) + unit_ * 8 * 3 * size * size + (v == 0 ? 0 : tiny_)});
+    }
+    const bool smooth = n == 2;
     const Number v = smooth || b.error < 0.25 * magnitude(b.value) ? b.value : no_number;
     const Number y = std::pow(v, Number(n));
     const Number steep = 4 + 4 * magnitude(n * std::log(std::abs(v) + Number(1e-300L)));
