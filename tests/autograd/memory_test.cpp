@@ -116,6 +116,8 @@ TEST_CASE("bytes are counted by class, and follow the buffer from class to class
 
     memory::save(value);
     memory::forget(value);
+    CHECK(held(MemoryClass::saved) == 128);  // a rule that keeps it holds it, too
+    memory::unsave(value);
     CHECK(held(MemoryClass::saved) == 0);  // taken from the class it was in
     memory::forget(weights);
     CHECK(held(MemoryClass::parameter) == 0);
@@ -346,9 +348,13 @@ TEST_CASE("many threads: the sums are right, and blocks may die where they were 
     memory::reset_peak();
     constexpr std::size_t threads = 4, rounds = 3000, kept = 50;
     std::array<std::vector<Storage*>, threads> leftovers;
+    const auto let_go = [](Storage* storage) {  // the array, then the rule that keeps it
+        memory::forget(storage);
+        memory::unsave(storage);
+    };
     std::vector<std::thread> running;
     for (std::size_t t = 0; t < threads; ++t) {
-        running.emplace_back([&leftovers, t] {
+        running.emplace_back([&, t] {
             for (std::size_t i = 0; i < rounds; ++i) {
                 Storage* storage = allocate(64 + 64 * (i % 7));
                 memory::save(storage);
@@ -356,7 +362,7 @@ TEST_CASE("many threads: the sums are right, and blocks may die where they were 
                 if (i < kept)
                     leftovers[t].push_back(storage);
                 else
-                    memory::forget(storage);
+                    let_go(storage);
             }
         });
     }
@@ -370,9 +376,9 @@ TEST_CASE("many threads: the sums are right, and blocks may die where they were 
     CHECK(after.peak <= before.in_use + left + threads * 7 * 64);
     CHECK(after.allocations == before.allocations + threads * rounds);
     if (budget_bytes == 0) CHECK(after.cached <= before.cached);  // ended threads have given theirs back
-    std::thread([&leftovers] {
+    std::thread([&] {
         for (const auto& list : leftovers)
-            for (Storage* storage : list) memory::forget(storage);
+            for (Storage* storage : list) let_go(storage);
     }).join();
     CHECK(memory::in_use() == before.in_use);
     CHECK(memory::report().in_use_by[row(MemoryClass::gradient)] ==

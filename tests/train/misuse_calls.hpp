@@ -87,7 +87,6 @@ enum class Kind {
     asks,          // for a gradient apart
     gradient,      // of a parameter
     value,         // of a parameter
-    buffer,        // another one for a value: what a rule has saved stays as it was
     steps,         // the optimizer
     sweeps,        // goes backward by itself
     behind_value,  // writes to memory
@@ -137,7 +136,7 @@ inline std::vector<Call> calls() {
              });
          },
          becomes(4)},
-        {"Var::change_value (another buffer)", Kind::buffer,
+        {"Var::change_value (another buffer)", Kind::value,
          [](P p) { p.w.change_value([](A& v) { v = number(4); }); }, becomes(4)},
         {"Var::update", Kind::steps, [](P p) { p.w.update([](A& v, const A&) { v = number(4); }); },
          [](Plain& p) {

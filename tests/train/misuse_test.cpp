@@ -47,7 +47,6 @@ const Rule& rule(Kind kind) {
         {Kind::gradient, {"rxxxxrrx", "rxrrx"}},
         {Kind::steps, {"rxxxxrrx", "rxrrx"}},
         {Kind::value, {"rxxxxrrx", "nxrrx"}},  // recorded: a rule has saved the value
-        {Kind::buffer, {"rxxxxrrx", "rxrrx"}},
         // add() finds a gradient that is not its own; inside a rule it belongs to the micro-batch; swept() is
         // told.
         {Kind::sweeps, {"nxrxxnnr", "rrr--"}},
@@ -307,13 +306,13 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
           "checked", "start", "check_thread"}},
         {"train/window.hpp",
          "Window",
-         {"empty", "full", "micro_batches", "planned", "updates", "optimizer", "options"}},
+         {"empty", "full", "micro_batches", "planned", "updates", "optimizer", "options", "prepare_load"}},
         {"train/optimizer.hpp",
          "Optimizer",
          {"folds", "unfinished", "expect_finished", "remembered", "name", "parameters", "learning_rate",
-          "capture", "decide", "count_update", "tell_places", "save"}},
+          "capture", "decide", "count_update", "tell_places", "save", "prepare_load"}},
         {"train/optimizer.hpp", "AdamA", {"folds"}},
-        {"train/average.hpp", "MovingAverage", {"updates", "value", "swapped", "save"}},
+        {"train/average.hpp", "MovingAverage", {"updates", "value", "swapped", "save", "prepare_load"}},
         {"train/clip.hpp", "", {"grad_norm", "count_non_finite", "has_non_finite_gradient"}},
         {"autograd/step.hpp", "", {"add_scaled"}},
         {"train/cached.hpp", "", {}},
