@@ -152,12 +152,13 @@ Epoch<S> train(Network<S>& network, const Pictures<S>& pictures, std::int64_t si
         seen.updates.push_back(window.updates());
         seen.weights.push_back(weights_of(network));
     };
+    std::int64_t came = 0;  // pictures
     for (const auto i : progress(written("batches of %d", int(size)), std::int64_t(parts.size()))) {
         const Items& part = parts[std::size_t(i)];
         if (i == 0 && size == batch) code(3);
         const Var<Array<S>> logits = network(rows(pictures.images, part));
         window.add(cross_entropy(logits, rows(pictures.labels, part)));
-        if (window.micro_batches() == batch / size) update(window.finish());
+        if ((came += part.count()) % batch == 0) update(window.finish());
     }
     seen.before_the_tail = weights_of(network);
     update(window.flush());

@@ -159,19 +159,17 @@ public:
     [[gnu::always_inline]] explicit Saved(const Array<S>* value)
         : value_(value ? Array<S>(typename Array<S>::Uncounted(), *value) : Array<S>()) {
         if (!value_.storage()) return;
-        together_ = memory::save(value_.storage());
+        memory::save(value_.storage());
         version_ = value_.storage()->version.load(std::memory_order_relaxed);
     }
-    Saved(Saved&& other) noexcept
-        : value_(std::move(other.value_)), version_(other.version_), together_(other.together_) {}
+    Saved(Saved&& other) noexcept : value_(std::move(other.value_)), version_(other.version_) {}
     Saved& operator=(Saved&& other) noexcept {
         drop();
         value_ = std::move(other.value_);
         version_ = other.version_;
-        together_ = other.together_;
         return *this;
     }
-    ~Saved() { drop(); }
+    [[gnu::always_inline]] ~Saved() { drop(); }
 
     const Array<S>& get(const char* op) const {
         if (value_.storage() && value_.storage()->version.load(std::memory_order_relaxed) != version_)
@@ -179,12 +177,9 @@ public:
         return value_;
     }
 
-    void drop() {
-        if (together_ && value_.storage()) {
-            value_.data_ = nullptr;
-            memory::unsave(std::exchange(value_.storage_, nullptr));
-        }
-        value_.let_go();
+    [[gnu::always_inline]] void drop() {
+        value_.data_ = nullptr;
+        if (value_.storage_) memory::unsave(std::exchange(value_.storage_, nullptr));
     }
 
 private:
@@ -198,7 +193,6 @@ private:
 
     Array<S> value_;
     std::uint32_t version_ = 0;
-    bool together_ = false;  // with the other rules of this thread, which hold the buffer once
 };
 
 // ---- arrays as values of the engine ----
@@ -277,7 +271,7 @@ void own(Array<S>& x) {
 // On purpose, as an optimizer steps: rules keep what they have, but whoever saved this value must be told.
 template <class S>
 void changing(Array<S>& x) {
-    if (!x.storage() || !memory::saved_here(x.storage())) return;
+    if (!x.storage() || memory::rules(x.storage()) == 0) return;
     const Array<S> saved = x;
     x.part();
     memory::raise_version(saved.storage());

@@ -423,23 +423,40 @@ void recycle(Storage* storage) {
         recycle_slowly(storage);
 }
 
-[[gnu::always_inline]] static inline void reclassify_in(Account& account, Storage* storage,
-                                                        MemoryClass held_as) {
+namespace {
+
+[[gnu::always_inline]] inline void move_in(Account& account, const Storage* storage, MemoryClass before,
+                                           MemoryClass now) {
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
-    const MemoryClass before = storage->held_as.load(std::memory_order_relaxed);
-    storage->held_as.store(held_as, std::memory_order_relaxed);
-    if (held_as != MemoryClass::temporary) account.hold(held_as, bytes);
+    if (now != MemoryClass::temporary) account.hold(now, bytes);
     if (before != MemoryClass::temporary) account.hold(before, -bytes);
-    if (account.grown(held_as) || account.look.load(std::memory_order_relaxed)) [[unlikely]]
+    if (account.grown(now) || account.look.load(std::memory_order_relaxed)) [[unlikely]]
         look_at_peaks(account, storage->device);
 }
 
-void reclassify(Storage* storage, MemoryClass held_as) {
+// The bytes of a buffer go from one row of the ledger to another.
+[[gnu::always_inline]] inline void move(const Storage* storage, MemoryClass before, MemoryClass now) {
     Account* const account = accounts[number(storage->device)];
     if (account == nullptr) [[unlikely]]
-        return with_shard(
-            [=] { reclassify_in(current->account[number(storage->device)], storage, held_as); });
-    reclassify_in(*account, storage, held_as);
+        return with_shard([=] { move_in(current->account[number(storage->device)], storage, before, now); });
+    move_in(*account, storage, before, now);
+}
+
+// Several threads may save and let go at once: whoever comes last finds how many rules are left.
+[[gnu::always_inline]] inline void settle_saved(Storage* storage) {
+    for (bool kept = rules(storage) != 0;; kept = !kept) {
+        MemoryClass before = kept ? MemoryClass::temporary : MemoryClass::saved;
+        const MemoryClass now = kept ? MemoryClass::saved : MemoryClass::temporary;
+        if (!storage->held_as.compare_exchange_strong(before, now)) return;
+        move(storage, before, now);
+        if ((rules(storage) != 0) == kept) return;
+    }
+}
+
+}  // namespace
+
+void reclassify(Storage* storage, MemoryClass held_as) {
+    move(storage, storage->held_as.exchange(held_as), held_as);
 }
 
 namespace {
@@ -455,40 +472,17 @@ std::uint64_t checksum_of(const Storage* storage) {
     storage->summed = true;
 }
 
-std::uint32_t number_saver() {
-    static constinit std::atomic<std::uint32_t> last{0};
-    return saver = ++last;
-}
-
 }  // namespace
 
-bool save_first(Storage* storage) {
-    const std::uint64_t me = saver ? saver : number_saver();
-    std::uint64_t now = storage->holders.load(std::memory_order_relaxed);
-    do {
-        if (now >> 32 != 0) {  // the rules of another thread
-            keep(storage);
-            return false;
-        }
-    } while (!storage->holders.compare_exchange_weak(now, (me << 32) + now + 1, std::memory_order_acquire,
-                                                     std::memory_order_relaxed));
-    storage->savers = 1;
-    storage->summed = false;
+void saved_first(Storage* storage) {
     if (context.checks != Checks::none && storage->device == Device::cpu) [[unlikely]]
         note_checksum(storage);
-    if (storage->held_as.load(std::memory_order_relaxed) == MemoryClass::temporary)
-        reclassify(storage, MemoryClass::saved);
-    return true;
+    else if (storage->summed) [[unlikely]]
+        storage->summed = false;
+    settle_saved(storage);
 }
 
-void unsave_last(Storage* storage) {
-    if (storage->held_as.load(std::memory_order_relaxed) == MemoryClass::saved)
-        reclassify(storage, MemoryClass::temporary);
-    const std::uint64_t mine = storage->holders.load(std::memory_order_acquire) >> 32 << 32;
-    if (holders(storage) == 1 ||
-        static_cast<std::uint32_t>(storage->holders.fetch_sub(mine + 1, std::memory_order_acq_rel)) == 1)
-        recycle(storage);
-}
+void unsaved_last(Storage* storage) { settle_saved(storage); }
 
 bool changed_since_saved(const Storage* storage) {
     return storage->summed && storage->summed_version == storage->version.load(std::memory_order_relaxed) &&

@@ -15,17 +15,15 @@ namespace tally {
 enum class MemoryClass : std::uint8_t { parameter, gradient, saved, temporary };
 inline constexpr int memory_classes = 4;
 
-// A reference-counted buffer. Several threads may read it at the same time, and copy and drop arrays that
-// share it; the rules that keep it are counted by one thread, which holds it once for all of them. A freed
-// Storage keeps its block and waits in a free list to be used again.
+// A reference-counted buffer. Several threads may read it at the same time, copy and drop arrays that share
+// it, and record rules that keep it. A freed Storage keeps its block and waits in a free list to be used
+// again.
 struct Storage {
     void* data;         // 64-byte aligned, in the device's memory (some address when bytes is 0)
     std::size_t bytes;  // rounded up to a multiple of 64
-    std::atomic<std::uint64_t>
-        holders;  // how many hold it; in the upper half the thread whose rules do, as one
+    std::atomic<std::uint64_t> holders;  // arrays and rules; in the upper half how many of them are rules
     std::atomic<std::uint32_t> version;  // raised by every modification in place
-    std::uint32_t savers;                // rules of that thread that keep it for the backward pass
-    std::atomic<MemoryClass> held_as;    // changed by that thread, or by who holds it alone
+    std::atomic<MemoryClass> held_as;
     Device device;
     Storage* next_free;
     // For CheckRules (check.hpp): of the bytes when the first of the rules came, if it was asked for.
@@ -45,14 +43,14 @@ public:
 
 namespace memory {
 
-// A fresh buffer of at least `bytes`: one holder, no savers, version 0, temporary. The bytes are
+// A fresh buffer of at least `bytes`: one holder, no rules, version 0, temporary. The bytes are
 // uninitialised (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and
 // largest free.
 Storage* allocate(std::size_t bytes, Device device);
 void recycle(Storage* storage);                          // nobody holds it any more
 void reclassify(Storage* storage, MemoryClass held_as);  // moves the bytes to another row of the ledger
 
-// Arrays that share the buffer, and one more where rules keep it.
+// Arrays that share the buffer, and rules that keep it.
 inline std::uint32_t holders(const Storage* storage) {
     return static_cast<std::uint32_t>(storage->holders.load(std::memory_order_acquire));
 }
@@ -66,21 +64,20 @@ inline void forget(Storage* storage) {
 }
 
 // A rule keeps or lets go of a value: while a temporary is kept by at least one rule it counts as `saved`.
-// The rules of the thread whose rule was the first count among themselves; `save` says whether this one is
-// among them. If not, it holds the buffer like an array, and lets go of it with `forget`.
-inline constinit thread_local std::uint32_t saver = 0;  // the number of this thread; 0: none yet
-bool save_first(Storage* storage);
-void unsave_last(Storage* storage);
-inline bool saved_here(const Storage* storage) {
-    return saver != 0 && storage->holders.load(std::memory_order_relaxed) >> 32 == saver;
+inline constexpr std::uint64_t one_rule = (std::uint64_t{1} << 32) + 1;
+void saved_first(Storage* storage);
+void unsaved_last(Storage* storage);
+inline std::uint32_t rules(const Storage* storage) {
+    return static_cast<std::uint32_t>(storage->holders.load() >> 32);
 }
-inline bool save(Storage* storage) {
-    if (!saved_here(storage)) return save_first(storage);
-    ++storage->savers;
-    return true;
+inline void save(Storage* storage) {
+    if (storage->holders.fetch_add(one_rule) >> 32 == 0) saved_first(storage);
 }
 inline void unsave(Storage* storage) {
-    if (--storage->savers == 0) unsave_last(storage);
+    if (storage->holders.load(std::memory_order_acquire) == one_rule)
+        return recycle(storage);  // the ledger takes it from the class it is in
+    if (storage->holders.fetch_sub(one_rule - 1) >> 32 == 1) unsaved_last(storage);
+    forget(storage);
 }
 
 // Whether bytes of a buffer that rules keep are no longer what they were when the first of them came,

@@ -7,7 +7,7 @@ namespace tally {
 
 std::size_t savers_before(const Computed& operation, const Seen& kept) {
     const auto of_its_own = std::ranges::count(operation.kept, kept.storage, &Seen::storage);
-    return kept.storage->savers - static_cast<std::size_t>(of_its_own);
+    return memory::rules(kept.storage) - static_cast<std::size_t>(of_its_own);
 }
 
 std::size_t newly_kept(const Computed& operation) {
@@ -26,8 +26,7 @@ std::size_t made(const Computed& operation) {
     const Storage* const storage = operation.value.storage;
     if (!storage) return 0;
     const auto kept = std::ranges::count(operation.kept, storage, &Seen::storage);
-    const std::uint32_t rules = kept > 0 ? 1 : 0;  // which hold it as one
-    return memory::holders(storage) == 1 + rules ? operation.value.bytes : 0;
+    return memory::holders(storage) == 1 + kept ? operation.value.bytes : 0;
 }
 
 }  // namespace tally

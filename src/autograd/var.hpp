@@ -31,10 +31,11 @@ namespace tally {
 template <class T>
 class ValueNode : public Node {
 public:
-    ValueNode(T&& v, State s) : Node(s), gradient(unwritten_like(v)), value(std::move(v)) {}
+    [[gnu::always_inline]] ValueNode(T&& v, State s)
+        : Node(s), gradient(unwritten_like(v)), value(std::move(v)) {}
 
     // Asked for immediately before the kernel that writes: the first contribution sets, each later one adds.
-    Into<T> into() {
+    [[gnu::always_inline]] Into<T> into() {
         if constexpr (!Number<T>)
             if (touched & (touch::held | touch::sealed)) [[unlikely]]
                 admit();

@@ -49,13 +49,13 @@ bool Accumulate<S>::step(std::int64_t items) {
         window_.whole([&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
     };
     if (items < 1) refuse("a micro-batch of " + std::to_string(items) + " items has no mean");
-    if (window_.empty()) items_ = items;
-    if (items != items_ && window_.options().reduction == Reduction::mean)
+    const std::int64_t before = window_.empty() ? items : window_.items() / window_.micro_batches();
+    if (items != before && window_.options().reduction == Reduction::mean)
         refuse("this micro-batch has " + std::to_string(items) + " items, those before " +
-               std::to_string(items_) +
+               std::to_string(before) +
                ": the mean of their means is not the mean over all. Window::add() weighs them right; so do "
                "losses that are sums, with Reduction::sum");
-    window_.swept(1);
+    window_.swept(1, items);
     return window_.full() && window_.finish().stepped;
 }
 

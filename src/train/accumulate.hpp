@@ -54,7 +54,6 @@ private:
     AccumulationSteps steps_;
     std::string name_;
     Window<S> window_;
-    std::int64_t items_ = 0;  // of each micro-batch in the window
 };
 
 extern template class Accumulate<float>;

@@ -182,7 +182,7 @@ void Window<S>::once(V term) {
 }
 
 template <class S>
-void Window<S>::swept(double counted) {
+void Window<S>::swept(double counted, std::int64_t items) {
     expect_whole("swept");
     expect_one_way("swept", Hold<S>::Sweeps::theirs);
     if (!hold_.met() && counted > 0)
@@ -197,6 +197,7 @@ void Window<S>::swept(double counted) {
         if (!std::isfinite(counted) || counted < 0)
             throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
         if (!hold_.on()) hold_.take(Hold<S>::Sweeps::theirs);
+        if (!pending_) items_ += items;
         ++micro_batches_;
         count(zero_, number<S>(counted, zero_.value().device()));
         come();

@@ -99,7 +99,7 @@ public:
     void once(V term);
     // Somebody else went backward through a micro-batch, whose loss counts so much. In one window all
     // micro-batches come by add(), or all so.
-    void swept(double count);
+    void swept(double count, std::int64_t items = 0);
 
     // What f does makes sense as a whole only: after an error in it the window can but be discarded.
     template <class F>
@@ -127,6 +127,7 @@ public:
     std::int64_t micro_batches() const { return micro_batches_; }
     std::int64_t planned() const { return options_.micro_batches; }
     void plan(std::int64_t micro_batches);  // from now on; also of a window that is carried into this epoch
+    std::int64_t items() const { return items_; }  // that passes and swept() told of
     std::int64_t updates() const { return updates_; }
     Optimizer<S>& optimizer() const { return optimizer_; }
     const WindowOptions<S>& options() const { return options_; }

@@ -65,10 +65,10 @@ TEST_CASE("every write raises the version, and what a rule has saved is written 
     a.writable();
     CHECK(a.storage()->version == 1);
     const Saved<Array<float>> saved(&a);
-    CHECK(a.storage()->savers == 1);
+    CHECK(memory::rules(a.storage()) == 1);
     CHECK(memory::holders(a.storage()) == 2);  // rules count as one
     const Saved<Array<float>> once_more(&a);
-    CHECK(a.storage()->savers == 2);
+    CHECK(memory::rules(a.storage()) == 2);
     CHECK(memory::holders(a.storage()) == 2);
     CHECK(saved.get("op").data() == a.data());
     Storage* shared = a.storage();

@@ -45,7 +45,7 @@ TEST_CASE("a fresh buffer is aligned, rounded to 64 bytes, temporary and counted
         CHECK(reinterpret_cast<std::uintptr_t>(storage->data) % 64 == 0);
         CHECK(storage->bytes == (bytes + 63) / 64 * 64);
         CHECK(memory::holders(storage) == 1);
-        CHECK_FALSE(memory::saved_here(storage));
+        CHECK(memory::rules(storage) == 0);
         CHECK(storage->version == 0);
         CHECK(storage->held_as == MemoryClass::temporary);
         CHECK(storage->device == Device::cpu);
@@ -68,7 +68,7 @@ TEST_CASE("a buffer used again starts afresh") {
     memory::unsave(storage);
     storage = allocate(100);
     CHECK(memory::holders(storage) == 1);
-    CHECK_FALSE(memory::saved_here(storage));
+    CHECK(memory::rules(storage) == 0);
     CHECK(storage->version == 0);
     CHECK(storage->held_as == MemoryClass::temporary);
     memory::forget(storage);
