@@ -183,7 +183,8 @@ public:
     }
 
 private:
-    [[noreturn]] void stale(const char* op) const {
+    [[gnu::cold, gnu::noinline]] void stale(const char* op) const {
+        if (memory::left_by_another(value_.storage(), version_)) return;
         throw Error(
             std::string("[backward] '") + op + "' saved version " + std::to_string(version_) +
             " of an array of " + to_string(value_.shape()) + ", which is now at version " +
@@ -274,7 +275,7 @@ void changing(Array<S>& x) {
     if (!x.storage() || memory::rules(x.storage()) == 0) return;
     const Array<S> saved = x;
     x.part();
-    memory::raise_version(saved.storage());
+    memory::leave(saved.storage());
 }
 
 template <class S>

@@ -26,17 +26,18 @@ namespace tally {
 // What is saved for the way back while one lives is compared, too. Fresh memory is filled with NaN meanwhile.
 class CheckRules {
 public:
-    CheckRules() : before_((this_thread(), std::exchange(context.checks, Checks::all))) {}
+    CheckRules() : before_((this_thread(), std::exchange(context.checks, Checks::all))) {
+        memory::poison_meanwhile(true);
+    }
     ~CheckRules() {
         context.checks = before_;
-        memory::set_poison(poison_);
+        memory::poison_meanwhile(false);
     }
     CheckRules(const CheckRules&) = delete;
     CheckRules& operator=(const CheckRules&) = delete;
 
 private:
     Checks before_;
-    bool poison_ = memory::set_poison(true);
 };
 
 namespace rule_check {

@@ -90,13 +90,13 @@ constinit Immortal<std::mutex> registry;  // guards who holds which shard, and t
 constinit std::atomic<Shard*> shards{nullptr};
 constinit std::atomic<int> live{0};  // threads that hold a shard
 constinit Immortal<std::array<Common, devices>> commons;
-constinit std::atomic<bool> poisoning{
+constinit std::atomic<int> poisoning{
 #ifdef NDEBUG
-    false
+    0
 #else
-    true
+    1
 #endif
-};
+};  // 1, and 2 for each who wants it meanwhile
 
 thread_local constinit Shard* current = nullptr;
 thread_local constinit Account* accounts[devices] = {};  // of `current`: saves the hot path an addition
@@ -467,9 +467,10 @@ std::uint64_t checksum_of(const Storage* storage) {
 }
 
 [[gnu::cold, gnu::noinline]] void note_checksum(Storage* storage) {
+    storage->summed.store(false);
     storage->summed_version = storage->version.load(std::memory_order_relaxed);
     storage->checksum = checksum_of(storage);
-    storage->summed = true;
+    storage->summed.store(true, std::memory_order_release);
 }
 
 }  // namespace
@@ -477,15 +478,26 @@ std::uint64_t checksum_of(const Storage* storage) {
 void saved_first(Storage* storage) {
     if (context.checks != Checks::none && storage->device == Device::cpu) [[unlikely]]
         note_checksum(storage);
-    else if (storage->summed) [[unlikely]]
-        storage->summed = false;
+    else if (storage->summed.load(std::memory_order_relaxed)) [[unlikely]]
+        storage->summed.store(false, std::memory_order_relaxed);
     settle_saved(storage);
 }
 
 void unsaved_last(Storage* storage) { settle_saved(storage); }
 
+void leave(Storage* storage) {
+    storage->left_by.store(this_thread());
+    raise_version(storage);
+}
+
+bool left_by_another(const Storage* storage, std::uint32_t version) {
+    const std::uint32_t thread = storage->left_by.load();
+    return thread != 0 && thread != this_thread() && storage->version.load() == version + 1;
+}
+
 bool changed_since_saved(const Storage* storage) {
-    return storage->summed && storage->summed_version == storage->version.load(std::memory_order_relaxed) &&
+    return storage->summed.load(std::memory_order_acquire) &&
+           storage->summed_version == storage->version.load(std::memory_order_relaxed) &&
            storage->checksum != checksum_of(storage);
 }
 
@@ -584,9 +596,14 @@ void poison(Storage* storage) {
 }
 
 bool set_poison(bool on) {
-    const bool before = poisoning.exchange(on);
+    const int before = on ? poisoning.fetch_or(1) : poisoning.fetch_and(~1);
     for_each_shard(look_at_every_change);
-    return before;
+    return before & 1;
+}
+
+void poison_meanwhile(bool begins) {
+    poisoning.fetch_add(begins ? 2 : -2);
+    for_each_shard(look_at_every_change);
 }
 
 }  // namespace tally::memory

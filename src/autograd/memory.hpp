@@ -23,13 +23,14 @@ struct Storage {
     std::size_t bytes;  // rounded up to a multiple of 64
     std::atomic<std::uint64_t> holders;  // arrays and rules; in the upper half how many of them are rules
     std::atomic<std::uint32_t> version;  // raised by every modification in place
+    std::atomic<std::uint32_t> left_by;  // the thread that gave the parameter that lay here another value
     std::atomic<MemoryClass> held_as;
     Device device;
     Storage* next_free;
     // For CheckRules (check.hpp): of the bytes when the first of the rules came, if it was asked for.
     std::uint64_t checksum;
     std::uint32_t summed_version;
-    bool summed;
+    std::atomic<bool> summed;
     std::size_t asked;  // bytes; known under AddressSanitizer, where there are no more
 };
 
@@ -89,6 +90,11 @@ inline void raise_version(Storage* storage) {
     storage->version.store(storage->version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+// A parameter that lay here was given another value, elsewhere: rules of this thread that keep the old one
+// are told. Those of another thread keep what they were given, and nothing else has happened since `version`.
+void leave(Storage* storage);
+bool left_by_another(const Storage* storage, std::uint32_t version);
+
 struct Report {
     std::size_t in_use = 0, peak = 0;                                          // bytes, all classes together
     std::size_t in_use_by[memory_classes] = {}, peak_by[memory_classes] = {};  // bytes; index: MemoryClass
@@ -122,6 +128,7 @@ void fail_allocation(std::uint64_t n);
 void poison(Storage* storage);  // with NaN bytes
 // Fresh buffers are filled with NaN bytes (tests; on in debug builds). Says whether they were before.
 bool set_poison(bool on);
+void poison_meanwhile(bool begins);  // also that, as long as anybody wants it
 
 }  // namespace memory
 }  // namespace tally

@@ -115,6 +115,8 @@ struct Account {
         allocations.add(1);
         storage->holders.store(1, std::memory_order_relaxed);
         storage->version.store(0, std::memory_order_relaxed);
+        storage->left_by.store(0, std::memory_order_relaxed);
+        storage->summed.store(false, std::memory_order_relaxed);
         storage->held_as.store(MemoryClass::temporary, std::memory_order_relaxed);
         return waiting < least_cached || look.load(std::memory_order_relaxed);
     }

@@ -41,6 +41,7 @@ struct ThreadContext {
     std::uint64_t dismantled = 0;
     std::uint32_t thread = 0;      // 0: not numbered yet, and nothing recorded
     std::uint32_t sweeps = 0;      // that are on their way
+    std::uint64_t swept_from = 0;  // what was made before the outermost of them has a smaller id
     bool recording = true;         // false inside NoGrad
     bool watching = false;         // true inside Watch
     bool verifying = true;         // false inside Unverified (block.hpp)
@@ -129,7 +130,7 @@ public:
     // With an oldest target, only targets receive gradients, and what lies below that one is left alone.
     explicit Sweep(std::uint64_t oldest_target = 0, const Visitor* visitor = nullptr)
         : oldest_target_(oldest_target), visitor_(visitor) {
-        ++context.sweeps;
+        if (context.sweeps++ == 0) context.swept_from = context.next_id;
     }
     Sweep(const Sweep&) = delete;
     Sweep& operator=(const Sweep&) = delete;

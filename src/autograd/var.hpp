@@ -51,7 +51,7 @@ public:
     void untouch() { touched &= static_cast<std::uint8_t>(~touch::arrived); }
     // Asked before a leaf's value or gradient is changed by anything but a sweep.
     void expect_free(const char* what) const {
-        if (context.sweeps) [[unlikely]]
+        if (context.sweeps && id < context.swept_from) [[unlikely]]
             refuse_in_sweep(what);
         if (touched & touch::held & ~context.lifted) [[unlikely]]
             refuse_held(what, form(value));

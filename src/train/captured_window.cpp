@@ -35,7 +35,7 @@ public:
     Rate(const Rate&) = delete;
     Rate& operator=(const Rate&) = delete;
     ~Rate() {
-        if (!stepped) optimizer_.set_learning_rate(before_);
+        if (!stepped) optimizer_.schedule_learning_rate(before_);
     }
     bool stepped = false;
 

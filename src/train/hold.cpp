@@ -42,6 +42,11 @@ void Hold<S>::expect_as_left(const char* doing) const {
     if (!on_) return;
     for (std::size_t i = 0; i < left_.size(); ++i) {
         const ValueNode<Array<S>>& node = *parameters_[i].node();
+        if (sweeps_ == Sweeps::own && node.touched & touch::met)
+            throw Error(std::string("[window] ") + doing + ": another window went backward into parameter " +
+                        std::to_string(i) + " of " + to_string(parameters_[i].shape()) +
+                        ", which belongs to this one; detach() it in the other's loss. discard() this window "
+                        "and begin anew");
         const bool value = place_of(node.value) == left_[i].value,
                    gradient =
                        place_of(node.gradient) == left_[i].gradient ||

@@ -16,7 +16,7 @@ Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning
                         const std::vector<std::string>& remembers, const std::vector<std::string>& counts)
     : name_(std::move(name)), parameters_(std::move(parameters)), options_(std::move(options)) {
     require_parameters(name_, parameters_);
-    set_learning_rate(learning_rate);
+    schedule_learning_rate(learning_rate);
     options_.emplace_back("learning_rate", learning_rate);
     Arrays unwritten;
     for (const Var<Array<S>>& parameter : parameters_) unwritten.push_back(unwritten_like(parameter.value()));
@@ -32,6 +32,12 @@ void Optimizer<S>::require_learning_rate(double rate) const {
 
 template <class S>
 void Optimizer<S>::set_learning_rate(double rate) {
+    schedule_learning_rate(rate);
+    rate_was_set_ = true;
+}
+
+template <class S>
+void Optimizer<S>::schedule_learning_rate(double rate) {
     require_learning_rate(rate);
     learning_rate_ = rate;
 }
@@ -46,10 +52,11 @@ void Optimizer<S>::step() {
         let_go_of_unused();
         throw;
     }
+    rate_was_set_ = false;
 }
 
 template <class S>
-void Optimizer<S>::expect_finished() {
+void Optimizer<S>::expect_finished() const {
     if (const std::int64_t lost = std::exchange(unfinished_, 0))
         throw Error("[window] the last window of this " + name_ + " ended with " + std::to_string(lost) +
                     " micro-batches in it: they were let go and nothing was updated. finish() or discard() a "
@@ -166,6 +173,7 @@ void Optimizer<S>::tell_places(std::vector<const void*>& places) {
 
 template <class S>
 void Optimizer<S>::save(TrainingState& state, const std::string& under) const {
+    expect_finished();
     state.put(under + "/name", name_);
     state.put(under + "/parameters", static_cast<std::int64_t>(parameters_.size()));
     state.put(under + "/learning_rate", learning_rate_);
@@ -192,6 +200,9 @@ Commit Optimizer<S>::prepare_load(const TrainingState& state, const std::string&
                                 : "");
     const double rate = saved.template get<double>("learning_rate");
     require_learning_rate(rate);
+    if (rate_was_set_ && learning_rate_ != rate)
+        saved.refuse("set_learning_rate(" + in_words(learning_rate_) + ") came before load(), which brings " +
+                     in_words(rate) + "; set it after load()");
 
     Named<Counts> counts = counts_;
     Named<Arrays> arrays = arrays_;
@@ -209,6 +220,7 @@ Commit Optimizer<S>::prepare_load(const TrainingState& state, const std::string&
     saved.expect_all_read();
     return [this, rate, counts = std::move(counts), arrays = std::move(arrays)]() mutable {
         learning_rate_ = rate;
+        rate_was_set_ = false;
         counts_ = std::move(counts);
         arrays_ = std::move(arrays);
     };

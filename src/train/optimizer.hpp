@@ -35,7 +35,7 @@ public:
     // By a window that ends with so many micro-batches in it, neither finished nor discarded nor saved: the
     // next step, or the next window, says so.
     void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
-    void expect_finished();
+    void expect_finished() const;
 
     // Of what is remembered: now, and once a gradient has reached every parameter.
     struct Bytes {
@@ -47,6 +47,7 @@ public:
     const Parameters& parameters() const { return parameters_; }
     double learning_rate() const { return learning_rate_; }
     void set_learning_rate(double rate);
+    void schedule_learning_rate(double rate);  // the same by a schedule, which load() may take back
 
     // ---- for a captured window ----
 
@@ -111,7 +112,8 @@ private:
     std::string name_;
     Parameters parameters_;
     double learning_rate_ = 0;
-    std::int64_t unfinished_ = 0;
+    mutable std::int64_t unfinished_ = 0;  // told once
+    bool rate_was_set_ = false;            // since the last step or load
     Capture* capture_ = nullptr;
     Options options_;
     Named<Arrays> arrays_;

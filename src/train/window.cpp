@@ -1,6 +1,7 @@
 // The window: gradients of micro-batches are added up, and go through one gate once.
 #include "train/window.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -141,7 +142,13 @@ void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
     expect_own_pass(loss.sum);
     if (loss.count.value().device() == Device::cpu)
         expect_count("add", static_cast<double>(loss.count.item()));
-    if (!hold_.on()) expect_untouched();
+    if (!loss.sum.wants_grad())
+        throw Error(
+            "[window] add: the loss depends on no parameter; was it made inside NoGrad, or detached?");
+    if (!hold_.on()) {
+        optimizer_.expect_finished();
+        expect_untouched();
+    }
     V sum = loss.sum, counted = loss.count;
     if (options_.weigh == Weigh::micro_batches) {
         const bool empty = loss.count.item() == 0;  // nothing in it: it has no mean
@@ -196,6 +203,7 @@ void Window<S>::swept(double counted, std::int64_t items) {
                 "add()");
         if (!std::isfinite(counted) || counted < 0)
             throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
+        if (items < 0) throw Error("[window] swept: there are no " + std::to_string(items) + " items");
         if (!hold_.on()) hold_.take(Hold<S>::Sweeps::theirs);
         if (!pending_) items_ += items;
         ++micro_batches_;
@@ -214,6 +222,7 @@ template <class S>
 Pass& Window<S>::pass(std::int64_t items) {
     if (context.sweeps) refuse_in_sweep("pass");
     pass_.effects = {};  // of one whose loss was looked at and left out
+    pass_.draws = {};
     pending_ = 0;
     since_ = context.next_id;
     return part(items);
@@ -357,6 +366,10 @@ Finished<S> Window<S>::close(const char* what, bool tail) {
         discard();  // nothing is left of it
         return done;
     }
+    if (std::ranges::none_of(parameters(), [](const V& parameter) { return parameter.has_grad(); }))
+        throw Error(std::string("[window] ") + what + ": no gradient has reached any of its " +
+                    std::to_string(parameters().size()) +
+                    " parameters; is the loss of another model, or the optimizer? discard() it");
     attempt([&] {
         own([&] { normalise(done.count); });
         backward([&] {
@@ -375,11 +388,11 @@ Finished<S> Window<S>::close(const char* what, bool tail) {
         if (options_.average) options_.average->prepare();
         effects_.prepare();
         const double rate_before = optimizer_.learning_rate();
-        if (options_.schedule) optimizer_.set_learning_rate(options_.schedule->at(updates_));
+        if (options_.schedule) optimizer_.schedule_learning_rate(options_.schedule->at(updates_));
         try {
             own([&] { optimizer_.step(); });
         } catch (...) {  // nothing was updated: the rate is no other, either
-            optimizer_.set_learning_rate(rate_before);
+            optimizer_.schedule_learning_rate(rate_before);
             throw;
         }
         if (options_.average) options_.average->update();
@@ -415,6 +428,7 @@ void Window<S>::reset() {
     passed_ = false;
     pending_.reset();
     pass_.effects = {};
+    pass_.draws = {};
     effects_ = {};
     broken_ = saved_ = false;
 }

@@ -2,7 +2,8 @@
 // between gradients and parameters.
 //
 //     Window<float> window(optimizer, {.micro_batches = 3, .total = 6});
-//     for (const Tensor& micro : split(x, 2)) window.add(mse(model(micro), target));
+//     for (const Items& micro : split(in_order(6), 2))
+//         window.add(mse(model(rows(x, micro), window.pass(2)), rows(target, micro)));
 //     window.finish();   // normalise, clip, step, schedule, average, effects: each once
 #pragma once
 
@@ -137,7 +138,7 @@ public:
     // that was announced and has not come is an Error.
     Finished<S> finish() { return close("finish", false); }
     // At the end of an epoch: the same, if anything has come; the tail policy decides about a total, too.
-    Finished<S> flush() { return micro_batches_ > 0 || broken_ ? close("flush", true) : Finished<S>(); }
+    Finished<S> flush() { return !empty() || broken_ ? close("flush", true) : Finished<S>(); }
     void discard();  // no update; the next window is open
 
     // With parameters, gradients, optimizer, average and all that has been counted, and of a model that is

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograd/array.hpp"
+#include "autograd/check.hpp"
 #include "autograd/checkpoint.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/linear.hpp"
@@ -183,4 +184,41 @@ TEST_CASE("arrays handed to other threads and results handed back are counted an
     CHECK(result.get().span()[0] == 1);
     mail.clear();
     CHECK(memory::in_use() == before);
+}
+
+TEST_CASE("A snapshot that another thread has put into a graph is its own when the parameter is stepped") {
+    const Tensor64 w = parameter<double>({3, 4});
+    const Array<double> snapshot = w.value();
+    std::promise<void> recorded, stepped;
+    std::vector<double> found;
+    std::string message;
+    std::thread other([&] {
+        const Tensor64 x = parameter<double>({1, 2});
+        const Tensor64 y = sum(x * constant(snapshot));
+        recorded.set_value();
+        stepped.get_future().wait();
+        message = message_of([&] { y.backward(); });
+        if (x.has_grad()) found = x.grad().to_vector();
+    });
+    recorded.get_future().wait();
+    w.change_value([](Array<double>& value) { value.writable()[0] = 30; });
+    stepped.set_value();
+    other.join();
+    CHECK(message == "no error");
+    CHECK(found == std::vector<double>{3, 4});
+}
+
+TEST_CASE("Rules of two threads that keep one array are checked at once without a false alarm") {
+    const Array<double> data = random_normal<double>({64}, 7, 1);
+    std::atomic<int> alarms{0};
+    const auto work = [&] {
+        const CheckRules check;
+        for (int i = 0; i < 200; ++i) {
+            const Tensor64 x = parameter(data.clone());
+            if (message_of([&] { sum(x * constant(data)).backward(); }) != "no error") ++alarms;
+        }
+    };
+    std::thread first(work), second(work);
+    first.join(), second.join();
+    CHECK(alarms == 0);
 }

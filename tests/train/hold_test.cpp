@@ -207,4 +207,53 @@ TEST_CASE("A backward() that fails leaves the window all that it holds until it 
     CHECK_NOTHROW(one.sgd.step());
 }
 
+TEST_CASE("Another window that goes backward into what is held is noticed, with the parameter") {
+    const Tensor64 generator = parameter<double>({1}), critic = parameter<double>({2}),
+                   target = constant<A>({0});
+    Sgd<double> of_generator({generator}, {.learning_rate = 1}), of_critic({critic}, {.learning_rate = 1});
+    const bool detached = GENERATE(true, false);
+    Window<double> window(of_critic, {.micro_batches = 1}), other(of_generator, {.micro_batches = 1});
+    window.add(mse(critic, target));
+    other.add(mse(generator * (detached ? detach(critic) : critic), target));
+    other.finish();
+    if (detached) {
+        window.finish();
+        CHECK(critic.value().item() == -2);
+    } else {
+        CHECK_THROWS_WITH(window.finish(), contains("another window went backward into parameter 0 of (1)"));
+        window.discard();
+    }
+}
+
+TEST_CASE("A loss that reaches nothing of the window is refused") {
+    const Tensor64 w = parameter<double>({1}), elsewhere = parameter<double>({2}), target = constant<A>({0});
+    Sgd<double> sgd({w}, {.learning_rate = 1});
+    Window<double> window(sgd);
+    CHECK_THROWS_WITH(window.add(mse(detach(w), target)), contains("depends on no parameter"));
+    window.add(mse(elsewhere, target));
+    CHECK_THROWS_WITH(window.finish(), contains("no gradient has reached any of its 1 parameters"));
+    window.discard();
+    window.once(sum(w));
+    CHECK_THROWS_WITH(window.flush(), contains("no micro-batch has come"));
+    window.discard();
+    window.add(mse(w, target));
+    window.finish();
+    CHECK(w.value().item() == -1);
+}
+
+TEST_CASE("A learning rate that is set before load is refused, after load used") {
+    const Tensor64 w = parameter<double>({1});
+    Sgd<double> before({w}, {.learning_rate = 0.5});
+    TrainingState state;
+    before.save(state, "sgd");
+    Sgd<double> after({w}, {.learning_rate = 0.5});
+    after.set_learning_rate(0.25);
+    CHECK_THROWS_WITH(after.load(state, "sgd"), contains("set_learning_rate(0.25) came before load()"));
+    CHECK(after.learning_rate() == 0.25);
+    after.set_learning_rate(0.5);
+    after.load(state, "sgd");
+    after.set_learning_rate(0.25);
+    CHECK(after.learning_rate() == 0.25);
+}
+
 }  // namespace tally::test

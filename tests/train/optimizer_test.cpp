@@ -222,7 +222,7 @@ TEST_CASE("What does not fit is refused on loading, and nothing changes") {
     step(adam);
     const TrainingState state = saved(adam);
     step(adam);
-    adam.set_learning_rate(0.25);
+    adam.schedule_learning_rate(0.25);
     const TrainingState now = saved(adam);
     const auto refuses = [&](const TrainingState& wrong, const std::string& words) {
         CHECK_THROWS_WITH(adam.load(wrong, "o"), contains(words));
