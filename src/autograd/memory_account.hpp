@@ -136,8 +136,13 @@ struct Account {
         Sums now{};
         std::int64_t other = 0;
         for (std::size_t row = 0; row < memory_classes; ++row) other += now[row] = held[row].get();
-        const std::int64_t waiting = cached.get();  // first: while a cache is dropped it is never too little
-        now[all_classes] = brought.get() - waiting;
+        std::int64_t all = brought.get(), before = 0, waiting = 0;
+        do {  // what waits belongs to what was brought when it was looked at
+            before = all;
+            waiting = cached.get();
+            all = brought.get();
+        } while (all != before);
+        now[all_classes] = all - waiting;
         now[temporary] = now[all_classes] - other;
         return now;
     }
