@@ -25,7 +25,8 @@ UNCATCHABLE = {signal.SIGKILL, signal.SIGSTOP}
 ALL = sorted(set(signal.Signals) | {signal.SIGRTMIN + 1})
 
 # Says how the job ended or stopped, and takes it to the foreground again when told to.
-SHELL = """set -m; '{0}' run sample {1}; echo "ENDED $?."; while read word && [ "$word" = fg ]; do fg >/dev/null; echo "AT LAST $?."; done"""
+# (dash raises SIGINT in itself where a job has died of it: the trap keeps it alive.)
+SHELL = """trap : INT; set -m; '{0}' run sample {1}; echo "ENDED $?."; while read word && [ "$word" = fg ]; do fg >/dev/null; echo "AT LAST $?."; done"""
 BAR = "q quit"
 
 
