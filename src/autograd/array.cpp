@@ -120,7 +120,7 @@ Array<S> Array<S>::leading(std::int64_t from, std::int64_t to) const {
                     " are not within " + to_string(shape_));
     Array part = *this;
     part.shape_ = shape_.with_rows(to - from);
-    if (part.size())
+    if (part.data_ && part.size())  // there is none where a checkpoint rests
         part.data_ += static_cast<std::size_t>(from) * (part.size() / static_cast<std::size_t>(to - from));
     return part;
 }

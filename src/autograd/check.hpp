@@ -3,7 +3,7 @@
 //     const CheckRules check;   // on this thread, while it lives
 //     loss.backward();          // an Error names the operation, and what its rule did
 //
-// gradcheck makes one, and a library built for debugging (without NDEBUG) checks in every thread.
+// gradcheck makes one. It is not on by itself: a rule that is checked takes more memory.
 #pragma once
 
 #include <cmath>

@@ -45,7 +45,7 @@ struct ThreadContext {
     bool recording = true;         // false inside NoGrad
     bool watching = false;         // true inside Watch
     bool verifying = true;         // false inside Unverified (block.hpp)
-    Checks checks = Checks::none;  // set by CheckRules; of a debug library once the thread is numbered
+    Checks checks = Checks::none;  // set by CheckRules
     std::uint8_t lifted = 0;       // of touch::held and sealed: what does not hold now, inside Lift
     BlockRun* block = nullptr;     // the checkpointed function that is just being run (block.hpp)
     Onlooker* onlooker = nullptr;  // set by LookOn

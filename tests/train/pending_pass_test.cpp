@@ -42,7 +42,7 @@ std::vector<S> after(const std::function<void(Net&, Window<S>&)>& before) {
     Net net;
     Window<S> window(net.sgd, {.micro_batches = 2, .seed = 3});
     for (int update = 0; update < 2; ++update) {
-        for (const std::uint64_t stream : {1, 2}) {
+        for (const std::uint64_t stream : {1u, 2u}) {
             before(net, window);
             window.add(net.loss(data(stream), window.pass(4)));
         }
