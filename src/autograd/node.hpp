@@ -22,9 +22,8 @@ class Onlooker;
 // A node only moves forward: constant and leaf stay what they are; fresh -> queued -> spent.
 enum class State : std::uint8_t { constant, leaf, fresh, queued, spent };
 
-// What is checked of rules (check.hpp): nothing; what they were given and what they wrote, and of an
-// operation of the user's own whether it adds where it must; or that of every operation.
-enum class Checks : std::uint8_t { none, given, all };
+// What is checked of rules (check.hpp).
+enum class Checks : std::uint8_t { none, all };
 
 // Whether a gradient has arrived; and of a leaf whose gradient a window gathers, what others may not do.
 namespace touch {
