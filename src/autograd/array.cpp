@@ -78,7 +78,7 @@ S* Array<S>::writable() {
 
 template <class S>
 void Array<S>::part() {
-    const MemoryClass held_as = storage_->held_as;
+    const MemoryClass held_as = memory::held_as(storage_);
     const std::uint32_t version = storage_->version;
     *this = clone();
     storage_->version = version;  // whoever noted it must see it raised

@@ -254,9 +254,7 @@ bool ready(const Array<S>& x) {
 template <class S>
 [[gnu::always_inline]] inline bool sole(const Array<S>& x) {
     const Storage* const storage = x.storage();
-    return storage && memory::holders(storage) == 1 &&
-           storage->held_as.load(std::memory_order_relaxed) == MemoryClass::temporary &&
-           storage->bytes - x.size() * sizeof(S) < 64;
+    return storage && memory::sole_temporary(storage) && storage->bytes - x.size() * sizeof(S) < 64;
 }
 
 template <class S>
@@ -282,8 +280,7 @@ template <class S>
 void settle(Array<S>& x, MemoryClass held_as) {
     if (!x.storage()) return;
     if (held_as == MemoryClass::gradient) own(x);
-    if (x.storage()->held_as.load(std::memory_order_relaxed) != held_as)
-        memory::reclassify(x.storage(), held_as);
+    if (memory::held_as(x.storage()) != held_as) memory::reclassify(x.storage(), held_as);
 }
 
 template <class S>

@@ -93,7 +93,7 @@ std::vector<LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
         std::set<std::pair<const Storage*, std::size_t>> kept;
         void computed(const Computed& operation) override {
             for (const Seen& each : operation.kept)
-                if (each.storage && each.storage->held_as == MemoryClass::saved)
+                if (each.storage && memory::held_as(each.storage) == MemoryClass::saved)
                     kept.emplace(each.storage, each.bytes);
         }
     };

@@ -12,8 +12,8 @@ namespace {
 
 Kept::Why why(const Computed& operation, const Seen& kept) {
     if (!kept.storage) return Kept::Why::number;
-    if (kept.storage->held_as == MemoryClass::parameter) return Kept::Why::parameter;
-    if (kept.storage->held_as == MemoryClass::gradient) return Kept::Why::gradient;
+    if (memory::held_as(kept.storage) == MemoryClass::parameter) return Kept::Why::parameter;
+    if (memory::held_as(kept.storage) == MemoryClass::gradient) return Kept::Why::gradient;
     return kept.storage == operation.value.storage ? Kept::Why::output : Kept::Why::operand;
 }
 
@@ -38,7 +38,7 @@ void Kept::computed(const Computed& operation) {
     if (operation.kept.empty()) return;
     const std::string where = Here::place();
     for (const Seen& kept : operation.kept) {
-        bool counts = kept.storage && kept.storage->held_as == MemoryClass::saved;
+        bool counts = kept.storage && memory::held_as(kept.storage) == MemoryClass::saved;
         if (kept.storage) {
             const auto of_an_older_node = [&](const Entry& entry) {
                 return entry.storage == kept.storage && entry.node != operation.node->id;

@@ -312,7 +312,6 @@ Storage* allocate_here(std::size_t bytes, Device device) {
         auto* const storage = new Storage();
         storage->data = nothing;
         storage->holders = 1;
-        storage->held_as = MemoryClass::temporary;
         storage->device = device;
         return storage;
     }
@@ -349,7 +348,7 @@ void recycle_here(Storage* storage) {
     if (account.take_back(storage)) return;  // whoever hid `accounts`, its limit holds: a reserve keeps all
     Common& common = common_of(storage->device);
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
-    const MemoryClass held_as = storage->held_as;
+    const MemoryClass held_as = memory::held_as(storage);
     const auto let_go = [&] {  // last: what is in use and not held counts as temporary
         if (held_as != MemoryClass::temporary) account.hold(held_as, -bytes);
     };
@@ -442,21 +441,13 @@ namespace {
     move_in(*account, storage, before, now);
 }
 
-// Several threads may save and let go at once: whoever comes last finds how many rules are left.
-[[gnu::always_inline]] inline void settle_saved(Storage* storage) {
-    for (bool kept = rules(storage) != 0;; kept = !kept) {
-        MemoryClass before = kept ? MemoryClass::temporary : MemoryClass::saved;
-        const MemoryClass now = kept ? MemoryClass::saved : MemoryClass::temporary;
-        if (!storage->held_as.compare_exchange_strong(before, now)) return;
-        move(storage, before, now);
-        if ((rules(storage) != 0) == kept) return;
-    }
-}
-
 }  // namespace
 
 void reclassify(Storage* storage, MemoryClass held_as) {
-    move(storage, storage->held_as.exchange(held_as), held_as);
+    std::uint64_t before = storage->holders.load(), now = 0;
+    do now = before << 2 >> 2 | class_bits(held_as);
+    while (!storage->holders.compare_exchange_weak(before, now));
+    move(storage, class_of(before), class_of(now));
 }
 
 namespace {
@@ -475,15 +466,16 @@ std::uint64_t checksum_of(const Storage* storage) {
 
 }  // namespace
 
-void saved_first(Storage* storage) {
+void saved_first(Storage* storage, std::uint64_t holders_before) {
     if (context.checks != Checks::none && storage->device == Device::cpu) [[unlikely]]
         note_checksum(storage);
     else if (storage->summed.load(std::memory_order_relaxed)) [[unlikely]]
         storage->summed.store(false, std::memory_order_relaxed);
-    settle_saved(storage);
+    if (class_of(holders_before) == MemoryClass::temporary)
+        move(storage, MemoryClass::temporary, MemoryClass::saved);
 }
 
-void unsaved_last(Storage* storage) { settle_saved(storage); }
+void unsaved_last(Storage* storage) { move(storage, MemoryClass::saved, MemoryClass::temporary); }
 
 void leave(Storage* storage) {
     storage->left_by.store(this_thread());

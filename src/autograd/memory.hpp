@@ -21,10 +21,9 @@ inline constexpr int memory_classes = 4;
 struct Storage {
     void* data;         // 64-byte aligned, in the device's memory (some address when bytes is 0)
     std::size_t bytes;  // rounded up to a multiple of 64
-    std::atomic<std::uint64_t> holders;  // arrays and rules; in the upper half how many of them are rules
+    std::atomic<std::uint64_t> holders;  // arrays and rules; how many of them are rules; its class
     std::atomic<std::uint32_t> version;  // raised by every modification in place
     std::atomic<std::uint32_t> left_by;  // the thread that gave the parameter that lay here another value
-    std::atomic<MemoryClass> held_as;
     Device device;
     Storage* next_free;
     // For CheckRules (check.hpp): of the bytes when the first of the rules came, if it was asked for.
@@ -48,12 +47,31 @@ namespace memory {
 // uninitialised (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and
 // largest free.
 Storage* allocate(std::size_t bytes, Device device);
-void recycle(Storage* storage);                          // nobody holds it any more
-void reclassify(Storage* storage, MemoryClass held_as);  // moves the bytes to another row of the ledger
+void recycle(Storage* storage);  // nobody holds it any more
+// Moves the bytes to another row of the ledger; `saved` is nobody's to say, since rules make it so.
+void reclassify(Storage* storage, MemoryClass held_as);
 
-// Arrays that share the buffer, and rules that keep it.
+// All that threads change together is one word, so that none of them sees one part without the other: in the
+// lower half arrays and rules, above it the rules among them, in the two highest bits parameter or gradient.
+inline constexpr std::uint64_t one_rule = (std::uint64_t{1} << 32) + 1;
+inline constexpr int class_bit = 62;
+constexpr std::uint64_t class_bits(MemoryClass held_as) {
+    return held_as == MemoryClass::parameter || held_as == MemoryClass::gradient
+               ? (static_cast<std::uint64_t>(held_as) + 1) << class_bit
+               : 0;
+}
+constexpr MemoryClass class_of(std::uint64_t holders) {
+    if (holders >> class_bit) return static_cast<MemoryClass>((holders >> class_bit) - 1);
+    return holders >> 32 ? MemoryClass::saved : MemoryClass::temporary;
+}
+inline MemoryClass held_as(const Storage* storage) {
+    return class_of(storage->holders.load(std::memory_order_relaxed));
+}
 inline std::uint32_t holders(const Storage* storage) {
     return static_cast<std::uint32_t>(storage->holders.load(std::memory_order_acquire));
+}
+inline bool sole_temporary(const Storage* storage) {
+    return storage->holders.load(std::memory_order_acquire) == 1;
 }
 inline void keep(Storage* storage) { storage->holders.fetch_add(1, std::memory_order_relaxed); }
 // The last one recycles the buffer. Who finds to be the only one needs no locked instruction to know it:
@@ -65,14 +83,15 @@ inline void forget(Storage* storage) {
 }
 
 // A rule keeps or lets go of a value: while a temporary is kept by at least one rule it counts as `saved`.
-inline constexpr std::uint64_t one_rule = (std::uint64_t{1} << 32) + 1;
-void saved_first(Storage* storage);
+void saved_first(Storage* storage, std::uint64_t holders_before);
 void unsaved_last(Storage* storage);
-inline std::uint32_t rules(const Storage* storage) {
-    return static_cast<std::uint32_t>(storage->holders.load() >> 32);
+constexpr std::uint32_t rules_of(std::uint64_t holders) {
+    return static_cast<std::uint32_t>(holders << 2 >> 34);
 }
+inline std::uint32_t rules(const Storage* storage) { return rules_of(storage->holders.load()); }
 inline void save(Storage* storage) {
-    if (storage->holders.fetch_add(one_rule) >> 32 == 0) saved_first(storage);
+    const std::uint64_t before = storage->holders.fetch_add(one_rule);
+    if (rules_of(before) == 0) saved_first(storage, before);
 }
 inline void unsave(Storage* storage) {
     if (storage->holders.load(std::memory_order_acquire) == one_rule)

@@ -116,8 +116,6 @@ struct Account {
         storage->holders.store(1, std::memory_order_relaxed);
         storage->version.store(0, std::memory_order_relaxed);
         storage->left_by.store(0, std::memory_order_relaxed);
-        storage->summed.store(false, std::memory_order_relaxed);
-        storage->held_as.store(MemoryClass::temporary, std::memory_order_relaxed);
         return waiting < least_cached || look.load(std::memory_order_relaxed);
     }
     // Says whether there was room.
@@ -126,8 +124,8 @@ struct Account {
         const std::int64_t waiting = cached.get() + bytes;
         if (bytes == 0 || waiting > cache_limit.load(std::memory_order_relaxed)) return false;
         cached.set(waiting);
-        const MemoryClass held_as = storage->held_as.load(std::memory_order_relaxed);
-        if (held_as != MemoryClass::temporary) hold(held_as, -bytes);
+        const std::uint64_t holders = storage->holders.load(std::memory_order_relaxed);
+        if (holders >> 32 != 0) hold(class_of(holders), -bytes);  // not temporary
         cache.put(storage, storage->bytes);
         return true;
     }

@@ -48,7 +48,7 @@ std::uint64_t Reserve::Use::fresh() const { return account_.fresh.get() - fresh_
 Reserve::~Reserve() {
     for (Storage* storage : held_) forget(storage);
     waiting_.for_each([](Storage* storage) {
-        storage->held_as = MemoryClass::temporary;
+        storage->holders.store(0);  // it left its class when it came here
         recycle(storage);
     });
 }

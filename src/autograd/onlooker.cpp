@@ -14,7 +14,7 @@ std::size_t newly_kept(const Computed& operation) {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < operation.kept.size(); ++i) {
         const Seen& kept = operation.kept[i];
-        if (!kept.storage || kept.storage->held_as != MemoryClass::saved) continue;
+        if (!kept.storage || memory::held_as(kept.storage) != MemoryClass::saved) continue;
         const bool first = std::ranges::find(operation.kept, kept.storage, &Seen::storage) ==
                            operation.kept.begin() + static_cast<std::ptrdiff_t>(i);
         if (first && savers_before(operation, kept) == 0) bytes += kept.bytes;

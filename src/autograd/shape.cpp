@@ -13,6 +13,12 @@ namespace {
 // So many that the byte count of any element type (up to 16 bytes, Dual<double>) still fits into 63 bits.
 constexpr std::size_t max_elements = std::numeric_limits<std::int64_t>::max() / 16;
 
+[[noreturn]] void refuse_extent(std::span<const std::int64_t> extents, std::int64_t extent) {
+    if (extent < 0) throw Error("[shape] negative extent: " + in_words(extents));
+    throw Error("[shape] an axis is too long: " + in_words(extents) + "; the limit is " +
+                std::to_string(std::numeric_limits<std::int32_t>::max()));
+}
+
 }  // namespace
 
 std::string in_words(std::span<const std::int64_t> extents) {
@@ -30,26 +36,18 @@ Shape::Shape(std::span<const std::int64_t> extents) {
     if (extents.size() > static_cast<std::size_t>(max_rank)) {
         throw Error("[shape] more than " + std::to_string(max_rank) + " axes: " + in_words(extents));
     }
+    std::uint64_t pairs[3] = {}, size = 1;
     std::size_t product = 1;  // of the extents that are not 0: partial products must not overflow either
-    for (const std::int64_t extent : extents) {
-        if (extent < 0) throw Error("[shape] negative extent: " + in_words(extents));
-        if (extent > std::numeric_limits<std::int32_t>::max())
-            throw Error("[shape] an axis is too long: " + in_words(extents) + "; the limit is " +
-                        std::to_string(std::numeric_limits<std::int32_t>::max()));
-        if (extent > 0 && (__builtin_mul_overflow(product, static_cast<std::size_t>(extent), &product) ||
-                           product > max_elements))
+    for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+        const auto extent = static_cast<std::uint64_t>(extents[axis]);
+        if (extent > std::numeric_limits<std::int32_t>::max()) refuse_extent(extents, extents[axis]);
+        if (extent > 0 && (__builtin_mul_overflow(product, extent, &product) || product > max_elements))
             throw Error("[shape] too many elements: " + in_words(extents) + "; the limit is " +
                         std::to_string(max_elements));
+        pairs[axis / 2] |= extent << axis % 2 * 32;
+        size *= extent;
     }
-    const auto pair = [&](std::size_t axis) {
-        const auto extent = [&](std::size_t i) {
-            return i < extents.size() ? static_cast<std::uint64_t>(extents[i]) : 0;
-        };
-        return extent(axis) | extent(axis + 1) << 32;
-    };
-    std::uint64_t size = 1;
-    for (const std::int64_t extent : extents) size *= static_cast<std::uint64_t>(extent);
-    become(pair(0), pair(2), pair(4), size << 4 | extents.size());
+    become(pairs[0], pairs[1], pairs[2], size << 4 | extents.size());
 }
 
 Shape Shape::with_rows(std::int64_t rows) const {

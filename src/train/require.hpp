@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <set>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -32,21 +31,27 @@ inline void require(bool holds, const std::string& who, const std::string& what,
 template <class S>
 void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>& parameters) {
     if (parameters.empty()) throw Error("[" + who + "] there is no parameter to update");
-    std::unordered_set<const Node*> seen;
+    const auto which = [&](std::size_t i) { return "[" + who + "] parameter " + std::to_string(i); };
+    std::vector<std::pair<const Node*, std::size_t>> seen(parameters.size());
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const std::string which = "[" + who + "] parameter " + std::to_string(i);
         const Node* const node = parameters[i].node();
-        if (!node) throw Error(which + " is an empty variable");
+        if (!node) throw Error(which(i) + " is an empty variable");
         const Array<S>& value = parameters[i].value();
         if (node->state != State::leaf)
-            throw Error(which + " of " + form(value) + " is the result of '" + node->op() +
+            throw Error(which(i) + " of " + form(value) + " is the result of '" + node->op() +
                         "'; only what parameter() made can be updated");
-        if (!seen.insert(node).second)
-            throw Error(which + " of " + form(value) + " is there twice: it would be updated twice");
         if (value.device() != parameters[0].value().device())
-            throw Error(which + " is on " + to_string(value.device()) + ", parameter 0 on " +
+            throw Error(which(i) + " is on " + to_string(value.device()) + ", parameter 0 on " +
                         to_string(parameters[0].value().device()) + "; one call updates one device");
+        seen[i] = {node, i};
     }
+    std::sort(seen.begin(), seen.end());
+    const auto twice = std::adjacent_find(seen.begin(), seen.end(),
+                                          [](const auto& a, const auto& b) { return a.first == b.first; });
+    if (twice == seen.end()) return;
+    const std::size_t second = (twice + 1)->second;
+    throw Error(which(second) + " of " + form(parameters[second].value()) +
+                " is there twice: it would be updated twice");
 }
 
 // What was saved under a name, read piece by piece. What is absurd is refused, and in the end what nobody has

@@ -412,7 +412,7 @@ void Window<S>::discard() {
         own([&] {
             for (const V& parameter : parameters()) {
                 const Storage* const storage = parameter.node()->gradient.storage();
-                if (storage && storage->held_as != MemoryClass::gradient) parameter.free_grad();
+                if (storage && memory::held_as(storage) != MemoryClass::gradient) parameter.free_grad();
             }
         });
     hold_.release();

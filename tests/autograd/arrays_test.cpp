@@ -101,7 +101,7 @@ TEST_CASE("a parameter that has to be copied stays a parameter in the ledger") {
     const Array<float> copy = a;
     a.writable();
     CHECK(in_use(MemoryClass::parameter) == before + 64);
-    CHECK(a.storage()->held_as == MemoryClass::parameter);
+    CHECK(memory::held_as(a.storage()) == MemoryClass::parameter);
 }
 
 TEST_CASE("what was moved from has its shape and no memory") {

@@ -269,7 +269,7 @@ TEST_CASE("invariant 6: a result computed over its operand takes no more than it
     }
     {
         const Tensor y = -reshape(w, {32, 32});  // nor over a parameter
-        CHECK(y.value().storage()->held_as == MemoryClass::temporary);
+        CHECK(memory::held_as(y.value().storage()) == MemoryClass::temporary);
         CHECK(w.value().span()[0] == 0.5f);
     }
     Tensor y = (w + 1) * 3;

@@ -47,7 +47,7 @@ TEST_CASE("a fresh buffer is aligned, rounded to 64 bytes, temporary and counted
         CHECK(memory::holders(storage) == 1);
         CHECK(memory::rules(storage) == 0);
         CHECK(storage->version == 0);
-        CHECK(storage->held_as == MemoryClass::temporary);
+        CHECK(memory::held_as(storage) == MemoryClass::temporary);
         CHECK(storage->device == Device::cpu);
         CHECK(memory::in_use() == before + storage->bytes);
         std::memset(storage->data, 1, bytes);
@@ -70,7 +70,7 @@ TEST_CASE("a buffer used again starts afresh") {
     CHECK(memory::holders(storage) == 1);
     CHECK(memory::rules(storage) == 0);
     CHECK(storage->version == 0);
-    CHECK(storage->held_as == MemoryClass::temporary);
+    CHECK(memory::held_as(storage) == MemoryClass::temporary);
     memory::forget(storage);
 }
 
@@ -121,6 +121,33 @@ TEST_CASE("bytes are counted by class, and follow the buffer from class to class
     CHECK(held(MemoryClass::saved) == 0);  // taken from the class it was in
     memory::forget(weights);
     CHECK(held(MemoryClass::parameter) == 0);
+    CHECK(memory::in_use() == before.in_use);
+}
+
+TEST_CASE("rules of many threads come and go while the class changes, and each byte stays counted once") {
+    const memory::Report before = memory::report();
+    Storage* const storage = allocate(128);
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 4; ++thread)
+        threads.emplace_back([storage] {
+            for (int i = 0; i < 20000; ++i) {
+                memory::save(storage);
+                if (i % 3) memory::save(storage);
+                memory::unsave(storage);
+                if (i % 3) memory::unsave(storage);
+            }
+        });
+    for (int i = 0; i < 20000; ++i)
+        memory::reclassify(storage, i % 2 ? MemoryClass::temporary : MemoryClass::gradient);
+    for (std::thread& thread : threads) thread.join();
+    const auto held = [&](MemoryClass held_as) {
+        return memory::report().in_use_by[row(held_as)] - before.in_use_by[row(held_as)];
+    };
+    CHECK(memory::held_as(storage) == MemoryClass::temporary);
+    CHECK(held(MemoryClass::temporary) == 128);
+    CHECK(held(MemoryClass::saved) == 0);
+    CHECK(held(MemoryClass::gradient) == 0);
+    memory::forget(storage);
     CHECK(memory::in_use() == before.in_use);
 }
 
@@ -313,15 +340,16 @@ TEST_CASE("the ledger agrees with a plain model over random sequences") {
         std::swap(held[generator() % held.size()], held.back());
         Storage* storage = held.back().storage;
         if (what == 4 || what == 5) {
-            const auto next = static_cast<MemoryClass>(generator() % memory_classes);
-            count(storage->held_as, storage->bytes, false);
+            const auto next = std::array{MemoryClass::parameter, MemoryClass::gradient,
+                                         MemoryClass::temporary}[generator() % 3];
+            count(memory::held_as(storage), storage->bytes, false);
             count(next, storage->bytes, true);
             memory::reclassify(storage, next);
         } else if (what > 5 || held.size() > 300) {
             const auto* data = static_cast<const unsigned char*>(storage->data);
             REQUIRE(std::all_of(data, data + held.back().asked,
                                 [&](unsigned char byte) { return byte == held.back().mark; }));
-            count(storage->held_as, storage->bytes, false);
+            count(memory::held_as(storage), storage->bytes, false);
             memory::forget(storage);
             held.pop_back();
         }

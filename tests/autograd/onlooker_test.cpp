@@ -94,7 +94,7 @@ TEST_CASE("an onlooker sees the result and what the rule keeps") {
         REQUIRE(diary.kept[0].size() == 2);
         CHECK(diary.kept[0][0].storage == of_x);
         CHECK(diary.kept[0][1].storage == w.value().storage());
-        CHECK(diary.kept[0][1].storage->held_as == MemoryClass::parameter);
+        CHECK(memory::held_as(diary.kept[0][1].storage) == MemoryClass::parameter);
         REQUIRE(diary.kept[1].size() == 1);
         CHECK(diary.kept[1][0].storage == diary.results[1].storage);
         y.backward(y.value());

@@ -120,7 +120,7 @@ TEST_CASE("trainings in several threads share one data set and get the bits of o
     CHECK(together == alone);
     CHECK(data.to_vector() == before);
     CHECK(memory::holders(data.storage()) == 1);
-    CHECK(data.storage()->held_as == MemoryClass::temporary);
+    CHECK(memory::held_as(data.storage()) == MemoryClass::temporary);
 }
 
 TEST_CASE("threads that copy and drop one array at the same time leave its count as it was") {
