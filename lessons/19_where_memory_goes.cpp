@@ -16,8 +16,6 @@ using namespace tally::lesson;
 
 namespace {
 
-using memory::bytes_in_words;
-
 template <class S>
 Array<S> drawn(Shape shape, std::uint64_t stream, double most) {
     return random_uniform<S>(shape, options().seed, stream, S(-most), S(most)).to(options().device);

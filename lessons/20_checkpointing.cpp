@@ -261,8 +261,8 @@ void checkpointing() {
     const Taken<S> before = quickest(plainly), after = quickest(in_segments);
     auto article = table({"", "Time, ms", "Samples/second", "memory", "times as long"});
     const auto line = [&](const char* name, const Taken<S>& taken) {
-        article.row(name, 1000 * taken.seconds, std::lround(128 / taken.seconds),
-                    memory::bytes_in_words(taken.peak), taken.seconds / before.seconds);
+        article.row(name, 1000 * taken.seconds, std::lround(128 / taken.seconds), bytes_in_words(taken.peak),
+                    taken.seconds / before.seconds);
     };
     line("BEFORE", before);
     line("AFTER", after);

@@ -260,8 +260,7 @@ void the_best_schedule() {
     const auto row = [&](const std::string& name, auto of) {
         const std::size_t peak = thin.peak(of(thin));
         rows.push_back({thin.begun, peak, thick.peak(of(thick))});
-        compared.row(name, thin.begun, memory::bytes_in_words(peak), thick.begun,
-                     memory::bytes_in_words(rows.back().thick));
+        compared.row(name, thin.begun, bytes_in_words(peak), thick.begun, bytes_in_words(rows.back().thick));
     };
     const auto in_segments = [](std::size_t k) {
         return [k](Tower<S>& tower) {
@@ -305,8 +304,7 @@ void the_best_schedule() {
     const auto trained = [&](const char* name, auto way_of, std::size_t micro_batches) {
         peaks.push_back(tower.peak(way_of, micro_batches));
         gradients.push_back(tower.gradients());
-        both.row(name, memory::bytes_in_words(peaks.back()), tower.begun,
-                 double(peaks.back()) / double(peaks[0]));
+        both.row(name, bytes_in_words(peaks.back()), tower.begun, double(peaks.back()) / double(peaks[0]));
     };
     trained("full batch", remember, 1);
     trained("4 micro-batches", remember, 4);

@@ -8,6 +8,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/kernels.hpp"
+#include "autograd/text.hpp"
 #include "bench/table/libtorch.hpp"
 #include "bench/timing.hpp"
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "autograd/error.hpp"
+#include "autograd/text.hpp"
 
 namespace tally {
 
@@ -99,8 +100,8 @@ Segmentation fit_into(const std::vector<LayerBytes>& layers, std::size_t bytes, 
         (cut_within(layers, middle) ? enough : too_few) = middle;
     }
     throw OutOfMemory("[fit_into] no cut of " + std::to_string(layers.size()) + " layers fits into " +
-                          memory::bytes_in_words(bytes) + "; the least is " + std::to_string(enough) +
-                          " bytes (" + memory::bytes_in_words(enough) + "). Use smaller micro-batches",
+                          bytes_in_words(bytes) + "; the least is " + std::to_string(enough) + " bytes (" +
+                          bytes_in_words(enough) + "). Use smaller micro-batches",
                       device, enough, memory::in_use(device));
 }
 
@@ -110,9 +111,8 @@ std::string to_string(const Segmentation& cut) {
         std::to_string(cut.sizes.size()) + (cut.sizes.size() == 1 ? " segment of " : " segments of ");
     for (std::size_t i = 0; i < cut.sizes.size(); ++i)
         text += (i == 0 ? "" : i + 1 == cut.sizes.size() ? " and " : ", ") + std::to_string(cut.sizes[i]);
-    return text + " layers: " + memory::bytes_in_words(cut.bytes) + " instead of " +
-           memory::bytes_in_words(cut.plain) + "; " + std::to_string(cut.again) + " of " +
-           std::to_string(layers) + " layers run again";
+    return text + " layers: " + bytes_in_words(cut.bytes) + " instead of " + bytes_in_words(cut.plain) +
+           "; " + std::to_string(cut.again) + " of " + std::to_string(layers) + " layers run again";
 }
 
 }  // namespace tally

@@ -1,8 +1,8 @@
 // A profile in the trace event format that Chrome and Perfetto read: JSON, times in microseconds.
 #include <cstdio>
 
-#include "autograd/diagram_layout.hpp"
 #include "autograd/profile.hpp"
+#include "autograd/text.hpp"
 #include "autograd/write_file.hpp"
 
 namespace tally {
@@ -10,7 +10,7 @@ namespace {
 
 std::string quoted(const std::string& text) {
     std::string result = "\"";
-    for (const char c : drawing::clean(text, 200)) {
+    for (const char c : clean_text(text, 200)) {
         if (c == '"' || c == '\\') result += '\\';
         result += c;
     }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <climits>
 #include <cmath>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 
 #include "autograd/diagram_layout.hpp"
 #include "autograd/error.hpp"
+#include "autograd/text.hpp"
 #include "autograd/xml.hpp"
 
 namespace tally {
@@ -49,7 +49,7 @@ std::string escape_dot(const std::string& text) {
     return result;
 }
 
-std::string whole(const std::string& text) { return drawing::clean(text, 4000); }
+std::string whole(const std::string& text) { return clean_text(text, 4000); }
 
 // "parameter w (3): value [..], gradient [..]"
 std::string sentence(const Diagram::Box& box) {
@@ -295,39 +295,11 @@ std::string join_values(std::span<const S> values) {
 
 }  // namespace
 
-std::string short_number(double number) {
-    if (std::isnan(number)) return "nan";
-    if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
-    const double size = std::abs(number);
-    const bool plain = number == 0 || (size >= 1e-4 && size < 1e5);
-    std::array<char, 32> buffer{};  // std::to_chars: no locale can turn the point into a comma
-    const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
-    const auto end =
-        std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, format, plain ? 4 : 3);
-    return {buffer.data(), end.ptr};
-}
-
 std::string short_values(std::span<const double> values) { return join_values(values); }
 std::string short_values(std::span<const float> values) { return join_values(values); }
 
-void require_drawable(const Diagram& diagram) {
-    const auto& boxes = diagram.boxes;
-    if (boxes.empty()) throw Error("[picture] there is nothing to draw: the diagram has no boxes");
-    if (boxes.size() > static_cast<std::size_t>(Diagram::max_boxes)) {
-        throw Error("[picture] " + std::to_string(boxes.size()) + " boxes cannot be read; at most " +
-                    std::to_string(Diagram::max_boxes) + " are drawn: picture a part of the graph");
-    }
-    for (std::size_t i = 0; i < boxes.size(); ++i) {
-        for (const auto& input : boxes[i].inputs) {
-            if (input.from >= 0 && static_cast<std::size_t>(input.from) < i) continue;
-            throw Error("[picture] box " + std::to_string(i) + " '" + whole(boxes[i].name) + "' has input " +
-                        std::to_string(input.from) + ": boxes must follow their inputs");
-        }
-    }
-}
-
 void lanes_from_losses(Diagram& diagram) {
-    require_drawable(diagram);
+    drawing::require_drawable(diagram);
     auto& boxes = diagram.boxes;
     const int none_yet = -2;
     int lanes = 0;
@@ -344,7 +316,7 @@ void lanes_from_losses(Diagram& diagram) {
 
 std::string to_svg(const Diagram& diagram) {
     const drawing::Layout layout = drawing::lay_out(diagram);
-    const std::string title = drawing::clean(diagram.title, 80);
+    const std::string title = clean_text(diagram.title, 80);
     const int top = margin + (title.empty() ? 0 : 52);
     const int one_line = Legend(diagram, INT_MAX).width();
     const int inner = std::max({layout.width, drawing::text_width(title) * 5 / 4, std::min(one_line, 960)});
@@ -396,7 +368,7 @@ std::string to_svg(const Diagram& diagram) {
 }
 
 std::string to_dot(const Diagram& diagram) {
-    require_drawable(diagram);
+    drawing::require_drawable(diagram);
     const auto quoted = [](const std::string& text) { return "\"" + escape_dot(whole(text)) + "\""; };
     const auto label = [](const Diagram::Box& box) {
         std::string text = escape_dot(whole(box.name));

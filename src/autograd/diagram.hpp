@@ -45,10 +45,6 @@ std::string to_dot(const Diagram& diagram);
 // no_lane.
 void lanes_from_losses(Diagram& diagram);
 
-// Throws where no picture can be drawn: no boxes, too many, an input that does not come before its box.
-void require_drawable(const Diagram& diagram);
-
-std::string short_number(double number);  // "0.5000", "1.250e-07", "nan"
 std::string short_values(
     std::span<const double> values);  // "[-0.3536  0.0207 -0.6125]", "[ 0.5000 -1.2500 ..]"
 std::string short_values(std::span<const float> values);

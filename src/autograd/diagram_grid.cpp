@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "autograd/text.hpp"
+
 namespace tally::drawing {
 
 namespace {
@@ -99,7 +101,7 @@ void GridMaker::make_cells() {
     for (int i = 0; i < count(boxes_); ++i) {
         for (const auto& input : at(boxes_, i).inputs) {
             ++at(consumers, input.from);
-            grid_.edges.push_back({input.from, i, input.back, clean(input.gradient, 44), {}, -1});
+            grid_.edges.push_back({input.from, i, input.back, clean_text(input.gradient, 44), {}, -1});
         }
     }
     std::vector<int> widest_box(grid_.columns.size());

@@ -6,6 +6,8 @@
 #include <cstdlib>
 
 #include "autograd/diagram_grid.hpp"
+#include "autograd/error.hpp"
+#include "autograd/text.hpp"
 
 namespace tally::drawing {
 
@@ -498,13 +500,29 @@ void Arranger::add_bands(Layout& layout, const Line& line) const {
     for (int lane = 0; lane < count(lane_extent_); ++lane) {
         const Extent& extent = at(lane_extent_, lane);
         const int number = at(grid_.lane_numbers, lane), top = extent.top - band_padding - band_title;
-        const std::string name = number < count(lane_names_) ? clean(at(lane_names_, number), 60) : "";
+        const std::string name = number < count(lane_names_) ? clean_text(at(lane_names_, number), 60) : "";
         layout.bands.push_back(
             {left, top + line.shift, right - left, extent.bottom + band_padding - top, name});
     }
 }
 
 }  // namespace
+
+void require_drawable(const Diagram& diagram) {
+    const auto& boxes = diagram.boxes;
+    if (boxes.empty()) throw Error("[picture] there is nothing to draw: the diagram has no boxes");
+    if (boxes.size() > static_cast<std::size_t>(Diagram::max_boxes)) {
+        throw Error("[picture] " + std::to_string(boxes.size()) + " boxes cannot be read; at most " +
+                    std::to_string(Diagram::max_boxes) + " are drawn: picture a part of the graph");
+    }
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+        for (const auto& input : boxes[i].inputs) {
+            if (input.from >= 0 && static_cast<std::size_t>(input.from) < i) continue;
+            throw Error("[picture] box " + std::to_string(i) + " '" + clean_text(boxes[i].name, 4000) +
+                        "' has input " + std::to_string(input.from) + ": boxes must follow their inputs");
+        }
+    }
+}
 
 Layout lay_out(const Diagram& diagram) {
     require_drawable(diagram);

@@ -56,9 +56,9 @@ struct Layout {
     std::vector<Band> bands;
 };
 
+// Throws where no picture can be drawn: no boxes, too many, an input that does not come before its box.
+void require_drawable(const Diagram& diagram);
 int text_width(const std::string& utf8);
-std::string clean(const std::string& text,
-                  int longest);  // valid UTF-8 without control characters, shortened in the middle
 Shape shape_of(const Diagram::Box& box,
                int port_extent);  // its rows and size; room for wires that span port_extent
 Layout lay_out(const Diagram& diagram);

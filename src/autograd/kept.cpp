@@ -5,6 +5,7 @@
 #include <set>
 
 #include "autograd/here.hpp"
+#include "autograd/text.hpp"
 #include "autograd/text_table.hpp"
 
 namespace tally {
@@ -87,14 +88,14 @@ std::string to_string(const Kept& kept) {
         const auto same_buffer = std::ranges::find(entries, entry.storage, &Kept::Entry::storage);
         const auto listed = static_cast<std::size_t>(same_buffer - entries.begin());
         std::string bytes = "-", reason = in_words(entry.why);
-        if (entry.counts && listed == i) bytes = memory::bytes_in_words(entry.bytes);
+        if (entry.counts && listed == i) bytes = bytes_in_words(entry.bytes);
         if (entry.counts && listed < i)
             reason = "what line " + std::to_string(listed + 1) + " keeps, counted there";
         else if (!entry.counts && entry.why <= Kept::Why::operand)
             reason += "; kept by somebody else before";
         table.add({std::to_string(i + 1), entry.op, to_string(entry.shape), bytes, reason, entry.where});
     }
-    return table.text() + "kept for the way back: " + memory::bytes_in_words(kept.bytes()) + " in " +
+    return table.text() + "kept for the way back: " + bytes_in_words(kept.bytes()) + " in " +
            std::to_string(kept.buffers()) + (kept.buffers() == 1 ? " buffer\n" : " buffers\n");
 }
 

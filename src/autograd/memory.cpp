@@ -20,6 +20,8 @@
 #include "autograd/node.hpp"
 #include "autograd/peer.hpp"
 #include "autograd/pool.hpp"
+#include "autograd/raw_memory.hpp"
+#include "autograd/text.hpp"
 
 #ifdef __linux__
 #include <sys/mman.h>

@@ -125,8 +125,7 @@ struct Report {
 };
 
 Report report(Device device = Device::cpu);
-std::string to_string(const Report& report);    // a small table, one class a line
-std::string bytes_in_words(std::size_t bytes);  // "960 B", "45.0 MiB"
+std::string to_string(const Report& report);  // a small table, one class a line
 
 std::size_t in_use(Device device = Device::cpu);
 std::size_t peak(Device device = Device::cpu);

@@ -21,13 +21,6 @@ struct alignas(alignment) Shard {
     bool taken = false;
 };
 
-// How raw memory of a device is had. A second device fills in a second one.
-struct Raw {
-    void* (*grab)(std::size_t bytes);  // 64-byte aligned; null when there is none
-    void (*give)(void* data, std::size_t bytes);
-    void (*fill)(void* data, unsigned char byte, std::size_t bytes);
-};
-
 // What the threads have in common, of one device.
 struct Common {
     std::array<std::atomic<std::int64_t>, rows> peak{};  // of the sums

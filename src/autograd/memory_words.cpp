@@ -1,24 +1,10 @@
-// Bytes and the ledger's report, for people.
+// The ledger's report, for people.
 #include <cstdio>
-#include <iterator>
 
 #include "autograd/memory.hpp"
+#include "autograd/text.hpp"
 
 namespace tally::memory {
-
-std::string bytes_in_words(std::size_t bytes) {
-    if (bytes < 1024) return std::to_string(bytes) + " B";
-    constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double number = static_cast<double>(bytes) / 1024;
-    std::size_t unit = 0;
-    while (number >= 1023.95 && unit + 1 < std::size(units)) {
-        number /= 1024;
-        ++unit;
-    }
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1f %s", number, units[unit]);
-    return text;
-}
 
 std::string to_string(const Report& report) {
     constexpr const char* names[] = {"parameters", "gradients", "saved", "temporary"};

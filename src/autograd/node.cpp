@@ -106,19 +106,6 @@ void Sweep::run() {
     let_go_of(&node);
 }
 
-void tell_unrecorded(const char* op, const Seen& value) {
-    context.onlooker->computed({op, nullptr, value, {}});
-}
-
-void tell_recorded(Node& node, const Seen& value, std::span<const Seen> kept) {
-    try {
-        context.onlooker->computed({node.op(), &node, value, kept});
-    } catch (...) {
-        let_go_of(&node);
-        throw;
-    }
-}
-
 // After an error what was queued is spent: its values may be half used.
 void Sweep::give_up() {
     while (Node* node = newest()) {

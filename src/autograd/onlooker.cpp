@@ -1,9 +1,22 @@
-// How the ledger's rows moved when an operation was computed.
+// Telling who looks on, and how the ledger's rows moved when an operation was computed.
 #include "autograd/onlooker.hpp"
 
 #include <algorithm>
 
 namespace tally {
+
+void tell_unrecorded(const char* op, const Seen& value) {
+    context.onlooker->computed({op, nullptr, value, {}});
+}
+
+void tell_recorded(Node& node, const Seen& value, std::span<const Seen> kept) {
+    try {
+        context.onlooker->computed({node.op(), &node, value, kept});
+    } catch (...) {
+        let_go_of(&node);
+        throw;
+    }
+}
 
 std::size_t savers_before(const Computed& operation, const Seen& kept) {
     const auto of_its_own = std::ranges::count(operation.kept, kept.storage, &Seen::storage);

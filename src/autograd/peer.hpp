@@ -8,7 +8,7 @@
 
 #include "autograd/device.hpp"
 #include "autograd/kernels.hpp"
-#include "autograd/memory_shard.hpp"
+#include "autograd/raw_memory.hpp"
 
 namespace tally::peer {
 
@@ -16,7 +16,7 @@ const std::string& absent();  // why there is no such device; empty when there i
 std::uint64_t waits();        // how often the host has waited for it
 
 // Each throws an Error with those words when there is none.
-const memory::detail::Raw& raw();
+const memory::Raw& raw();
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
 template <class S>
 const Kernels<S>& kernels();

@@ -16,6 +16,7 @@
 
 #include "autograd/array.hpp"
 #include "autograd/diagram.hpp"
+#include "autograd/text.hpp"
 #include "autograd/var.hpp"
 
 namespace tally {

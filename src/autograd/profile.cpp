@@ -7,6 +7,7 @@
 
 #include "autograd/here.hpp"
 #include "autograd/memory_account.hpp"
+#include "autograd/text.hpp"
 #include "autograd/text_table.hpp"
 
 namespace tally {
@@ -125,7 +126,7 @@ std::string to_string(const Profile& profile) {
         std::snprintf(share, sizeof share, "%.1f %%",
                       100 * static_cast<double>(row.together()) /
                           static_cast<double>(std::max<std::uint64_t>(profile.nanoseconds(), 1)));
-        const auto bytes = [&](std::size_t n) { return of_operations ? memory::bytes_in_words(n) : ""; };
+        const auto bytes = [&](std::size_t n) { return of_operations ? bytes_in_words(n) : ""; };
         table.add({row.name, row.calls ? std::to_string(row.calls) : "", time_in_words(row.forward),
                    of_operations ? time_in_words(row.backward) : "", time_in_words(row.together()), share,
                    bytes(row.made), bytes(row.kept)});

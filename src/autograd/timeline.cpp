@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "autograd/diagram_layout.hpp"
 #include "autograd/here.hpp"
 #include "autograd/memory_account.hpp"
+#include "autograd/text.hpp"
 #include "autograd/write_file.hpp"
 
 namespace tally {
@@ -51,10 +51,9 @@ std::vector<Timeline::Sample> highest(const std::vector<Timeline::Sample>& sampl
 }
 
 std::string in_words(const Timeline::Peak& peak) {
-    return memory::bytes_in_words(peak.bytes) + (peak.within ? " within event " : " at event ") +
+    return bytes_in_words(peak.bytes) + (peak.within ? " within event " : " at event ") +
            std::to_string(peak.at.event) + ", " + (peak.at.forward ? "computing '" : "going back through '") +
-           drawing::clean(peak.op, 40) + "'" +
-           (peak.where.empty() ? "" : " in " + drawing::clean(peak.where, 60));
+           clean_text(peak.op, 40) + "'" + (peak.where.empty() ? "" : " in " + clean_text(peak.where, 60));
 }
 
 std::string Timeline::strip(int columns, bool ascii) const {
@@ -70,7 +69,7 @@ std::string Timeline::strip(int columns, bool ascii) const {
         for (std::size_t i = 0; i < stretch; ++i) text += letter;
         return text;
     };
-    const std::string top = memory::bytes_in_words(peak_.bytes);
+    const std::string top = bytes_in_words(peak_.bytes);
     std::string text;
     for (int row = rows; row-- > 0;) {
         std::string label = row == rows - 1 ? top : row == 0 ? "0 B" : "";

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/diagram_layout.hpp"
 #include "autograd/svg.hpp"
+#include "autograd/text.hpp"
 #include "autograd/timeline.hpp"
 
 namespace tally {
@@ -74,7 +74,7 @@ std::string Timeline::svg(const std::string& title) const {
     if (samples_.empty()) throw Error("[timeline] nothing was computed while it looked on");
     const std::vector<Sample> shown = highest(samples_, (right - left) / 2);
     const Scale scale{std::max<std::size_t>(peak_.bytes, 64), shown.size()};
-    const std::string head = drawing::clean(title, 60), peak = "peak " + in_words(peak_);
+    const std::string head = clean_text(title, 60), peak = "peak " + in_words(peak_);
 
     std::string svg =
         svg::page(width, height, head,
@@ -86,7 +86,7 @@ std::string Timeline::svg(const std::string& title) const {
     for (std::size_t tick = 0; tick <= scale.highest; tick += step) {
         const int y = scale.y(tick);
         svg += rule(left, y, right, y, "t-rule");
-        svg += text(left - 12, y + 6, "t-end", memory::bytes_in_words(tick));
+        svg += text(left - 12, y + 6, "t-end", bytes_in_words(tick));
     }
     for (std::size_t held_as = 0; held_as < memory_classes; ++held_as) svg += area(shown, held_as, scale);
     const bool all = shown.size() == events_;

@@ -13,7 +13,7 @@ const std::string& absent() {
 
 std::uint64_t waits() { return 0; }
 
-const memory::detail::Raw& raw() { throw Error("[memory] " + absent()); }
+const memory::Raw& raw() { throw Error("[memory] " + absent()); }
 
 void copy(void*, Device, const void*, Device, std::size_t) { throw Error("[to] " + absent()); }
 

@@ -69,7 +69,7 @@ void fill(void* data, unsigned char byte, std::size_t bytes) {
                std::to_string(bytes) + " bytes");
 }
 
-constexpr memory::detail::Raw device_memory{grab, give, fill};
+constexpr memory::Raw device_memory{grab, give, fill};
 
 std::string copying(std::size_t bytes, Device from, Device to) {
     return std::to_string(bytes) + " bytes from " + to_string(from) + " to " + to_string(to);
@@ -114,7 +114,7 @@ const std::string& absent() {
 
 std::uint64_t waits() { return gpu::waits(); }
 
-const memory::detail::Raw& raw() {
+const memory::Raw& raw() {
     expect("memory");
     return device_memory;
 }

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/utf8.hpp"
 #include "train/file_bytes.hpp"
-#include "train/utf8.hpp"
 
 namespace tally {
 

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "autograd/memory.hpp"
+#include "autograd/text.hpp"
 
 namespace tally {
 namespace {
 
-using memory::bytes_in_words;
+using bytes_in_words;
 
 // The memory of a window's parameters, gradients and optimizer, as it was before a try.
 template <class S>

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/utf8.hpp"
 #include "autograd/write_file.hpp"
 #include "train/crc64.hpp"
 #include "train/file_bytes.hpp"
 #include "train/json_header.hpp"
-#include "train/utf8.hpp"
 
 namespace tally {
 namespace {

@@ -6,9 +6,9 @@
 #include <limits>
 #include <vector>
 
-#include "autograd/diagram_layout.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/svg.hpp"
+#include "autograd/text.hpp"
 #include "train/require.hpp"
 
 namespace tally {
@@ -63,9 +63,9 @@ std::string to_string(const TrainingSummary& s) {
     if (s.retries > 0)
         text += "memory ran out " + std::to_string(s.retries) + " times, down to " +
                 std::to_string(s.micro_batch_size) + " items a micro-batch\n";
-    return text + "memory: " + memory::bytes_in_words(s.peak) + " at most, " +
-           memory::bytes_in_words(s.beyond) + " of it beyond parameters and gradients; saved for backward " +
-           memory::bytes_in_words(s.saved) + " at most\n";
+    return text + "memory: " + bytes_in_words(s.peak) + " at most, " + bytes_in_words(s.beyond) +
+           " of it beyond parameters and gradients; saved for backward " + bytes_in_words(s.saved) +
+           " at most\n";
 }
 
 // ---- the picture ----
@@ -131,7 +131,7 @@ std::string loss_curve_svg(std::span<const UpdateRecord> records, const std::str
     const double around = high > low ? (high - low) * 0.05 : std::max(std::abs(high) * 0.05, 1e-3);
     const Axis x{first, std::max(last, first + 1), left, right}, y{low - around, high + around, bottom, top};
 
-    const std::string shown = drawing::clean(title, 200);
+    const std::string shown = clean_text(title, 200);
     const std::string told =
         formatted("Loss by update: from %.4g at update %ld to %.4g at update %ld, %.4g at least.",
                   finite.front().loss(), static_cast<long>(finite.front().update), finite.back().loss(),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/diagram.hpp"
+#include "autograd/text.hpp"
 
 namespace tally::test {
 

@@ -14,6 +14,7 @@
 #include "autograd/diagram_examples.hpp"
 #include "autograd/diagram_layout.hpp"
 #include "autograd/error.hpp"
+#include "autograd/text.hpp"
 #include "autograd/write_file.hpp"
 #include "autograd/xml_fault.hpp"
 #include "catch.hpp"
@@ -287,14 +288,14 @@ TEST_CASE("names may hold anything") {
     CHECK(svg.find("&lt;w&gt; &amp; &quot;quoted&quot; and broken\\") != std::string::npos);
     CHECK(svg.find("line one line two  &amp; \xEF\xBF\xBD</desc>") != std::string::npos);
     CHECK(dot.find("<w> & \\\"quoted\\\" and broken\\\\") != std::string::npos);
-    CHECK(drawing::clean("a\nb\tc\x7F"
-                         "d",
-                         99) == "a b c d");
-    CHECK(drawing::clean("\xC0\xAF|\xED\xA0\x80|\xF4\x90\x80\x80|\xE2\x82", 99) ==
+    CHECK(clean_text("a\nb\tc\x7F"
+                     "d",
+                     99) == "a b c d");
+    CHECK(clean_text("\xC0\xAF|\xED\xA0\x80|\xF4\x90\x80\x80|\xE2\x82", 99) ==
           "\xEF\xBF\xBD\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD|"
           "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD");
-    CHECK(drawing::clean("0123456789", 10) == "0123456789");
-    CHECK(drawing::clean("0123456789a", 10) == "01234..89a");
+    CHECK(clean_text("0123456789", 10) == "0123456789");
+    CHECK(clean_text("0123456789a", 10) == "01234..89a");
     CHECK(drawing::text_width("ab") == 2 * drawing::char_width);
     CHECK(drawing::text_width("\xE6\xBC\xA2") == 2 * drawing::char_width);
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "autograd/peer.hpp"
+#include "autograd/text.hpp"
 #include "catch.hpp"
 #include "memory_helpers.hpp"
 
@@ -449,13 +450,13 @@ TEST_CASE("buffers may be let go and made after the thread's own lists are gone"
 }
 
 TEST_CASE("sizes in words, and the report as a table") {
-    CHECK(memory::bytes_in_words(0) == "0 B");
-    CHECK(memory::bytes_in_words(1023) == "1023 B");
-    CHECK(memory::bytes_in_words(1024) == "1.0 KiB");
-    CHECK(memory::bytes_in_words(1536) == "1.5 KiB");
-    CHECK(memory::bytes_in_words(MiB - 1) == "1.0 MiB");
-    CHECK(memory::bytes_in_words(45 * MiB) == "45.0 MiB");
-    CHECK(memory::bytes_in_words(std::numeric_limits<std::size_t>::max()) == "16.0 EiB");
+    CHECK(bytes_in_words(0) == "0 B");
+    CHECK(bytes_in_words(1023) == "1023 B");
+    CHECK(bytes_in_words(1024) == "1.0 KiB");
+    CHECK(bytes_in_words(1536) == "1.5 KiB");
+    CHECK(bytes_in_words(MiB - 1) == "1.0 MiB");
+    CHECK(bytes_in_words(45 * MiB) == "45.0 MiB");
+    CHECK(bytes_in_words(std::numeric_limits<std::size_t>::max()) == "16.0 EiB");
 
     memory::Report report;
     report.in_use = 2048;

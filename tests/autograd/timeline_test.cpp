@@ -13,6 +13,7 @@
 #include "autograd/here.hpp"
 #include "autograd/random_graph.hpp"
 #include "autograd/support.hpp"
+#include "autograd/text.hpp"
 #include "autograd/xml_fault.hpp"
 #include "catch.hpp"
 
@@ -171,7 +172,7 @@ TEST_CASE("the strip is as high as what is in use to an eighth of a row") {
     const std::vector<std::string> lines = lines_of(strip);
     REQUIRE(lines.size() == 9);
     const std::size_t events = timeline.samples().size(), stretch = 40 / events;
-    const std::string top = memory::bytes_in_words(timeline.peak().bytes);
+    const std::string top = bytes_in_words(timeline.peak().bytes);
     CHECK(lines[0].rfind(top + (ascii ? " |" : " │"), 0) == 0);
     CHECK_THAT(lines[5], contains(std::string(" 0 B") + (ascii ? " |" : " │")));
     const std::vector<std::string> letters =

@@ -159,13 +159,12 @@ const std::string& absent() {
 
 std::uint64_t waits() { return StandIn::one().waits(); }
 
-const memory::detail::Raw& raw() {
-    static constexpr memory::detail::Raw made{
-        [](std::size_t bytes) { return StandIn::one().grab(bytes); },
-        [](void* data, std::size_t bytes) { StandIn::one().give(data, bytes); },
-        [](void* data, unsigned char byte, std::size_t bytes) {
-            StandIn::one().later([=] { std::memset(data, byte, bytes); });
-        }};
+const memory::Raw& raw() {
+    static constexpr memory::Raw made{[](std::size_t bytes) { return StandIn::one().grab(bytes); },
+                                      [](void* data, std::size_t bytes) { StandIn::one().give(data, bytes); },
+                                      [](void* data, unsigned char byte, std::size_t bytes) {
+                                          StandIn::one().later([=] { std::memset(data, byte, bytes); });
+                                      }};
     return made;
 }
 

@@ -9,6 +9,7 @@
 #include "autograd/folder.hpp"
 #include "autograd/memory_helpers.hpp"
 #include "autograd/support.hpp"
+#include "autograd/text.hpp"
 #include "catch.hpp"
 #include "train/layers.hpp"
 #include "train/trainer.hpp"
@@ -16,7 +17,7 @@
 namespace tally::test {
 namespace {
 
-using memory::bytes_in_words;
+using bytes_in_words;
 
 [[noreturn]] void run_out() { throw OutOfMemory("none left", Device::cpu, 64, 0); }
 

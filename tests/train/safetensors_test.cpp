@@ -9,10 +9,10 @@
 
 #include "autograd/folder.hpp"
 #include "autograd/support.hpp"
+#include "autograd/utf8.hpp"
 #include "catch.hpp"
 #include "train/file_bytes.hpp"
 #include "train/file_testing.hpp"
-#include "train/utf8.hpp"
 
 namespace tally::test {
 namespace {

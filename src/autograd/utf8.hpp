@@ -1,4 +1,4 @@
-// What JSON may hold between quotes: well-formed UTF-8.
+// Well-formed UTF-8, as JSON may hold it between quotes and pictures in their text.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,14 @@ constexpr bool is_utf8(std::string_view text) {
         text.remove_prefix(length);
     }
     return true;
+}
+
+// The number of the character that these bytes, a well-formed one, stand for.
+constexpr std::uint32_t utf8_code(std::string_view character) {
+    std::uint32_t code = static_cast<unsigned char>(character[0]);
+    if (character.size() > 1) code &= 0xFFu >> (character.size() + 1);
+    for (const char byte : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(byte) & 0x3Fu);
+    return code;
 }
 
 inline void append_utf8(std::string& text, std::uint32_t character) {

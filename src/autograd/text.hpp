@@ -1,0 +1,16 @@
+// Text for people: cleaned, measured and shortened; numbers and bytes in words.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace tally {
+
+std::string clean_text(const std::string& text,
+                       int longest);        // UTF-8 without control characters, shortened in the middle
+int text_columns(const std::string& utf8);  // of a terminal, or of a monospace font
+
+std::string short_number(double number);        // "0.5000", "1.250e-07", "nan"
+std::string bytes_in_words(std::size_t bytes);  // "960 B", "45.0 MiB"
+
+}  // namespace tally
