@@ -35,7 +35,7 @@ struct GivesLate {
 
 }  // namespace
 
-TEST_CASE("a block given back is taken next, by requests of its size class only") {
+TEST_CASE("a block given back is taken next, by requests of its size class only", "[alone]") {
     if (!pool::enabled) TALLY_SKIP("the pool is off under AddressSanitizer");
     void* first = pool::take(33);
     pool::give(first, 33);
