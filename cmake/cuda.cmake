@@ -5,7 +5,7 @@ if(NOT TALLY_CUDA MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "TALLY_CUDA is ${TALLY_CUDA}; it may be AUTO, ON or OFF")
 endif()
 
-# The architectures of the GPUs that are there; without any, two common ones.
+# Those of the GPUs that are there; without any, one that newer GPUs can run, too. CMAKE_CUDA_ARCHITECTURES asks for others.
 function(tally_cuda_architectures out)
     execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
         OUTPUT_VARIABLE found ERROR_QUIET RESULT_VARIABLE failed)
@@ -13,7 +13,7 @@ function(tally_cuda_architectures out)
     string(REPLACE "." "" found "${found}")
     list(REMOVE_DUPLICATES found)
     if(failed OR NOT found)
-        set(found 80 90)
+        set(found 80)
     endif()
     set(${out} ${found} PARENT_SCOPE)
 endfunction()

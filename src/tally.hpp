@@ -18,6 +18,7 @@
 #include "autograd/ops/dropout.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/embedding.hpp"
+#include "autograd/ops/instances.hpp"
 #include "autograd/ops/linear.hpp"
 #include "autograd/ops/loss.hpp"
 #include "autograd/ops/norm.hpp"

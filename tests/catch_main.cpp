@@ -1,5 +1,6 @@
 // The main of every Catch2 test program: exits 0, 1, or 4 when all that ran was skipped. Where what a program
-// needs is not there it is skipped as well, unless TALLY_REQUIRE_GPU=1 makes that a failure.
+// needs is not there it is skipped as well, unless TALLY_REQUIRE_GPU=1 makes that a failure. Cases share a
+// process, so one that does not leave things as it found them fails.
 #if !__has_include(<catch2/catch_session.hpp>)
 #define CATCH_CONFIG_RUNNER
 #else
@@ -13,6 +14,7 @@
 #include <string_view>
 
 #include "catch.hpp"
+#include "surroundings.hpp"
 
 namespace {
 
@@ -24,19 +26,42 @@ using Listener = Catch::TestEventListenerBase;
 
 constexpr int skipped_code = 4;  // what Catch2 3 tells ctest, too
 
-std::size_t finished_tests = 0;
+std::size_t finished_tests = 0, careless_tests = 0;
 
 bool is_set(const char* variable) {
     const char* const value = std::getenv(variable);
     return value != nullptr && std::string_view(value) == "1";
 }
 
-struct CountTests : Listener {
+// A listener cannot fail the case itself: it says what is wrong, and main fails the run.
+class WatchTests : public Listener {
+public:
     using Listener::Listener;
+
     void testCaseStarting(const Catch::TestCaseInfo&) override {
         if (tally::test::before_each_test) tally::test::before_each_test();
+        found_ = tally::test::surroundings();
+        skipped_ = tally::test::skipped_tests;
     }
-    void testCaseEnded(const Catch::TestCaseStats&) override { ++finished_tests; }
+
+    void testCaseEnded(const Catch::TestCaseStats& stats) override {
+        ++finished_tests;
+        const Catch::TestCaseInfo& test = stats.testInfo;
+        const auto complain = [&](const std::string& of) {
+            std::cerr << test.lineInfo << ": \"" << test.name << "\" " << of << '\n';
+            ++careless_tests;
+        };
+        for (const auto& [what, now] : tally::test::surroundings())
+            if (now != found_[what])
+                complain("leaves " + what + " at " + now + "; before, it was " + found_[what]);
+        if (tally::test::skipped_tests != skipped_ &&
+            test.tagsAsString().find("[alone]") == std::string::npos)
+            complain("was skipped, which ctest cannot tell unless it is tagged [alone]");
+    }
+
+private:
+    tally::test::Surroundings found_;
+    int skipped_ = 0;
 };
 
 }  // namespace
@@ -44,7 +69,7 @@ struct CountTests : Listener {
 std::string (*tally::test::why_not)() = nullptr;
 void (*tally::test::before_each_test)() = nullptr;
 
-CATCH_REGISTER_LISTENER(CountTests)
+CATCH_REGISTER_LISTENER(WatchTests)
 
 int main(int argc, char** argv) {
     const bool lists =
@@ -57,10 +82,9 @@ int main(int argc, char** argv) {
         }
     const int result = Catch::Session().run(argc, argv);
     // Catch2 returns the number of failures (or of listed tests), and 4 of them would read as "Skipped".
-    if (result != 0) return 1;
+    if (result != 0 || careless_tests != 0) return 1;
     if (finished_tests == 0 && !lists) {
-        std::cerr
-            << "no test has this name; ctest can ask for it only without ; [ ] in it and no - in front\n";
+        std::cerr << "no test was found by this name, or in this file\n";
         return 1;
     }
     const auto skipped = static_cast<std::size_t>(tally::test::skipped_tests);

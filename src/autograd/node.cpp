@@ -11,6 +11,9 @@ namespace tally {
 
 std::uint32_t number_this_thread() {
     static std::atomic<std::uint32_t> last{0};
+#ifndef NDEBUG
+    context.checks = Checks::outside;
+#endif
     return context.thread = ++last;
 }
 
@@ -116,6 +119,8 @@ void Sweep::give_up() {
 }
 
 void refuse_thread(const char* what, const Node& node) {
+    if (context.thread == thread_on_trial)
+        throw OnTrial(std::string("[") + what + "] by a rule on trial; it will be called again");
     throw Error(std::string("[") + what + "] '" + node.op() + "' was recorded in thread " +
                 std::to_string(node.thread) + " and is used in thread " + std::to_string(this_thread()) +
                 "; a graph belongs to one thread");

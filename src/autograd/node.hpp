@@ -22,8 +22,9 @@ class Onlooker;
 // A node only moves forward: constant and leaf stay what they are; fresh -> queued -> spent.
 enum class State : std::uint8_t { constant, leaf, fresh, queued, spent };
 
-// What is checked of rules (check.hpp).
-enum class Checks : std::uint8_t { none, all };
+// What is checked (check.hpp): nothing; what comes from outside, which are the rules of custom() and pointers
+// kept from writable(), without a byte of the ledger; or every rule.
+enum class Checks : std::uint8_t { none, outside, all };
 
 // Whether a gradient has arrived; and of a leaf whose gradient a window gathers, what others may not do.
 namespace touch {
@@ -44,7 +45,8 @@ struct ThreadContext {
     bool recording = true;         // false inside NoGrad
     bool watching = false;         // true inside Watch
     bool verifying = true;         // false inside Unverified (block.hpp)
-    Checks checks = Checks::none;  // set by CheckRules
+    Checks checks = Checks::none;  // set by CheckRules; `outside` once a debug build has numbered the thread
+    bool trying = true;            // false: the rule that is called next cannot be tried (check.hpp)
     std::uint8_t lifted = 0;       // of touch::held and sealed: what does not hold now, inside Lift
     BlockRun* block = nullptr;     // the checkpointed function that is just being run (block.hpp)
     Onlooker* onlooker = nullptr;  // set by LookOn
@@ -53,6 +55,12 @@ struct ThreadContext {
 };
 inline constinit thread_local ThreadContext context;
 std::uint32_t number_this_thread();
+
+// What a rule on trial (check.hpp) belongs to: it may make graphs of its own, but touch none that was there.
+inline constexpr std::uint32_t thread_on_trial = ~std::uint32_t{0};
+class OnTrial : public Error {
+    using Error::Error;
+};
 
 inline std::uint32_t this_thread() { return context.thread ? context.thread : number_this_thread(); }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
@@ -209,7 +210,6 @@ public:
                 let_go_of(std::exchange(input, nullptr));
         });
         if (wanted && this->touched) {
-            ValueNode<T>* const* to = inputs_.data();
             RuleCheck* checked = nullptr;
             if (context.checks != Checks::none) [[unlikely]]
                 checked = begin_check();
@@ -217,17 +217,17 @@ public:
                 do {
                     std::apply(
                         [&](const auto&... kept) {
-                            rule_(Pull<T>(to, inputs_.size(), !this->target && !checked),
+                            rule_(Pull<T>(inputs_.data(), inputs_.size(),
+                                          !this->target && (!checked || checked->spare())),
                                   std::as_const(this->gradient), kept.get(op())...);
                         },
                         kept_);
                     if (!checked) [[likely]]
                         break;
-                    to = checked->go_on(sums());
-                } while (to);
+                } while (checked->go_on(sums()));
             } catch (...) {
-                delete checked;
-                throw;
+                if (!could_not_be_tried(checked)) throw;
+                return pull(sweep);
             }
             if (checked) [[unlikely]]
                 delete checked;
@@ -295,7 +295,15 @@ private:
     [[gnu::cold, gnu::noinline]] RuleCheck* begin_check() {
         std::apply([&](const auto&... kept) { (rule_check::expect_unwritten(op(), kept.get(op())), ...); },
                    kept_);
-        return new RuleCheck(op(), inputs_, sums(), std::is_same_v<Name, Label>);
+        if (!rule_check::looks_at(this->gradient, std::is_same_v<Name, Label>)) return nullptr;
+        auto check = std::make_unique<RuleCheck>(op(), inputs_, sums(), this->gradient, this->target);
+        check->begin();
+        return check.release();
+    }
+
+    [[gnu::cold, gnu::noinline]] static bool could_not_be_tried(RuleCheck* checked) {  // after an exception
+        const std::unique_ptr<RuleCheck> ends(checked);
+        return checked && checked->breaks_off();
     }
 
     using Kept = std::tuple<typename Wishes::saved...>;

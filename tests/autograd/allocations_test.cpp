@@ -75,7 +75,7 @@ struct Counted {
 
 }  // namespace
 
-TEST_CASE("invariant 9: the counters count") {
+TEST_CASE("invariant 9: the counters count", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     const Counted counted;
     ::operator delete(::operator new(1000));  // a plain new-expression may be optimised away
@@ -87,7 +87,7 @@ TEST_CASE("invariant 9: the counters count") {
     CHECK(largest_host_allocation == 2000);
 }
 
-TEST_CASE("invariant 9: no tensor byte is allocated outside the ledger during a training step") {
+TEST_CASE("invariant 9: no tensor byte is allocated outside the ledger during a training step", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     Random random(9);
     // The large arrays of this step have 5 KiB and more; what the host is asked for besides (axes, lists) is

@@ -2,9 +2,12 @@
 // and no operation here does either.
 #include "autograd/check.hpp"
 
-#include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "autograd/gradcheck.hpp"
 #include "autograd/operations.hpp"
@@ -44,6 +47,37 @@ std::string by_gradcheck(const Rule& rule) {
     });
 }
 
+// What a debug build checks by itself, in any build.
+struct ByItself {
+    ~ByItself() { context.checks = before; }
+    const Checks before = (this_thread(), std::exchange(context.checks, Checks::outside));
+    const Poison poison;
+};
+
+// Of x, to which a gradient goes on another way, too: first, since the product is newer than y.
+std::string where_it_adds(const Rule& rule, const std::function<void(const Tensor64&)>& after = {}) {
+    return message_of([&] {
+        const Tensor64 x = parameter({1.0, 2.0, 3.0});
+        const Tensor64 y = doubled(rule, x);
+        (sum(y) + sum(x * constant(A{1, 10, 100}))).backward();
+        if (after) after(x);
+    });
+}
+
+const Rule assigns = [](Pull<A> to, const A& dy, const A&, const A&) {
+    const Into<double[]> dx = destination(to.into(0));
+    for (std::size_t i = 0; i < dy.size(); ++i) dx.dst[i] = 2 * dy.span()[i];
+};
+const Rule adds = [](Pull<A> to, const A& dy, const A&, const A&) {
+    const Into<double[]> dx = destination(to.into(0));
+    for (std::size_t i = 0; i < dy.size(); ++i) dx.dst[i] += 2 * dy.span()[i];
+};
+const Rule asks_only = [](Pull<A> to, const A&, const A&, const A&) { to.into(0); };
+
+constexpr const char* assigned_all =
+    "[check] the rule of 'doubled' assigned 3 elements of the gradient of input 0, where into() said "
+    "Write::add; look at `how`, or use give()";
+
 }  // namespace
 
 TEST_CASE("a rule that changes what it was given is caught with its name") {
@@ -64,14 +98,6 @@ TEST_CASE("a rule that changes what it was given is caught with its name") {
 }
 
 TEST_CASE("a rule that ignores how is caught, whichever way") {
-    const Rule assigns = [](Pull<A> to, const A& dy, const A&, const A&) {
-        const Into<double[]> dx = destination(to.into(0));
-        for (std::size_t i = 0; i < dy.size(); ++i) dx.dst[i] = 2 * dy.span()[i];
-    };
-    const Rule adds = [](Pull<A> to, const A& dy, const A&, const A&) {
-        const Into<double[]> dx = destination(to.into(0));
-        for (std::size_t i = 0; i < dy.size(); ++i) dx.dst[i] += 2 * dy.span()[i];
-    };
     const Rule leaves_out = [](Pull<A> to, const A& dy, const A&, const A&) {
         const Into<double[]> dx = destination(to.into(0));
         for (std::size_t i = 1; i < dy.size(); ++i)
@@ -84,10 +110,7 @@ TEST_CASE("a rule that ignores how is caught, whichever way") {
     };
     for (const auto& check : {checked, by_gradcheck}) {
         CHECK(check(obeys) == "no error");
-        CHECK(
-            check(assigns) ==
-            "[check] the rule of 'doubled' assigned 3 elements of the gradient of input 0, where into() said "
-            "Write::add; look at `how`, or use give()");
+        CHECK(check(assigns) == assigned_all);
         CHECK(
             check(adds) ==
             "[check] the rule of 'doubled' left 3 elements of the gradient of input 0 as the memory was, or "
@@ -99,16 +122,15 @@ TEST_CASE("a rule that ignores how is caught, whichever way") {
 }
 
 TEST_CASE("a rule that asks where to write and writes nothing is caught") {
-    const Rule nothing = [](Pull<A> to, const A&, const A&, const A&) { to.into(0); };
     const Rule room_only = [](Pull<A> to, const A&, const A&, const A&) { destination(to.into(0)); };
     CHECK(
-        checked(nothing) ==
+        checked(asks_only) ==
         "[check] the rule of 'doubled' asked for the gradient of input 0 and wrote nothing; ask into() right "
         "before writing, or not at all");
     CHECK_THAT(checked(room_only), contains("left 3 elements of the gradient of input 0 as the memory was"));
-    CHECK(by_gradcheck(nothing) == checked(nothing));
+    CHECK(by_gradcheck(asks_only) == checked(asks_only));
     const Tensor64 x = parameter({1.0, 2.0, 3.0});
-    if (context.checks == Checks::none) sum(doubled(nothing, x)).backward();
+    if (context.checks == Checks::none) sum(doubled(asks_only, x)).backward();
     CHECK_FALSE(x.has_grad());  // unchecked there is at least none
 }
 
@@ -128,6 +150,133 @@ TEST_CASE("a pointer kept from writable cannot write into what a graph has saved
     a.writable()[0] = 7;  // asked anew: elsewhere
     again.backward();
     CHECK(w.grad().to_vector() == std::vector<double>{100, 2, 3});
+}
+
+TEST_CASE("a debug build checks what comes from outside by itself and a release build nothing") {
+    const std::string of_adds = where_it_adds(assigns), of_nothing = where_it_adds(asks_only);
+    A a{1, 2, 3};
+    double* const kept = a.writable();
+    const Tensor64 w = parameter({1.0, 1.0, 1.0});
+    const Tensor64 loss = sum(constant(a) * w);
+    kept[0] = 100;
+    const std::string of_pointer = message_of([&] { loss.backward(); });
+#ifdef NDEBUG
+    CHECK(context.checks == Checks::none);
+    CHECK(of_adds == "no error");
+    CHECK(of_nothing == "no error");
+    CHECK(of_pointer == "no error");
+#else
+    CHECK(context.checks == Checks::outside);
+    CHECK(of_adds == assigned_all);
+    CHECK(of_nothing == "no error");  // there is a gradient, and nothing to add
+    CHECK_THROWS_WITH(sum(doubled(asks_only, parameter({1.0, 2.0, 3.0}))).backward(),
+                      contains("wrote nothing"));
+    CHECK_THROWS_WITH(sum(doubled(adds, parameter({1.0, 2.0, 3.0}))).backward(), contains("or added to it"));
+    CHECK_THAT(of_pointer, contains("its numbers were changed without a new version"));
+    std::string in_thread;
+    std::thread([&] { in_thread = where_it_adds(assigns); }).join();
+    CHECK(in_thread == assigned_all);
+#endif
+}
+
+TEST_CASE("rules from outside are caught where a debug build checks by itself") {
+    const ByItself check;
+    CHECK(where_it_adds(assigns) == assigned_all);
+    const auto message = [](const Rule& rule) {
+        return message_of([&] { sum(doubled(rule, parameter({1.0, 2.0, 3.0}))).backward(); });
+    };
+    CHECK_THAT(message(adds),
+               contains("left 3 elements of the gradient of input 0 as the memory was, or added"));
+    CHECK_THAT(message(asks_only), contains("asked for the gradient of input 0 and wrote nothing"));
+    const auto changes = [](int which) {
+        return [which](Pull<A> to, const A& dy, const A& y, const A& x) {
+            to.give(0, zip(functor::Add{}, dy, dy));
+            *behind_the_back(which == 0 ? dy : which == 1 ? y : x) += 1;
+        };
+    };
+    CHECK_THAT(message(changes(1)), contains("changed kept value 0"));
+    CHECK_THAT(message(changes(2)), contains("changed kept value 1"));
+    CHECK(message(changes(0)) == "no error");  // nobody reads dy any more
+    CHECK_THAT(where_it_adds(changes(0)), contains("changed dy"));
+    const A seed{1, 1};
+    CHECK_THROWS_WITH(doubled(changes(0), parameter({1.0, 2.0})).backward(seed), contains("changed dy"));
+}
+
+TEST_CASE("what a debug build checks by itself changes no gradient and takes no byte of the ledger") {
+    struct Found {
+        std::vector<double> gradient, second;
+        std::size_t peak;
+    };
+    const Rule writes = [](Pull<A> to, const A& dy, const A&, const A& x) {
+        map_back(functor::Tanh{}, dy, x, to.into(0), to.spare());
+    };
+    const auto find = [](const Rule& rule) {
+        const Tensor64 x = parameter(A::full({1000}, 0.1)), z = parameter(A::full({1000}, 0.3));
+        const Tensor64 set = parameter(A::full({1000}, 0.7));  // where x's gradient is added to
+        sum(set * 2.0).backward();
+        set.zero_grad();  // with a buffer that waits
+        const Tensor64 twice = custom(
+            "both", [](const A& a, const A& b) { return zip(functor::Mul{}, a, b); },
+            [](Pull<A> to, const A& dy, const A&, const A& a, const A& b) {
+                to.give(0, zip(functor::Mul{}, dy, b));
+                to.give(1, zip(functor::Mul{}, dy, a));
+            },
+            x, set);
+        memory::reset_peak();
+        const std::size_t before = memory::in_use();
+        (sum(doubled(rule, x)) + sum(x + doubled(rule, x * z)) + sum(twice)).backward();
+        return Found{x.grad().to_vector(), set.grad().to_vector(), memory::peak() - before};
+    };
+    const auto unchecked = [&](const Rule& rule) {
+        const Checks before = std::exchange(context.checks, Checks::none);
+        const Found found = find(rule);
+        context.checks = before;
+        return found;
+    };
+    for (const Rule& rule : {Rule(give_twice), writes}) {
+        const Poison poison;
+        const Found plain = unchecked(rule);
+        const ByItself check;
+        const Found found = find(rule);
+        CHECK(found.gradient == plain.gradient);
+        CHECK(found.second == plain.second);
+        CHECK(found.peak == plain.peak);
+    }
+}
+
+TEST_CASE("a rule that sweeps a graph from outside is not tried and its other gradients come once") {
+    const Tensor64 v = parameter({5.0});
+    const auto sweeps = [&v](Pull<A> to, const A& dy, const A&, const A&) {
+        sum(v * 3).backward();
+        to.give(0, zip(functor::Add{}, dy, dy));
+    };
+    const auto look = [](const Tensor64& x) {
+        CHECK(x.grad().to_vector() == std::vector<double>{3, 12, 102});
+    };
+    {
+        const ByItself check;
+        CHECK(where_it_adds(sweeps, look) == "no error");
+        CHECK(v.grad().item() == 3);
+    }
+    const CheckRules check;
+    CHECK(where_it_adds(sweeps, look) == "no error");
+    CHECK(v.grad().item() == 6);
+}
+
+TEST_CASE("a rule that throws on trial leaves the gradients that were there") {
+    const ByItself check;
+    const Tensor64 x = parameter({1.0, 2.0, 3.0});
+    sum(x).backward();
+    const auto throws = [](Pull<A> to, const A& dy, const A&, const A&) {
+        destination(to.into(0));
+        if (dy.size()) throw Error("boom");
+    };
+    CHECK_THROWS_WITH(sum(doubled(throws, x)).backward(), "boom");
+    CHECK(x.grad().to_vector() == std::vector<double>{1, 1, 1});
+    CHECK_THROWS_WITH(sum(doubled(assigns, x)).backward(), assigned_all);
+    CHECK(x.grad().to_vector() == std::vector<double>{1, 1, 1});
+    sum(doubled(give_twice, x)).backward();
+    CHECK(x.grad().to_vector() == std::vector<double>{3, 3, 3});
 }
 
 TEST_CASE("what is checked ends with its object") {

@@ -25,8 +25,8 @@ std::int64_t axis_of(Random& r, const Extents& x) {
     return r.whole(-rank, rank - 1);
 }
 
-Numbers picked(Random& r, Extents shape, std::int64_t end) {
-    Numbers drawn{std::move(shape), {}};
+Wholes picked(Random& r, Extents shape, std::int64_t end) {
+    Wholes drawn{std::move(shape), {}};
     if (end == 0) drawn.shape = {0};
     for (std::int64_t i = 0; i < product(drawn.shape); ++i)
         drawn.values.push_back(static_cast<std::int32_t>(r.whole(0, end - 1)));

@@ -18,7 +18,7 @@ namespace tally::test {
 
 using Extents = std::vector<std::int64_t>;
 
-struct Numbers {  // labels or indices
+struct Wholes {  // labels or indices
     Extents shape;
     std::vector<std::int32_t> values;
 
@@ -31,7 +31,7 @@ struct Call {
     std::vector<Extents> operands;
     Extents whole;                // axes, extents, or other whole numbers
     std::vector<double> numbers;  // parameters
-    std::vector<Numbers> indices;
+    std::vector<Wholes> indices;
 };
 
 using Tensors = std::vector<Tensor64>;

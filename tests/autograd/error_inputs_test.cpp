@@ -60,7 +60,7 @@ std::string change(Call& call, Random& r) {
         }
         default: {
             if (call.indices.empty()) return "";
-            Numbers& index = pick(call.indices);
+            Wholes& index = pick(call.indices);
             if (r.coin() && !index.values.empty()) {
                 const std::int32_t others[] = {-1, 4, 5, std::numeric_limits<std::int32_t>::max(),
                                                std::numeric_limits<std::int32_t>::min()};
@@ -78,7 +78,7 @@ std::string change(Call& call, Random& r) {
 std::string described(const Operation64& operation, const Call& call) {
     std::string text = std::string(operation.function) + ":";
     for (const Extents& x : call.operands) text += " " + words(x);
-    for (const Numbers& x : call.indices) text += " index " + words(x.shape);
+    for (const Wholes& x : call.indices) text += " index " + words(x.shape);
     text += "; " + words(call.whole) + ";";
     for (const double x : call.numbers) text += " " + std::to_string(x);
     return text;
@@ -91,7 +91,7 @@ std::string missing(const std::string& error, const Operation64& operation, cons
     if (error.rfind(std::string("[") + operation.name + "] ", 0) != 0) return "the operation";
     std::multiset<std::string> shapes;
     for (const Extents& x : call.operands) shapes.insert(words(x));
-    for (const Numbers& x : call.indices) shapes.insert(words(x.shape));
+    for (const Wholes& x : call.indices) shapes.insert(words(x.shape));
     std::size_t named = 0;
     for (const std::string& shape : shapes)
         named += has(shape) || (shape == "()" && has("a single number")) ? 1 : 0;
@@ -128,7 +128,7 @@ TEST_CASE("every operation refuses what is outside of its rules by name and comp
             Tensors operands;
             for (const Extents& x : call.operands) operands.push_back(parameter(r.array<double>(Shape(x))));
             std::vector<Array<std::int32_t>> indices;
-            for (const Numbers& x : call.indices) indices.emplace_back(Shape(x.shape), x.values);
+            for (const Wholes& x : call.indices) indices.emplace_back(Shape(x.shape), x.values);
             const bool legal = operation.legal(call);
             if (i % 8 == 0) REQUIRE(legal);
             const std::int64_t nodes = static_cast<std::int64_t>(live_nodes());

@@ -127,7 +127,7 @@ TEST_CASE("what somebody kept before is listed and not counted") {
     CHECK_THAT(to_string(kept), contains("; kept by somebody else before"));
 }
 
-TEST_CASE("a graph that was dropped leaves the list when its buffers are kept anew") {
+TEST_CASE("a graph that was dropped leaves the list when its buffers are kept anew", "[alone]") {
     if (!pool::enabled) TALLY_SKIP("buffers are not used again here");
     const Tensor w = weights();
     const Kept kept;

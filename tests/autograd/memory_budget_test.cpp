@@ -57,7 +57,7 @@ TEST_CASE("free memory in pieces cannot hold what would fit in one: fragmentatio
     CHECK(memory::report().largest_free == 10 * MiB);
 }
 
-TEST_CASE("cached blocks count against the budget, and are dropped before an allocation fails") {
+TEST_CASE("cached blocks count against the budget, and are dropped before an allocation fails", "[alone]") {
     if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
     const Budget budget(8 * MiB);
     std::vector<Storage*> blocks;
@@ -105,7 +105,7 @@ TEST_CASE("a budget is set on an idle device only") {
     CHECK_THROWS_AS(allocate(1), OutOfMemory);
 }
 
-TEST_CASE("a budget is refused while another thread holds cached blocks") {
+TEST_CASE("a budget is refused while another thread holds cached blocks", "[alone]") {
     if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
     std::atomic<int> stage{0};
     std::thread other([&] {

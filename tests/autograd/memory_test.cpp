@@ -223,7 +223,7 @@ TEST_CASE("a thread that ends and gives its cache back raises no peak") {
     CHECK(memory::peak() <= before + large + 64);
 }
 
-TEST_CASE("buffers are used again, and that is counted") {
+TEST_CASE("buffers are used again, and that is counted", "[alone]") {
     if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
     for (const std::size_t bytes : {std::size_t{100}, 3 * MiB}) {
         memory::drop_cache();
@@ -285,7 +285,7 @@ TEST_CASE("a request that no machine can meet is refused, and nothing is lost") 
     CHECK(after.allocations == before.allocations);
 }
 
-TEST_CASE("a device that is not there is an error in words") {
+TEST_CASE("a device that is not there is an error in words", "[alone]") {
     if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
     const std::string words = "[memory] " + peer::absent();
     CHECK_THROWS_WITH(memory::allocate(64, Device::cuda), words);

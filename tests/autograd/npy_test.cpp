@@ -204,7 +204,7 @@ TEST_CASE("wide integers are read as int32 when they fit") {
     CHECK_THROWS_WITH(load_npy<float>(folder / "wide.npy"), test::contains("type '<i8', asked for '<f4'"));
 }
 
-TEST_CASE("NumPy reads what tally writes, and tally what NumPy writes") {
+TEST_CASE("NumPy reads what tally writes, and tally what NumPy writes", "[alone]") {
     if (!python_has_numpy()) TALLY_SKIP("/usr/bin/python3 has no numpy");
     const Folder folder;
     save_npy(folder / "f4.npy", Array<float>({2, 3}, {0.5f, -1.25f, 3, 4, 5, 6e30f}));

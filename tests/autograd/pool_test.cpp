@@ -14,7 +14,7 @@ using namespace tally;
 
 namespace {
 
-struct Held {
+struct Taken {
     unsigned char* memory;
     std::size_t bytes;
     unsigned char mark;
@@ -35,7 +35,7 @@ struct GivesLate {
 
 }  // namespace
 
-TEST_CASE("a block given back is taken next, by requests of its size class only") {
+TEST_CASE("a block given back is taken next, by requests of its size class only", "[alone]") {
     if (!pool::enabled) TALLY_SKIP("the pool is off under AddressSanitizer");
     void* first = pool::take(33);
     pool::give(first, 33);
@@ -50,7 +50,7 @@ TEST_CASE("pool blocks are aligned, disjoint and hold what they were asked for")
     const unsigned seed = std::random_device{}();
     INFO("seed " << seed);
     std::mt19937 generator(seed);
-    std::vector<Held> held;
+    std::vector<Taken> held;
     for (int step = 0; step < 20000; ++step) {
         if (held.empty() || (held.size() < 500 && generator() % 2 == 0)) {
             const std::size_t bytes = generator() % 8 == 0 ? generator() % 3000 : generator() % 200;
@@ -66,7 +66,7 @@ TEST_CASE("pool blocks are aligned, disjoint and hold what they were asked for")
             held.pop_back();
         }
     }
-    for (const Held& block : held) pool::give(block.memory, block.bytes);
+    for (const Taken& block : held) pool::give(block.memory, block.bytes);
 }
 
 TEST_CASE("blocks may be given back by another thread, and after a thread's lists are gone") {

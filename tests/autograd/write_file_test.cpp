@@ -115,7 +115,7 @@ TEST_CASE("a pipe is written to and never replaced") {
 }
 
 // Root could replace the machine's own device if the writer were wrong, so root gets a copy to write to.
-TEST_CASE("a full device is an error that names it") {
+TEST_CASE("a full device is an error that names it", "[alone]") {
     const Folder folder;
     std::string full = "/dev/full";
     if (!fs::is_character_file(full)) TALLY_SKIP("this system has no /dev/full");
@@ -183,7 +183,7 @@ TEST_CASE("whether a file can be written is known without writing it") {
     CHECK_THROWS_WITH(expect_writable(folder / "."), test::contains("Is a directory"));
 }
 
-TEST_CASE("a folder that may not be written to") {
+TEST_CASE("a folder that may not be written to", "[alone]") {
     if (::geteuid() == 0) TALLY_SKIP("root may write everywhere");
     const Folder folder;
     fs::create_directory(folder / "locked");

@@ -15,7 +15,7 @@ TEMPLATE_TEST_CASE("Every slot of the table is filled", "", float, double, Dual<
     CHECK(std::count(slots.begin(), slots.end(), Slot(nullptr)) == 0);
 }
 
-TEST_CASE("A device that is not there is an error", "") {
+TEST_CASE("A device that is not there is an error", "[alone]") {
     if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
     CHECK_THROWS_WITH(kernels<float>(Device::cuda), "[kernels] " + peer::absent());
     CHECK_THAT(peer::absent(), contains("no CUDA"));

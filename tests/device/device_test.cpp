@@ -164,7 +164,7 @@ TEST_CASE("Without memory the process stays usable and the ledger true") {
     CHECK(sum(constant(kept)).item() == 10);
 }
 
-TEST_CASE("The device has a budget of its own") {
+TEST_CASE("The device has a budget of its own", "[alone]") {
     memory::drop_cache(Device::cuda);
     if (memory::in_use(Device::cuda) != 0) TALLY_SKIP("another test holds arrays on the device");
     memory::set_budget(1 << 20, Device::cuda);

@@ -27,7 +27,8 @@ FAKES = {
             --preset)
                 folder=build/release
                 [ "${3:-}" != -B ] || folder=$4
-                mkdir -p "$folder" && touch "$folder/Makefile" ;;
+                mkdir -p "$folder" && touch "$folder/Makefile"
+                echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >"$folder/CMakeCache.txt" ;;
             --build)
                 if [ -e "$fakes/broken" ]; then seq 100; exit 2; fi
                 if [ -e "$fakes/endless" ]; then echo "[  7%] Building CXX object x.o"; exec sleep 60; fi
@@ -49,7 +50,10 @@ PROGRAM
             *update*) echo "apt-get update" >>"$calls"; touch "$fakes/lists" "$fakes/fresh" ;;
             *install*) echo "apt-get install" >>"$calls"
                 [ -e "$fakes/fresh" ] || exit 100
-                touch "$fakes/installed" ;;
+                touch "$fakes/installed"
+                for tool in python3 pkg-config; do
+                    case " $* " in *" $tool "*) cp "$0" "${0%/*}/$tool" ;; esac
+                done ;;
         esac
     """,
     "nvcc": """
@@ -61,6 +65,8 @@ PROGRAM
     "ctest": 'echo "ctest required=${TALLY_REQUIRE_GPU:-} $*" >>"$calls"; [ ! -e "$fakes/test fails" ]',
     "id": 'cat "$fakes/uid"',
     "make": "exit 0",
+    "python3": "exit 0",
+    "pkg-config": "exit 0",
 }
 SUDO = {
     "free": '[ "$1" != -n ] || shift; echo sudo >>"$calls"; exec "$@"',
@@ -102,7 +108,7 @@ class Faked(unittest.TestCase):
         return text
 
     def environment(self, **more):
-        quiet_home = {"HOME": "/nonexistent", "TERM": "xterm", "PATH": str(self.bin)}
+        quiet_home = {"HOME": "/nonexistent", "TERM": "xterm", "PATH": str(self.bin), "DPKG_ADMINDIR": str(self.fakes)}
         return quiet_home | {"calls": str(self.top / "calls"), "fakes": str(self.fakes)} | more
 
     def learn(self, *words, **environment):

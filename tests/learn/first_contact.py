@@ -25,11 +25,15 @@ class FirstContact(Faked):
         self.assertIn("'lst'", result.stderr)
         self.assertFalse((self.tree / "build").exists())
 
-    def test_a_lesson_without_run_is_told_how(self):
-        result = self.learn("7")
+    def test_a_number_runs_that_lesson(self):
+        result = self.learn("7x")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("./learn run 7", result.stderr)
+        self.assertIn("'7x'", result.stderr)
         self.assertFalse((self.tree / "build").exists())
+        self.state(installed="")
+        for words, run in ((["7"], "run 7"), (["07", "--from", "2"], "run 07 --from 2"), (["--width", "60", "99"], "run --width 60 99")):
+            result = self.learn(*words)
+            self.assertEqual((result.returncode, result.stdout), (77, f"runner in {self.top}: {run}\n"))
 
     def test_an_option_value_is_no_command(self):
         self.state(installed="")
@@ -161,6 +165,25 @@ class FirstContact(Faked):
         self.assertNotIn("nvcc", calls)
         self.state(**{"test fails": ""})
         self.assertEqual(self.learn("test").returncode, 1)
+
+    def test_the_tests_ask_for_what_only_they_need(self):
+        self.state(installed="")
+        for tool in ("python3", "pkg-config"):
+            (self.bin / tool).unlink()
+        self.assertEqual(self.learn("list").returncode, 77)
+        result = self.learn("test", TALLY_NO_INSTALL="1")
+        self.assertChangedNothing(result)
+        self.assertIn("missing: python3, pkg-config\n", result.stderr)
+        self.assertIn("apt-get install --no-install-recommends python3 pkg-config\n", result.stderr)
+        code, seen = self.learn_at_terminal("n\n", "test")
+        self.assertEqual((code, "Install now? [Y/n]" in seen), (3, True))
+        self.calls()
+        self.assertEqual(self.learn("test").returncode, 0)
+        calls = self.calls()
+        self.assertEqual(calls.count("apt-get install"), 1)
+        self.assertIn(f"cmake {self.tree}/build/release", calls)  # CMake had not seen them
+        self.assertEqual(self.learn("test").returncode, 0)
+        self.assertNotIn("apt-get install", self.calls())
 
     def test_bench_is_built_apart_and_run_where_one_stands(self):
         self.state(installed="")

@@ -27,7 +27,8 @@ MAKE = """
             test_flock -n 8 || echo overlap >>"$calls"
             trap 'rm -f "$target"; exit 143' INT TERM HUP
             sleep 0.02 # as long as a real one needs before it writes
-            for part in one.o two.o libtally.a learn-runner; do
+            mkdir -p "$2/lessons"
+            for part in one.o two.o libtally.a lessons/lesson_07_divide learn-runner; do
                 target=$2/$part
                 [ -e "$target" ] && [ ! "$2/../../src/x" -nt "$target" ] && continue
                 echo "[ 50%] Building CXX object $part"
@@ -36,7 +37,9 @@ MAKE = """
                 sleep "${pace:-0.02}"
                 printf 'echo "runner: $*, work in $TALLY_WORK"; exit 77 # whole\\n' >>"$target"
                 target=
-            done ;;
+                [ ! -e "$fakes/broken" ] || exit 2
+            done
+            [ ! -e "$fakes/edited" ] || echo newer >"$2/../../src/x" ;;
     esac
 """
 RUNNER = "runner: list, work in "
@@ -77,7 +80,7 @@ class Misfortunes(Faked):
     def built(self):
         """What stands in build/, and that all of it is whole."""
         release = self.tree / "build/release"
-        for part in ("one.o", "two.o", "libtally.a", "learn-runner"):
+        for part in ("one.o", "two.o", "libtally.a", "lessons/lesson_07_divide", "learn-runner"):
             self.assertIn("whole", (release / part).read_text(), part)
         return sorted(str(path.relative_to(self.tree)) for path in (self.tree / "build").rglob("*"))
 
@@ -97,6 +100,66 @@ class Misfortunes(Faked):
         return subprocess.run([shutil.which(command[0]), *command[1:]], cwd="/", env=path, text=True, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=60)
 
+    # ---- when the build is asked ----
+
+    def asks(self, *words, **environment):
+        """Whether the build was asked; and when it was not, that no other tool was either."""
+        self.calls()
+        result = self.learn(*(words or ["list"]), **environment)
+        self.assertEqual(result.returncode, 77, result.stderr)
+        calls = self.calls()
+        built = any(call.startswith("cmake --build") for call in calls)
+        self.assertTrue(built or not calls, calls)
+        return built
+
+    def test_what_is_unchanged_is_not_built(self):
+        self.assertTrue(self.asks())
+        for words in (["list"], ["run", "divide"], ["7"], [], ["graph", "7", "-o", "x.svg"], ["doctor"]):
+            self.assertFalse(self.asks(*words), words)
+        (self.tree / "README.md").write_text("not built from")
+        self.assertFalse(self.asks())
+
+    def test_what_is_changed_is_built_once(self):
+        release = self.tree / "build/release"
+
+        def moved():
+            (self.top / "elsewhere").mkdir()
+            self.tree = self.tree.rename(self.top / "elsewhere/a tree")
+
+        def text(name):
+            return lambda: (self.tree / name).write_text("#!/bin/sh\n")
+
+        self.assertTrue(self.asks())
+        for number, change in enumerate((
+                text("src/x"), text("src/added"), (self.tree / "src/added").unlink, text("lessons/new.cpp"), text("cmake/y"),
+                text("CMakeLists.txt"), text("CMakePresets.json"), lambda: os.utime(self.tree / "learn"),
+                lambda: self.state(status="a package came"), (release / "lessons/lesson_07_divide").unlink,
+                text("build/release/lessons/lesson_07_divide"), text("build/release/lessons/lesson_99_by_hand"),
+                (release / "learn-runner").unlink, (release / "CMakeCache.txt").unlink, lambda: shutil.rmtree(release),
+                lambda: shutil.rmtree(self.tree / "build"), (self.tree / "build/release.built").unlink, moved)):
+            change()
+            self.assertEqual((self.asks(), self.asks()), (True, False), f"change {number}")
+            self.built()
+
+    def test_a_source_that_changes_while_it_is_built_is_built_again(self):
+        self.state(edited="")
+        self.assertTrue(self.asks())
+        self.state(edited=None)
+        self.assertTrue(self.asks())
+        self.assertFalse(self.asks())
+
+    def test_a_failed_build_leaves_no_mark(self):
+        self.assertTrue(self.asks())
+        before = (self.tree / "src/x").stat()
+        (self.tree / "src/x").write_text("newer")
+        self.state(broken="")
+        self.assertEqual(self.learn("list").returncode, 4)
+        self.assertFalse((self.tree / "build/release.built").exists())
+        self.state(broken=None)
+        os.utime(self.tree / "src/x", ns=(before.st_atime_ns, before.st_mtime_ns))  # what was built of the newer one is still there
+        self.assertTrue(self.asks())
+        self.assertFalse(self.asks())
+
     # ---- a checkout of somebody else ----
 
     def test_read_only_and_never_built(self):
@@ -112,6 +175,8 @@ class Misfortunes(Faked):
         self.assertIn("your progress is kept in /home/student/.local/share/tally", result.stderr)
         self.assertIn("work in /home/student/.local/share/tally", result.stdout)
         self.assertEqual(self.somebody_else("list", "--quiet").stderr, "")
+        self.state(status="a package came")  # which is its owner's business
+        self.assertRuns(self.somebody_else("list"))
         (self.tree / "lessons").chmod(0o755)
         (self.tree / "lessons/new.cpp").write_text("")
         result = self.somebody_else("list")
@@ -181,7 +246,9 @@ class Misfortunes(Faked):
         results = [self.ended(process) for process in [self.start("list", pace="0.1") for _ in range(5)]]
         for result in results:
             self.assertRuns(result)
-        self.assertNotIn("overlap", self.calls())
+        calls = self.calls()
+        self.assertNotIn("overlap", calls)
+        self.assertEqual(sum(call.startswith("cmake --build") for call in calls), 1)
         self.assertEqual(sum("another ./learn is at work" in result.stderr for result in results), 4)
         self.built()
 
@@ -245,6 +312,7 @@ class Misfortunes(Faked):
             made = one.stat().st_mtime_ns
             os.killpg(begun.pid, sent)
             self.assertIn(begun.wait(), (-sent, 128 + sent))
+            self.assertFalse((self.tree / "build/release.built").exists())
             result = self.learn("list")
             self.assertRuns(result)
             self.assertNotIn("was killed", result.stderr)

@@ -81,6 +81,21 @@ def test_list(runner, sample):
         assert [e["status"] for e in as_json] == ["done", "next", "open"]
 
 
+def test_what_the_build_keeps_of_a_lesson_is_believed_until_the_program_is_newer(runner, sample):
+    with Course(runner, THREE[0]) as course:
+        program, kept = f"{course.root}/lessons/lesson_07_divide", f"{course.root}/lessons/07_divide.json"
+        own = subprocess.run([program, "--describe"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        for text, age, title in ((own.replace('"title":"divide"', '"title":"kept"'), 0, "kept"), (own, 0, "divide"), ("", 0, "divide"),
+                                 (own.replace('"title":"divide"', '"title":"kept"'), 1, "divide")):
+            with open(kept, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.utime(program, (1e9, 1e9))
+            os.utime(kept, (1e9 - age, 1e9 - age))
+            shown = course.run("list", "--json").stdout
+            assert json.loads(shown)["title"] == title, (text, age, shown)
+        assert course.run("run", "7").returncode == 0
+
+
 def test_log_of_many(runner, sample):
     with Course(runner, *THREE) as course:
         result = course.run("run", "all")

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t parts = 4;
 #ifdef NDEBUG
-constexpr std::uint64_t programs_by_default = 50000;  // a minute of one core
+constexpr std::uint64_t programs_by_default = 10000;  // a dozen seconds of one core
 #else
 constexpr std::uint64_t programs_by_default = 4000;  // with assertions, and under the sanitizers
 #endif
@@ -94,12 +94,12 @@ void run(std::uint64_t part) {
 
 }  // namespace
 
-TEST_CASE("random programs agree with every witness: part 1 of 4") { run(0); }
-TEST_CASE("random programs agree with every witness: part 2 of 4") { run(1); }
-TEST_CASE("random programs agree with every witness: part 3 of 4") { run(2); }
-TEST_CASE("random programs agree with every witness: part 4 of 4") { run(3); }
+TEST_CASE("random programs agree with every witness: part 1 of 4", "[alone]") { run(0); }
+TEST_CASE("random programs agree with every witness: part 2 of 4", "[alone]") { run(1); }
+TEST_CASE("random programs agree with every witness: part 3 of 4", "[alone]") { run(2); }
+TEST_CASE("random programs agree with every witness: part 4 of 4", "[alone]") { run(3); }
 
-TEST_CASE("LibTorch is one of the witnesses") {
+TEST_CASE("LibTorch is one of the witnesses", "[alone]") {
     if (!peer_is_there()) TALLY_SKIP("LibTorch is not installed (Debian: libtorch-dev)");
     Counts counts;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) CHECK(check(draw(seed), true, counts) == "");

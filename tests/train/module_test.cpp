@@ -218,7 +218,7 @@ TEST_CASE("A model that is where it should be stays as it is") {
     if (!available(Device::cuda)) CHECK_THROWS_WITH(to(layer, Device::cuda), contains("[to]"));
 }
 
-TEST_CASE("A model moved to the device computes the same and its parameters stay who they are") {
+TEST_CASE("A model moved to the device computes the same and its parameters stay who they are", "[alone]") {
     if (!available(Device::cuda)) TALLY_SKIP("no device");
     SelfAttention<double> model(4, 2, any, true);
     const auto handles = parameters(model);

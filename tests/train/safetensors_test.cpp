@@ -146,12 +146,12 @@ bool python_can(const std::string& statement) {
 
 }  // namespace
 
-TEST_CASE("A reader that knows nothing but the description reads what we write") {
+TEST_CASE("A reader that knows nothing but the description reads what we write", "[alone]") {
     if (!python_can("")) TALLY_SKIP("no python3");
     check_reading("--description");
 }
 
-TEST_CASE("The safetensors library reads what we write") {
+TEST_CASE("The safetensors library reads what we write", "[alone]") {
     if (!python_can("import safetensors, numpy")) TALLY_SKIP("no safetensors library");
     check_reading("--library");
 }

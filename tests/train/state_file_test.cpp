@@ -398,7 +398,7 @@ TEST_CASE("Killed at random instants while saving in a loop the state is always 
     CHECK(folder.files() == 1);
 }
 
-TEST_CASE("A file that is larger than memory is an Error") {
+TEST_CASE("A file that is larger than memory is an Error", "[alone]") {
     const Folder folder;
     const std::string path = folder / "huge";
     write_bytes(path, "");

@@ -63,7 +63,8 @@ struct Training {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("An update is made whole or not at all wherever memory runs out", "", float, double) {
+TEMPLATE_TEST_CASE("An update is made whole or not at all wherever memory runs out", "[alone]", float,
+                   double) {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     const std::int64_t nodes = live_nodes();
     for (const Way way : {Way::plain, Way::checkpointed, Way::sgd, Way::many_numbers}) {

@@ -19,14 +19,31 @@ namespace tally::lesson {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+const std::string prefix = "lesson_";
+
+// What lesson_NN_slug says of itself. The build keeps that in NN_slug.json, since starting all of them takes
+// seconds; of a newer program it is not the answer.
+std::string description_of(const fs::path& program) {
+    const auto kept = program.parent_path() / (program.filename().string().substr(prefix.size()) + ".json");
+    std::error_code none;
+    const auto when = fs::last_write_time(kept, none);
+    std::string line;
+    if (!none && when >= fs::last_write_time(program)) std::getline(std::ifstream(kept), line);
+    return line.empty() ? captured_from({program.string(), "--describe"}) : line;
+}
+
+}  // namespace
+
 std::vector<Program> find_programs(const std::string& folder) {
     std::vector<Program> programs;
     std::error_code missing;
     for (const auto& entry : fs::directory_iterator(folder, missing)) {
         const std::string path = entry.path().string();
-        const bool is_lesson = entry.path().filename().string().rfind("lesson_", 0) == 0;
+        const bool is_lesson = entry.path().filename().string().rfind(prefix, 0) == 0;
         if (!is_lesson || !entry.is_regular_file() || ::access(path.c_str(), X_OK) != 0) continue;
-        const std::string described = captured_from({path, "--describe"});
+        const std::string described = description_of(entry.path());
         try {
             programs.push_back({parse_description(described), path});
         } catch (const std::exception&) {

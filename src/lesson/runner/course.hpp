@@ -14,7 +14,7 @@ struct Program {
     std::string path;
 };
 
-// The executables lesson_* in a folder, each asked what it is, by number. Throws std::runtime_error.
+// The executables lesson_* in a folder, by number, each with what it says it is. Throws std::runtime_error.
 std::vector<Program> find_programs(const std::string& folder);
 
 // A slug or a number among them; otherwise nullptr, and in `message` what it was nearest to.

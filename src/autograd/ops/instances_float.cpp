@@ -1,0 +1,8 @@
+// The operations of instances.hpp on arrays of float.
+#include "autograd/ops/instances.hpp"
+
+namespace tally {
+
+TALLY_INSTANCES(, float)
+
+}  // namespace tally

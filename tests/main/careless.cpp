@@ -1,0 +1,29 @@
+// Test cases that leave something behind, each in its own way: what main says of them is asked by
+// main_test.py.
+#include "autograd/kernels.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/node.hpp"
+#include "catch.hpp"
+
+namespace tally::test {
+
+TEST_CASE("leaves a budget") { memory::set_budget(1 << 20); }
+
+TEST_CASE("leaves bytes") {
+    [[maybe_unused]] static Storage* const kept =
+        memory::allocate(64, Device::cpu);  // no leak, for AddressSanitizer
+}
+
+TEST_CASE("leaves threads") { set_threads(2); }
+
+TEST_CASE("leaves TF32") { allow_tf32(true); }
+
+TEST_CASE("leaves a mode") { context.recording = false; }
+
+TEST_CASE("is skipped unannounced") { TALLY_SKIP("it is not the day"); }
+
+TEST_CASE("is skipped", "[alone]") { TALLY_SKIP("it is not the day"); }
+
+TEST_CASE("leaves nothing") { CHECK(true); }
+
+}  // namespace tally::test

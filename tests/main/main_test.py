@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# The main of the test programs: a device that is missing, cases that leave something behind, and a selection of nothing.
+import os
+import subprocess
+import sys
+import unittest
+
+CARELESS = sys.argv.pop()
+MISSING_DEVICE = sys.argv.pop()
+
+
+def run(program, *words, required=None):
+    environment = {name: value for name, value in os.environ.items() if name != "TALLY_REQUIRE_GPU"}
+    if required is not None:
+        environment["TALLY_REQUIRE_GPU"] = required
+    return subprocess.run([program, *words], env=environment, capture_output=True, text=True, timeout=60)
+
+
+class MissingDevice(unittest.TestCase):
+    def test_it_is_skipped(self):
+        for required in (None, "", "0"):
+            result = run(MISSING_DEVICE, required=required)
+            self.assertEqual(result.returncode, 4)  # what ctest is told to call skipped
+            self.assertEqual(result.stderr, "skipped: no such device\n")
+
+    def test_required_it_fails(self):
+        result = run(MISSING_DEVICE, required="1")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr, "failed, as TALLY_REQUIRE_GPU=1: no such device\n")
+
+    def test_its_tests_are_listed_without_it(self):
+        self.assertIn("What needs the device", run(MISSING_DEVICE, "--list-tests", required="1").stdout)
+
+
+class Careless(unittest.TestCase):
+    def test_what_is_left_behind_fails_and_is_named(self):
+        for name, words in (("leaves a budget", "leaves the budget of cpu at 1.0 MiB; before, it was 0 B"),
+                            ("leaves bytes", "leaves what is in use of cpu at 64 bytes; before, it was 0 bytes"),
+                            ("leaves threads", "leaves the number of threads at 2; before, it was 1"),
+                            ("leaves TF32", "leaves TF32 at on; before, it was off"),
+                            ("leaves a mode", "leaves recording at off; before, it was on"),
+                            ("is skipped unannounced", "was skipped, which ctest cannot tell unless it is tagged [alone]")):
+            result = run(CARELESS, name)
+            self.assertEqual(result.returncode, 1, name)
+            self.assertRegex(result.stderr, rf'careless\.cpp:\d+: "{name}" ')
+            self.assertTrue(result.stderr.endswith(f'"{name}" {words}\n'), result.stderr)
+
+    def test_the_next_case_is_not_blamed(self):
+        result = run(CARELESS, "leaves a budget,leaves nothing")
+        self.assertEqual((result.returncode, result.stderr.count("leaves nothing")), (1, 0))
+
+    def test_who_leaves_nothing_passes(self):
+        self.assertEqual(run(CARELESS, "leaves nothing").returncode, 0)
+
+    def test_a_skip_is_told(self):
+        self.assertEqual(run(CARELESS, "is skipped").returncode, 4)
+
+    def test_nothing_to_run_is_a_failure(self):
+        result = run(CARELESS, "-#", "[#renamed]~[alone]")
+        self.assertEqual((result.returncode, result.stderr), (1, "no test was found by this name, or in this file\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,36 @@
+// Reads the threads of kernels, the devices' budgets and ledgers, and the modes of this thread and of all.
+#include "surroundings.hpp"
+
+#include "autograd/device.hpp"
+#include "autograd/here.hpp"
+#include "autograd/kernels.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/node.hpp"
+
+tally::test::Surroundings tally::test::surroundings() {
+    const auto flag = [](bool on) { return std::string(on ? "on" : "off"); };
+    const bool poison = memory::set_poison(false);
+    memory::set_poison(poison);
+    Surroundings found{
+        {"the number of threads", std::to_string(threads())},
+        {"TF32", flag(tf32_allowed())},
+        {"NaN in fresh buffers", flag(poison)},
+        {"recording", flag(context.recording)},
+        {"watching", flag(context.watching)},
+        {"verifying", flag(context.verifying)},
+        {"checks of rules", flag(context.checks != Checks::none)},
+        {"the number of sweeps on their way", std::to_string(context.sweeps)},
+        {"what is lifted", std::to_string(context.lifted)},
+        {"a checkpointed function", flag(context.block != nullptr)},
+        {"an onlooker", flag(context.onlooker != nullptr)},
+        {"resting kernels", flag(kernels_rest)},
+        {"the place that is named", Here::place()},
+    };
+    for (const Device device : {Device::cpu, Device::cuda}) {
+        found[std::string("the budget of ") + to_string(device)] =
+            memory::bytes_in_words(memory::budget(device));
+        found[std::string("what is in use of ") + to_string(device)] =
+            std::to_string(memory::in_use(device)) + " bytes";
+    }
+    return found;
+}
