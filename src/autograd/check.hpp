@@ -28,11 +28,11 @@ namespace tally {
 // What is saved for the way back while one lives is compared, too. Fresh memory is filled with NaN meanwhile.
 class CheckRules {
 public:
-    CheckRules() : before_((this_thread(), std::exchange(context.checks, Checks::all))) {
+    CheckRules() : before_((this_thread(), set_checks(Checks::all))) {
         memory::poison_meanwhile(true);
     }
     ~CheckRules() {
-        context.checks = before_;
+        set_checks(before_);
         memory::poison_meanwhile(false);
     }
     CheckRules(const CheckRules&) = delete;

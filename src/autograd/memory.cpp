@@ -17,7 +17,6 @@
 
 #include "autograd/checksum.hpp"
 #include "autograd/memory_shard.hpp"
-#include "autograd/node.hpp"
 #include "autograd/peer.hpp"
 #include "autograd/pool.hpp"
 #include "autograd/raw_memory.hpp"
@@ -469,7 +468,7 @@ std::uint64_t checksum_of(const Storage* storage) {
 }  // namespace
 
 void saved_first(Storage* storage, std::uint64_t holders_before) {
-    if (context.checks != Checks::none && storage->device == Device::cpu) [[unlikely]]
+    if (sum_saved && storage->device == Device::cpu) [[unlikely]]
         note_checksum(storage);
     else if (storage->summed.load(std::memory_order_relaxed)) [[unlikely]]
         storage->summed.store(false, std::memory_order_relaxed);
@@ -478,6 +477,16 @@ void saved_first(Storage* storage, std::uint64_t holders_before) {
 }
 
 void unsaved_last(Storage* storage) { move(storage, MemoryClass::saved, MemoryClass::temporary); }
+
+namespace {
+
+std::uint32_t this_thread() {  // by a number, never 0
+    static std::atomic<std::uint32_t> last{0};
+    thread_local const std::uint32_t number = ++last;
+    return number;
+}
+
+}  // namespace
 
 void leave(Storage* storage) {
     storage->left_by.store(this_thread());

@@ -100,8 +100,10 @@ inline void unsave(Storage* storage) {
     forget(storage);
 }
 
+// Whether this thread notes the bytes of what the first of its rules saves (set_checks, node.hpp).
+inline constinit thread_local bool sum_saved = false;
 // Whether bytes of a buffer that rules keep are no longer what they were when the first of them came,
-// although its version is; known only of what was saved while that was asked for (check.hpp).
+// although its version is; known only of what was saved while `sum_saved` was set.
 bool changed_since_saved(const Storage* storage);
 
 // Whoever is about to write says so; alone with the buffer, or for all who have saved it to notice.

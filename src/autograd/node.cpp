@@ -12,7 +12,7 @@ namespace tally {
 std::uint32_t number_this_thread() {
     static std::atomic<std::uint32_t> last{0};
 #ifndef NDEBUG
-    context.checks = Checks::outside;
+    set_checks(Checks::outside);
 #endif
     return context.thread = ++last;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograd/error.hpp"
+#include "autograd/memory.hpp"
 #include "autograd/pool.hpp"
 
 namespace tally {
@@ -45,7 +46,7 @@ struct ThreadContext {
     bool recording = true;         // false inside NoGrad
     bool watching = false;         // true inside Watch
     bool verifying = true;         // false inside Unverified (block.hpp)
-    Checks checks = Checks::none;  // set by CheckRules; `outside` once a debug build has numbered the thread
+    Checks checks = Checks::none;  // `outside` once a debug build has numbered the thread
     bool trying = true;            // false: the rule that is called next cannot be tried (check.hpp)
     std::uint8_t lifted = 0;       // of touch::held and sealed: what does not hold now, inside Lift
     BlockRun* block = nullptr;     // the checkpointed function that is just being run (block.hpp)
@@ -55,6 +56,11 @@ struct ThreadContext {
 };
 inline constinit thread_local ThreadContext context;
 std::uint32_t number_this_thread();
+
+inline Checks set_checks(Checks checks) {  // returns what was set before
+    memory::sum_saved = checks != Checks::none;
+    return std::exchange(context.checks, checks);
+}
 
 // What a rule on trial (check.hpp) belongs to: it may make graphs of its own, but touch none that was there.
 inline constexpr std::uint32_t thread_on_trial = ~std::uint32_t{0};

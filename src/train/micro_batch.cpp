@@ -12,7 +12,6 @@
 namespace tally {
 namespace {
 
-using bytes_in_words;
 
 // The memory of a window's parameters, gradients and optimizer, as it was before a try.
 template <class S>

@@ -49,8 +49,8 @@ std::string by_gradcheck(const Rule& rule) {
 
 // What a debug build checks by itself, in any build.
 struct ByItself {
-    ~ByItself() { context.checks = before; }
-    const Checks before = (this_thread(), std::exchange(context.checks, Checks::outside));
+    ~ByItself() { set_checks(before); }
+    const Checks before = (this_thread(), set_checks(Checks::outside));
     const Poison poison;
 };
 
@@ -228,9 +228,9 @@ TEST_CASE("what a debug build checks by itself changes no gradient and takes no 
         return Found{x.grad().to_vector(), set.grad().to_vector(), memory::peak() - before};
     };
     const auto unchecked = [&](const Rule& rule) {
-        const Checks before = std::exchange(context.checks, Checks::none);
+        const Checks before = set_checks(Checks::none);
         const Found found = find(rule);
-        context.checks = before;
+        set_checks(before);
         return found;
     };
     for (const Rule& rule : {Rule(give_twice), writes}) {

@@ -56,8 +56,8 @@ Profile::Row row(const Profile& profile, const std::string& name) {
 
 // A debug build tries rules before they count, which would take their time twice.
 struct Untried {
-    ~Untried() { context.checks = before; }
-    const Checks before = std::exchange(context.checks, Checks::none);
+    ~Untried() { set_checks(before); }
+    const Checks before = set_checks(Checks::none);
 };
 
 }  // namespace
