@@ -6,6 +6,7 @@
 #include "autograd/kernels.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/node.hpp"
+#include "autograd/text.hpp"
 
 tally::test::Surroundings tally::test::surroundings() {
     const auto flag = [](bool on) { return std::string(on ? "on" : "off"); };
@@ -28,7 +29,7 @@ tally::test::Surroundings tally::test::surroundings() {
     };
     for (const Device device : {Device::cpu, Device::cuda}) {
         found[std::string("the budget of ") + to_string(device)] =
-            memory::bytes_in_words(memory::budget(device));
+            bytes_in_words(memory::budget(device));
         found[std::string("what is in use of ") + to_string(device)] =
             std::to_string(memory::in_use(device)) + " bytes";
     }

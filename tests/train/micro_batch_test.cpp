@@ -17,7 +17,6 @@
 namespace tally::test {
 namespace {
 
-using bytes_in_words;
 
 [[noreturn]] void run_out() { throw OutOfMemory("none left", Device::cpu, 64, 0); }
 
