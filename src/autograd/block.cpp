@@ -30,49 +30,43 @@ constexpr Table all_do_nothing() {
     return table;
 }
 
+std::uint64_t mixed(std::uint64_t sum, std::uint64_t next) { return (sum ^ next) * 0x9E3779B97F4A7C15u; }
+
 }  // namespace
 
-bool recomputing() { return context.block && context.block->recomputing(); }
+bool recomputing() { return BlockRun::current() && BlockRun::current()->recomputing(); }
 
 BlockRun::BlockRun(Block& block, Time time)
-    : block_(block),
-      around_(std::exchange(context.block, this)),
-      mark_(context.next_id),
-      time_(time),
-      resting_before_(kernels_rest) {
+    : block_(block), around_(current()), mark_(context.next_id), time_(time), resting_before_(kernels_rest) {
+    context.recorder = this;
     block_.rested = false;
     if (first())
-        block_.verified = context.verifying && !kernels_rest;  // of what is not computed nothing is known
+        block_.verified = verifying && !kernels_rest;  // of what is not computed nothing is known
     else
         rest_if_done();
 }
 
 BlockRun::~BlockRun() {
     kernels_rest = resting_before_;
-    context.block = around_;
+    context.recorder = around_;
 }
 
-// An operation of a function inside of another is one of both. What is no parameter and no constant may come
-// back in another buffer (revolve), and only its version counts.
-bool BlockRun::reads_outside(const Node& operand, std::uint32_t version, std::uint64_t value) {
-    const bool stays = operand.state == State::leaf || operand.state == State::constant;
-    bool holds = false;
-    for (BlockRun* run = this; run && operand.id < run->mark_; run = run->around_) {
-        run->outside_.versions += version;
-        if (!stays) continue;
-        run->outside_.values = (run->outside_.values ^ value) * 0x9E3779B97F4A7C15u;
-        holds = holds || (run->first() && run->last_held_ != value);
-        if (run->first()) run->last_held_ = value;
+bool BlockRun::admit(NewOperation& operation) {
+    if (!operation.recorded) {  // nothing is noted of it, so it must be there when the function runs again
+        read_outside(operation);
+        if (first()) need(place());
+        return true;
     }
-    return holds;
+    if (first())
+        note(operation);
+    else
+        meet_again(operation);
+    ids_.push_back(context.next_id);  // its node is the next to be made
+    if (!first()) rest_if_done();
+    return !first();
 }
 
-void BlockRun::hold(const Node& operand, const std::shared_ptr<const void>& buffer) {
-    for (BlockRun* run = this; run && operand.id < run->mark_; run = run->around_)
-        if (run->first()) run->block_.read.push_back(buffer);
-}
-
-// ---- the first time ----
+// ---- both times ----
 
 std::size_t BlockRun::made_by(const Node& node) const {
     const auto found = std::lower_bound(ids_.begin(), ids_.end(), node.id);
@@ -84,14 +78,57 @@ std::uint64_t BlockRun::origin(const Node& operand) const {
     return operand.id < mark_ ? ~operand.id : made_by(operand);
 }
 
-void BlockRun::reads(const Node& operand) {
-    if (operand.id >= mark_) need(made_by(operand));
+// Of what a rule holds, and of where the operands come from.
+std::uint64_t BlockRun::held(const NewOperation& operation) const {
+    std::uint64_t sum = operation.constants.value_or(0);
+    for (const Wished& wished : operation.wishes)
+        if (block_.verified && wished.checksum && wished.address)
+            sum = mixed(sum, wished.checksum(wished.address));
+    for (std::size_t i = 0; i < operation.operands; ++i) sum = mixed(sum, origin(*operation.operand(i).node));
+    return sum;
 }
 
-void BlockRun::note(Block::Step step, const Node& result) {
-    step.outside = std::exchange(outside_, {});
-    block_.steps.push_back(std::move(step));
-    ids_.push_back(result.id);
+// What was made outside. An operation of a function inside of another is one of both. What is no parameter
+// and no constant may come back in another buffer (revolve), and only its version counts.
+void BlockRun::read_outside(const NewOperation& operation) {
+    for (std::size_t i = 0; i < operation.operands; ++i) {
+        const Node& node = *operation.operand(i).node;
+        if (node.id >= mark_) continue;
+        const bool stays = node.state == State::leaf || node.state == State::constant;
+        const Contents contents = operation.contents(i);
+        std::shared_ptr<const void> buffer;
+        for (BlockRun* run = this; run && node.id < run->mark_; run = run->around_) {
+            run->outside_.versions += contents.version;
+            if (!stays) continue;
+            run->outside_.values = mixed(run->outside_.values, contents.which);
+            if (!run->first() || std::exchange(run->last_held_, contents.which) == contents.which) continue;
+            if (!buffer) buffer = operation.hold(i);
+            if (buffer) run->block_.read.push_back(buffer);
+        }
+    }
+}
+
+// ---- the first time ----
+
+void BlockRun::read_by_rule(const Wished& wished, const NewOperation& operation) {
+    if (wished.address == operation.result) return reading_result_.push_back(place());
+    for (std::size_t i = 0; i < operation.operands; ++i) {
+        const Operand operand = operation.operand(i);
+        if (operand.value != wished.address) continue;
+        if (operand.node->id >= mark_) need(made_by(*operand.node));
+        return;
+    }
+    need(place());  // what is made nowhere else
+}
+
+void BlockRun::note(const NewOperation& operation) {
+    for (const Wished& wished : operation.wishes)
+        if (wished.address) read_by_rule(wished, operation);
+    if (!operation.constants) need(place());  // it is computed again, and its value compared
+    if (context.onlooker) tell_unrecorded(operation.op, operation.result_seen());
+    read_outside(operation);
+    block_.steps.push_back({operation.op, block_.verified ? operation.result_checksum() : 0, held(operation),
+                            std::exchange(outside_, {})});
 }
 
 std::vector<std::optional<std::size_t>> BlockRun::close(const std::vector<const Node*>& results, bool keeps) {
@@ -117,8 +154,20 @@ void BlockRun::rest_if_done() {
     block_.rested = kernels_rest = true;
 }
 
-bool BlockRun::meet(const char* op, std::uint64_t held) {
+// The value was computed and must be the same, or was kept, or is not needed.
+void BlockRun::meet_again(NewOperation& operation) {
+    read_outside(operation);
+    expect_same(operation);
+    if (place() < block_.needed) {
+        if (block_.verified) compare(operation);
+    } else if (!restore(place(), operation)) {
+        operation.let_result_go();
+    }
+}
+
+void BlockRun::expect_same(const NewOperation& operation) {
     const std::size_t which = place();
+    const std::string op = operation.op;
     const Outside outside = std::exchange(outside_, {});
     const auto described = [&] { return "operation " + std::to_string(which + 1) + " "; };
     if (which >= block_.steps.size())
@@ -134,7 +183,7 @@ bool BlockRun::meet(const char* op, std::uint64_t held) {
                     "(versions " +
                     std::to_string(before.outside.versions) + " and " + std::to_string(outside.versions) +
                     "); step the optimizer after backward()");
-    if (before.held != held)
+    if (before.held != held(operation))
         throw Error("[checkpoint] " + described() + "'" + op +
                     "' has other operands or other sizes than the first time; the function must do the same "
                     "when it runs again");
@@ -142,20 +191,15 @@ bool BlockRun::meet(const char* op, std::uint64_t held) {
         throw Error("[checkpoint] " + described() + "'" + op +
                     "' reads a parameter or constant that was given another value between forward and "
                     "backward; give it one after backward()");
-    return which < block_.needed;
 }
 
-void BlockRun::compare(std::uint64_t checksum, const std::string& form) const {
+void BlockRun::compare(const NewOperation& operation) const {
     const Block::Step& before = block_.steps[place()];
-    if (before.checksum == checksum) return;
-    throw Error("[checkpoint] operation " + std::to_string(place() + 1) + " '" + before.op + "', of " + form +
+    if (before.checksum == operation.result_checksum()) return;
+    throw Error("[checkpoint] operation " + std::to_string(place() + 1) + " '" + before.op + "', of " +
+                operation.result_form() +
                 ", gave other values than the first time; a checkpointed function must be a function of its "
                 "inputs (give randomness a seed and an index)");
-}
-
-void BlockRun::step() {
-    ids_.push_back(context.next_id);
-    rest_if_done();
 }
 
 void BlockRun::close_again(const std::vector<const Node*>& results) const {

@@ -7,20 +7,21 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <typeinfo>
 #include <utility>
 #include <vector>
 
-#include "autograd/node.hpp"
+#include "autograd/recorder.hpp"
 
 namespace tally {
+
+inline constinit thread_local bool verifying = true;  // false inside Unverified
 
 // A checkpointed function that runs for the first time while one lives, on this thread, is not compared value
 // by value when it runs again.
 class Unverified {
 public:
-    Unverified() : before_(std::exchange(context.verifying, false)) {}
-    ~Unverified() { context.verifying = before_; }
+    Unverified() : before_(std::exchange(verifying, false)) {}
+    ~Unverified() { verifying = before_; }
     Unverified(const Unverified&) = delete;
     Unverified& operator=(const Unverified&) = delete;
 
@@ -55,48 +56,41 @@ struct Block {
 };
 
 // One way through the function. While it lives, every operation that is recorded comes here.
-class BlockRun {
+class BlockRun : public Recorder {
 public:
     enum class Time : std::uint8_t { first, again };
     BlockRun(Block& block, Time time);
     virtual ~BlockRun();
     BlockRun(const BlockRun&) = delete;
     BlockRun& operator=(const BlockRun&) = delete;
+    // The innermost on this thread, or null: no other class is a Recorder.
+    static BlockRun* current() { return static_cast<BlockRun*>(context.recorder); }
 
     bool first() const { return time_ == Time::first; }
-    bool verified() const { return block_.verified; }
     bool recomputing() const { return !first() || (around_ && around_->recomputing()); }
-    std::size_t place() const { return ids_.size(); }  // of the operation that comes next
 
-    // Where an operand comes from: the same number both times, if it is the same one.
-    std::uint64_t origin(const Node& operand) const;
-
-    // Both times: an operand that the operation that comes next reads, if it was made outside. Says whether
-    // its buffer is to be held.
-    bool reads_outside(const Node& operand, std::uint32_t version, std::uint64_t value);
-    void hold(const Node& operand, const std::shared_ptr<const void>& buffer);
-
-    // ---- the first time: the operation that comes next ... ----
-    void reads(const Node& operand);  // its rule will read the value of an operand
-    void reads_result() { reading_result_.push_back(place()); }
-    void reads_inside() { need(place()); }  // what is made nowhere else
-    void note(Block::Step step, const Node& result);
-    // At its end: of every result, the place of the operation that made it, if that result is worth keeping.
-    // A rule reads it, so it would have to be computed again, and with it what leads there.
+    // At the end of the first: of every result, the place of the operation that made it, if that result is
+    // worth keeping. A rule reads it, so it would have to be computed again, and with it what leads there.
     std::vector<std::optional<std::size_t>> close(const std::vector<const Node*>& results, bool keeps = true);
-
-    // ---- again ----
-    // Says whether the operation that comes next is computed, or merely recorded.
-    bool meet(const char* op, std::uint64_t held);
-    void compare(std::uint64_t checksum, const std::string& form) const;  // what it computed
-    void step();  // on to the next, once this one's node is the next to be made
     void close_again(const std::vector<const Node*>& results) const;
-    // A result that was kept, a `type`; null where there is none.
-    virtual const void* kept(std::size_t /*place*/, const std::type_info& /*type*/) const { return nullptr; }
 
 private:
+    bool admit(NewOperation& operation) final;
+    void note(const NewOperation& operation);
+    void meet_again(NewOperation& operation);
+    // Gives an operation the result that was kept of it; says whether one was.
+    virtual bool restore(std::size_t /*place*/, NewOperation&) const { return false; }
+
+    std::size_t place() const { return ids_.size(); }  // of the operation that comes next
+    std::size_t made_by(const Node& node) const;       // the place; place() if it is not known
+    // Where an operand comes from: the same number both times, if it is the same one.
+    std::uint64_t origin(const Node& operand) const;
+    std::uint64_t held(const NewOperation& operation) const;
+    void read_outside(const NewOperation& operation);
+    void read_by_rule(const Wished& wished, const NewOperation& operation);
     void need(std::size_t place) { block_.needed = block_.needed > place ? block_.needed : place + 1; }
-    std::size_t made_by(const Node& node) const;  // the place; place() if it is not known
+    void expect_same(const NewOperation& operation);
+    void compare(const NewOperation& operation) const;  // the value
     void rest_if_done();
 
     Block& block_;

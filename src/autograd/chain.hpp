@@ -98,10 +98,10 @@ std::vector<LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
         }
     };
     struct Apart {  // from a block that is just being run, and with a graph of its own
-        BlockRun* block = std::exchange(context.block, nullptr);
+        Recorder* recorder = std::exchange(context.recorder, nullptr);
         bool resting = std::exchange(kernels_rest, false);
         ~Apart() {
-            context.block = block;
+            context.recorder = recorder;
             kernels_rest = resting;
         }
     } const apart;

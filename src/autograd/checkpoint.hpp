@@ -8,6 +8,7 @@
 // other. What f does must be a function of its arguments and of what it captures; this is verified.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -15,13 +16,12 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
-#include <typeinfo>
 #include <utility>
 #include <vector>
 
 #include "autograd/block.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/record.hpp"
+#include "autograd/recorder.hpp"
 
 namespace tally {
 
@@ -66,14 +66,16 @@ class Rerun final : public BlockRun {
 public:
     using Kept = std::vector<std::pair<std::size_t, Saved<T>>>;  // by the place of the operation
     Rerun(Block& block, const Kept& results) : BlockRun(block, Time::again), results_(results) {}
-    const void* kept(std::size_t place, const std::type_info& type) const override {
-        if (type != typeid(T)) return nullptr;
-        for (const auto& [made_by, result] : results_)
-            if (made_by == place) return &result.get("checkpoint");
-        return nullptr;
-    }
 
 private:
+    bool restore(std::size_t place, NewOperation& operation) const override {
+        auto* const mine = dynamic_cast<NewOperationOf<T>*>(&operation);
+        const auto found = std::find_if(results_.begin(), results_.end(),
+                                        [&](const auto& result) { return result.first == place; });
+        if (!mine || found == results_.end()) return false;
+        mine->value = found->second.get("checkpoint");
+        return true;
+    }
     const Kept& results_;
 };
 
@@ -233,10 +235,8 @@ private:
 // What is made of a result: a node of the graph, or what the run of a block around makes of it.
 template <class T>
 Var<T> block_result(T value, const Var<T>& whole, std::size_t which) {
-    if (context.block) {
-        const Held inner{0, false};
-        if (Var<T> y = in_block<T>("checkpoint", value, {}, {}, inner)) return y;
-    }
+    if (context.recorder)
+        if (Var<T> y = offer<T>("checkpoint", true, value, {}, {}, std::nullopt)) return y;
     using Result = BlockResult<T>;
     return Var<T>(new (pool::take(sizeof(Result)))
                       Result(std::move(value), static_cast<BlockNode<T>*>(whole.node()), which));
@@ -282,7 +282,7 @@ auto checkpoint(F f, X... x) {
     if (!first_made) return y;
 
     Var<T> whole;  // keeps the block until its results do
-    if (!context.block || !context.block->first()) {
+    if (!BlockRun::current() || !BlockRun::current()->first()) {
         using Whole = detail::RecomputedBlock<T, F, std::tuple<X...>>;
         auto* const node = new (pool::take(sizeof(Whole)))
             Whole(std::move(f), std::move(arguments), std::move(block), std::move(kept), count);

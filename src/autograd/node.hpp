@@ -17,7 +17,7 @@ namespace tally {
 
 class Sweep;
 class Node;
-class BlockRun;
+class Recorder;
 class Onlooker;
 
 // A node only moves forward: constant and leaf stay what they are; fresh -> queued -> spent.
@@ -45,11 +45,10 @@ struct ThreadContext {
     std::uint64_t swept_from = 0;  // what was made before the outermost of them has a smaller id
     bool recording = true;         // false inside NoGrad
     bool watching = false;         // true inside Watch
-    bool verifying = true;         // false inside Unverified (block.hpp)
     Checks checks = Checks::none;  // `outside` once a debug build has numbered the thread
     bool trying = true;            // false: the rule that is called next cannot be tried (check.hpp)
     std::uint8_t lifted = 0;       // of touch::held and sealed: what does not hold now, inside Lift
-    BlockRun* block = nullptr;     // the checkpointed function that is just being run (block.hpp)
+    Recorder* recorder = nullptr;  // asked before an operation becomes a node (recorder.hpp)
     Onlooker* onlooker = nullptr;  // set by LookOn
     const Node* pulled = nullptr;  // the one whose rule is just being called
     Node** doomed = nullptr;       // nodes that are just being dismantled, one after the other

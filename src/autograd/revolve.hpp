@@ -173,14 +173,14 @@ template <class T>
 Var<T> Revolve<T>::operator()(Var<T> x) const {
     const std::size_t last = steps_->size() - 1;
     if (!context.recording) return run_chain(*steps_, 0, steps_->size(), std::move(x));
-    if (context.block)
+    if (context.recorder)
         throw Error("[revolve] inside a checkpointed function; let its steps be checkpointed instead");
     const auto course = std::make_shared<Course>(*this, x);
     count_->snapshots = std::max<std::size_t>(count_->snapshots, 1);
     std::size_t stop = course->stop(0, last);
     for (std::size_t i = 0; i < last; ++i) {
         Block block;
-        const std::uint64_t mark = context.next_id, sum = context.verifying ? checksum(x.value()) : 0;
+        const std::uint64_t mark = context.next_id, sum = verifying ? checksum(x.value()) : 0;
         Var<T> y;
         {
             BlockRun run(block, BlockRun::Time::first);

@@ -201,7 +201,7 @@ TEST_CASE("A checkpointed model is captured like any other") {
         const std::string want = plain.update(false, number);
         REQUIRE(replayed.update(true, number) == want);
         REQUIRE(same_bits(replayed.numbers(), plain.numbers()));
-        REQUIRE(context.verifying);
+        REQUIRE(verifying);
     }
     REQUIRE(replayed.captured->captured());
 }

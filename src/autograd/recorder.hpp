@@ -1,0 +1,157 @@
+// A Recorder is asked about every operation of its thread before it becomes a node: a checkpointed function
+// that runs is one. Here is what it is shown, without the type of the values.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "autograd/checksum.hpp"
+#include "autograd/onlooker.hpp"
+#include "autograd/var.hpp"
+
+namespace tally {
+
+// An input of an operation, and the address of its value.
+struct Operand {
+    const Node* node;
+    const void* value;
+};
+
+// What it reads there, in numbers to compare.
+struct Contents {
+    std::uint32_t version;  // of a buffer; 0 for a number
+    std::uint64_t which;    // buffer, by its address; a number by its checksum
+};
+
+// Something that a rule will read.
+struct Wished {
+    const void* address;                     // null: not this time
+    std::uint64_t (*checksum)(const void*);  // of labels, indices and conditions; null for other values
+};
+
+// An operation that was computed and is about to become a node.
+class NewOperation {
+public:
+    const char* const op;
+    const bool recorded;         // false: nobody can want its gradient, so it becomes a constant
+    const void* const result;    // the address of its value
+    const std::size_t operands;  // how many
+    const std::span<const Wished> wishes;
+    const std::optional<std::uint64_t> constants;  // what its rule holds beside; empty: not known
+
+    virtual Operand operand(std::size_t which) const = 0;
+    virtual Contents contents(std::size_t which) const = 0;                 // of an operand
+    virtual std::shared_ptr<const void> hold(std::size_t which) const = 0;  // its buffer; null for a number
+    virtual std::uint64_t result_checksum() const = 0;
+    virtual std::string result_form() const = 0;
+    virtual Seen result_seen() const = 0;
+    virtual void let_result_go() = 0;
+
+protected:
+    NewOperation(const char* name, bool becomes_node, const void* value, std::size_t inputs,
+                 std::span<const Wished> read, std::optional<std::uint64_t> held)
+        : op(name), recorded(becomes_node), result(value), operands(inputs), wishes(read), constants(held) {}
+    ~NewOperation() = default;
+};
+
+class Recorder {
+public:
+    // Says whether to go on as without a recorder; otherwise a Draft is made. Either is the next node.
+    virtual bool admit(NewOperation& operation) = 0;
+
+protected:
+    ~Recorder() = default;
+};
+
+template <class T>
+class NewOperationOf final : public NewOperation {
+public:
+    NewOperationOf(const char* name, bool becomes_node, T& computed, std::span<ValueNode<T>* const> inputs,
+                   std::span<const Wished> read, std::optional<std::uint64_t> held)
+        : NewOperation(name, becomes_node, &computed, inputs.size(), read, held),
+          value(computed),
+          inputs_(inputs) {}
+    Operand operand(std::size_t which) const override { return {inputs_[which], &inputs_[which]->value}; }
+    Contents contents(std::size_t which) const override {
+        const T& read = inputs_[which]->value;
+        if constexpr (requires { read.storage(); })
+            return {version_of(read), reinterpret_cast<std::uintptr_t>(read.data())};
+        else
+            return {0, checksum(read)};
+    }
+    std::shared_ptr<const void> hold(std::size_t which) const override {
+        if constexpr (requires { value.storage(); })
+            return std::make_shared<const Saved<T>>(&inputs_[which]->value);
+        else
+            return nullptr;
+    }
+    std::uint64_t result_checksum() const override { return checksum(value); }
+    std::string result_form() const override { return form(value); }
+    Seen result_seen() const override { return seen(value); }
+    void let_result_go() override { let_go(value); }
+
+    T& value;
+
+private:
+    std::span<ValueNode<T>* const> inputs_;
+};
+
+// A value that a recorder made a node of, instead of its operation: there is no way back from it.
+template <class T>
+class Draft final : public ValueNode<T> {
+public:
+    static Var<T> of(T&& v) { return Var<T>(new (pool::take(sizeof(Draft))) Draft(std::move(v))); }
+    const char* op() const override { return "inside of checkpoint"; }
+    void pull(Sweep&) override { refuse_draft(); }
+    void dismantle(Node*&) override {
+        this->~Draft();
+        pool::give(this, sizeof *this);
+    }
+
+private:
+    explicit Draft(T&& v) : ValueNode<T>(std::move(v), State::fresh) {}
+};
+
+// Shows an operation to the recorder: gives the draft that is to be made instead, or nothing.
+template <class T>
+[[gnu::noinline]] Var<T> offer(const char* op, bool recorded, T& value, std::span<ValueNode<T>* const> inputs,
+                               std::span<const Wished> wishes, std::optional<std::uint64_t> constants) {
+    NewOperationOf<T> operation(op, recorded, value, inputs, wishes, constants);
+    return context.recorder->admit(operation) ? Var<T>() : Draft<T>::of(std::move(value));
+}
+
+// What a rule will read; where that is the result, which has moved from `computed`, its new place.
+template <class T, class... Wishes>
+std::array<Wished, sizeof...(Wishes)> shown(const std::tuple<Wishes...>& wishes, const T* computed,
+                                            const T* moved) {
+    const auto show = [&](const auto& wish) -> Wished {
+        const void* const address = wish.address();
+        if constexpr (requires { wish.value->storage(); })
+            if constexpr (!std::is_same_v<decltype(wish.value), const T*>)
+                return {address, [](const void* value) {
+                            return checksum(*static_cast<decltype(wish.value)>(value));
+                        }};
+        return {address == computed ? moved : address, nullptr};
+    };
+    return std::apply(
+        [&](const auto&... wish) { return std::array<Wished, sizeof...(Wishes)>{show(wish)...}; }, wishes);
+}
+
+// What a rule holds beside what it reads.
+template <class Rule>
+std::optional<std::uint64_t> constants_of(const Rule& rule) {
+    if constexpr (std::has_unique_object_representations_v<Rule>) return checksum_of(&rule, sizeof rule);
+    if (sizeof rule == 1) return 0;  // a formula without numbers
+    return std::nullopt;
+}
+
+}  // namespace tally
