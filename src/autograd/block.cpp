@@ -2,11 +2,11 @@
 #include "autograd/block.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "autograd/dual.hpp"
 #include "autograd/error.hpp"
+#include "autograd/kernel_slots.hpp"
 #include "autograd/kernels.hpp"
 
 namespace tally {
@@ -14,6 +14,7 @@ namespace tally {
 namespace {
 
 // Turns into a pointer to a function of any kind that does nothing.
+template <std::size_t>
 struct DoesNothing {
     template <class... Arguments>
     using Function = void(Arguments...);
@@ -22,13 +23,6 @@ struct DoesNothing {
         return [](Arguments...) {};
     }
 };
-
-template <class Table>
-constexpr Table all_do_nothing() {
-    Table table{};
-    table.fill(DoesNothing());
-    return table;
-}
 
 std::uint64_t mixed(std::uint64_t sum, std::uint64_t next) { return (sum ^ next) * 0x9E3779B97F4A7C15u; }
 
@@ -218,16 +212,7 @@ void BlockRun::close_again(const std::vector<const Node*>& results) const {
 
 template <class S>
 const Kernels<S>& resting_kernels() {
-    using K = Kernels<S>;
-    constexpr std::size_t tables =
-        sizeof(K::map) + sizeof(K::map_back) + sizeof(K::zip) + sizeof(K::zip_back_a) + sizeof(K::zip_back_b);
-    constexpr auto others = std::make_index_sequence<(sizeof(K) - tables) / sizeof(void*)>();
-    static constexpr K resting = []<std::size_t... other>(std::index_sequence<other...>) {
-        return K{all_do_nothing<decltype(K::map)>(),        all_do_nothing<decltype(K::map_back)>(),
-                 all_do_nothing<decltype(K::zip)>(),        all_do_nothing<decltype(K::zip_back_a)>(),
-                 all_do_nothing<decltype(K::zip_back_b)>(), (void(other), DoesNothing())...};
-    }
-    (others);
+    static constexpr Kernels<S> resting = each_slot<S, DoesNothing>();
     return resting;
 }
 

@@ -16,7 +16,7 @@ namespace {
 // bits.
 std::size_t workspace_bytes() {
     constexpr std::size_t small = std::size_t{64} << 10, large = std::size_t{32} << 20;
-    const std::size_t budget = memory::budget(Device::cuda);
+    const std::size_t budget = host().budget();
     return budget != 0 && budget < 16 * large ? small : large;
 }
 
@@ -49,7 +49,7 @@ void OnDevice::multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
     const std::lock_guard lock(one_at_a_time);
     expect_success(cublasSetWorkspace(cublas(), reinterpret_cast<void*>(from), bytes), "cublasSetWorkspace");
     expect_success(
-        cublasSetMathMode(cublas(), tf32_allowed() ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH),
+        cublasSetMathMode(cublas(), host().tf32_allowed() ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH),
         "cublasSetMathMode");
     const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
     const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);

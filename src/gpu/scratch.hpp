@@ -4,16 +4,19 @@
 #include <cstddef>
 
 #include "autograd/memory.hpp"
+#include "gpu/module.hpp"
 
 namespace tally::gpu {
 
 template <class S>
 class LedgerScratch {
 public:
-    explicit LedgerScratch(std::size_t n) : storage_(memory::allocate(n * sizeof(S), Device::cuda)) {}
+    explicit LedgerScratch(std::size_t n) : storage_(host().allocate(n * sizeof(S))) {
+        if (storage_ == nullptr) throw Refused();
+    }
     LedgerScratch(const LedgerScratch&) = delete;
     LedgerScratch& operator=(const LedgerScratch&) = delete;
-    ~LedgerScratch() { memory::forget(storage_); }
+    ~LedgerScratch() { host().forget(storage_); }
     S* data() const { return static_cast<S*>(storage_->data); }
 
 private:

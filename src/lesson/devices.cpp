@@ -7,12 +7,15 @@
 namespace tally::lesson {
 
 std::optional<Device> device_named(const std::string& name) {
-    const bool has_cuda = name != "cpu" && available(Device::cuda);
-    if (name == "cuda" && !has_cuda) return std::nullopt;
-    return has_cuda ? Device::cuda : Device::cpu;
+    if (name == "cpu") return Device::cpu;
+    if (name == "pretend") peer::choose(name);
+    if (available(Device::cuda)) return Device::cuda;
+    return name == "auto" ? std::optional(Device::cpu) : std::nullopt;
 }
 
 const std::string& no_cuda() { return peer::absent(); }
+
+std::string name_of(Device device) { return device == Device::cpu ? to_string(device) : peer::name(); }
 
 void use_threads(int threads) { set_threads(threads); }
 

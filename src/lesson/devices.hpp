@@ -9,8 +9,10 @@
 
 namespace tally::lesson {
 
-std::optional<Device> device_named(const std::string& name);  // "cpu", "cuda", "auto"; nothing: not there
-const std::string& no_cuda();                                 // why not; empty when there is one
+std::optional<Device> device_named(
+    const std::string& name);        // "cpu", "cuda", "pretend", "auto"; nothing: not there
+const std::string& no_cuda();        // why not; empty when there is one
+std::string name_of(Device device);  // "pretend" where that is the device beside the CPU
 void use_threads(int threads);
 
 }  // namespace tally::lesson

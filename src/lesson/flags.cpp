@@ -27,9 +27,10 @@ void add_flags(CLI::App& app, Flags& flags) {
     auto* step = app.add_flag("--step", flags.step, "wait for a key after each step");
     app.add_flag("--no-step", flags.no_step, "never wait (default: wait only at a terminal)")->excludes(step);
     app.add_option("--from", flags.from, "start at step K")->type_name("K")->check(CLI::Range(1, 99));
-    app.add_option("--device", flags.device, "cpu, cuda or auto (default: the lesson's)")
+    app.add_option("--device", flags.device,
+                   "cpu, cuda, pretend (the host computes for a GPU) or auto (default: the lesson's)")
         ->type_name("D")
-        ->check(CLI::IsMember({"cpu", "cuda", "auto"}));
+        ->check(CLI::IsMember({"cpu", "cuda", "pretend", "auto"}));
     app.add_flag("--json", flags.json, "one JSON object per line on stdout, and nothing else");
     app.add_flag("--plain", flags.plain, "no waiting, no colours, no rewriting of lines");
     app.add_flag("--ascii", flags.ascii, "pure ASCII");

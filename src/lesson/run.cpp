@@ -55,7 +55,9 @@ void run_body(Running& running, const std::optional<Device>& device, void (*body
     Outcome outcome = Outcome::ok;
     std::string detail;
     try {
-        if (!device) throw Skipped{"no CUDA device: " + no_cuda()};
+        if (!device)
+            throw Skipped{"no CUDA device: " + no_cuda() +
+                          " (--device pretend has the host compute for one)"};
         body();
     } catch (const Skipped& skipped) {
         outcome = Outcome::skip;
@@ -122,7 +124,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
 
         const auto viewer = make_viewer(lesson, flags, mode);
         Running running(lesson, options, *viewer, flags.from, what_matters(flags));
-        running.emit(Title{lesson, to_string(device ? *device : Device::cuda), dtype, flags.seed});
+        running.emit(Title{lesson, name_of(device ? *device : Device::cuda), dtype, flags.seed});
         run_body(running, device, dtype == "float64" ? in_double : in_float);
 
         const End& end = running.end();

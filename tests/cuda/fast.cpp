@@ -1,26 +1,23 @@
 // The kernels under test in this room: the GPU's own, the host waiting for each, on memory that both can
 // reach.
-#include <cuda_runtime.h>
-
 #include <map>
-#include <new>
 #include <vector>
 
 #include "autograd/kernels.hpp"
-#include "gpu/cuda.hpp"
+#include "autograd/peer.hpp"
 #include "under_test.hpp"
 
 namespace tally::test {
 
 template <class S>
 const Kernels<S>& fast() {
-    gpu::wait_after_each_launch(true);
+    peer::wait_after_each_launch(true);
     return kernels<S>(Device::cuda);
 }
 
 namespace {
 
-// Pinned blocks are used again: freeing one makes the device wait. Never destroyed.
+// Blocks are used again: freeing one makes the device wait. Never destroyed.
 struct Blocks {
     std::map<std::size_t, std::vector<void*>> spare;
     std::map<void*, std::size_t> size_of;
@@ -39,7 +36,7 @@ void* grab(std::size_t bytes) {
         memory = spare.back();
         spare.pop_back();
     } else {
-        if (cudaHostAlloc(&memory, bytes, cudaHostAllocDefault) != cudaSuccess) throw std::bad_alloc();
+        memory = peer::seen_by_both(bytes);
         blocks().size_of[memory] = bytes;
     }
     return memory;

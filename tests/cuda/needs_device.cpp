@@ -1,10 +1,9 @@
 // These tests want a GPU; where there is none they are skipped, with the reason.
 #include "autograd/peer.hpp"
 #include "catch.hpp"
-#include "gpu/cuda.hpp"
 
 [[maybe_unused]] static const bool told = [] {
     tally::test::why_not = [] { return tally::peer::absent(); };
-    tally::test::before_each_test = [] { tally::gpu::wait_after_each_launch(false); };
+    tally::test::before_each_test = [] { tally::peer::wait_after_each_launch(false); };
     return true;
 }();

@@ -1,6 +1,6 @@
-"""A lesson says the same on the GPU, line for line. Usage: device_lines_test.py LESSON_PROGRAM
+"""A lesson says the same on a device beside the CPU, line for line. Usage: device_lines_test.py LESSON_PROGRAM DEVICE
 
-What may differ: the device in the title and in an error; where a check promises a bound and no bits, how far below it the
+What may differ: the device in the title, the line that says it is pretended, and the device in an error; where a check promises a bound and no bits, how far below it the
 lesson stays; and the rows BEFORE and AFTER of a table, which tell a time, with what stands above them.
 """
 
@@ -20,19 +20,21 @@ def lines(lesson, device, dtype):
     assert result.returncode == 0, f"{device}, {dtype}: exit {result.returncode}\n{result.stdout[-2000:]}{result.stderr}"
     said, titles = re.subn(rf"=+ {device}  {dtype} ", "", result.stdout)
     assert titles == 1, f"no title says {device} and {dtype}:\n{result.stdout[:1200]}"
-    said = re.sub(rf" on {device}\b", "", said)
+    said, pretends = re.subn(r"(?m)^A pretended device: .*\n", "", said)
+    assert pretends == (device == "pretend"), said[:1200]
+    said = re.sub(r" on (cpu|cuda)\b", "", said)
     said = re.sub(r"(?m)^( *(?:BEFORE|AFTER)\b).*", r"\1", said)
     said = re.sub(r"(?m)^ +Time.*", "", said)  # above these rows, as wide as they are
     return re.sub(r"exact (?:yes|no)   (close \w+)   max\|diff\| \S+", r"\1", said).splitlines()
 
 
-def test_the_same_lines(lesson):
+def test_the_same_lines(lesson, device):
     for dtype in ("float32", "float64"):
-        cpu, cuda = lines(lesson, "cpu", dtype), lines(lesson, "cuda", dtype)
-        assert cpu == cuda, f"{dtype}\n" + "\n".join(difflib.unified_diff(cpu, cuda, "cpu", "cuda", lineterm=""))
+        cpu, there = lines(lesson, "cpu", dtype), lines(lesson, device, dtype)
+        assert cpu == there, f"{dtype}\n" + "\n".join(difflib.unified_diff(cpu, there, "cpu", device, lineterm=""))
 
 
 if __name__ == "__main__":
     program = os.path.abspath(sys.argv[1])
-    skip_where_it_does(program, "--device=cuda")
-    run_tests(sys.modules[__name__], program)
+    skip_where_it_does(program, f"--device={sys.argv[2]}")
+    run_tests(sys.modules[__name__], program, sys.argv[2])

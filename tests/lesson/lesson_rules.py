@@ -1,4 +1,4 @@
-"""The rules every lesson keeps. Usage: lesson_rules.py LESSON_PROGRAM SCHEMA"""
+"""The rules every lesson keeps. Usage: lesson_rules.py LESSON_PROGRAM SCHEMA [ARGUMENT...]"""
 
 import json
 import os
@@ -11,7 +11,7 @@ from terminal_driver import clean_environment, run_tests, skip_where_it_does
 
 
 def run(lesson, *arguments):
-    result = subprocess.run([lesson, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    result = subprocess.run([lesson, *sys.argv[3:], *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                             env=clean_environment())
     assert result.returncode == 0, f"exit {result.returncode}\n{result.stdout[-3000:]}{result.stderr}"
     return result.stdout
@@ -58,5 +58,5 @@ def test_pure_ascii(lesson, schema):
 
 if __name__ == "__main__":
     program = os.path.abspath(sys.argv[1])
-    skip_where_it_does(program)
+    skip_where_it_does(program, *sys.argv[3:])
     run_tests(sys.modules[__name__], program, Schema(sys.argv[2]))

@@ -1,5 +1,5 @@
-// A device for machines without a GPU: the peer that the engine asks for, with the GPU's kernel bodies run by
-// the host. It is as strict as a GPU: the host's own code cannot touch its memory, and nothing happens before
+// A pretended device for machines without a GPU: a module whose kernels are the GPU's bodies, run by the
+// host. It is as strict as a GPU: the host's own code cannot touch its memory, and nothing happens before
 // somebody waits.
 #include <sys/mman.h>
 
@@ -7,14 +7,15 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <new>
+#include <string>
 #include <vector>
 
 #include "autograd/arena.hpp"
-#include "autograd/dual.hpp"
 #include "autograd/error.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/peer.hpp"
 #include "gpu/capture.hpp"
+#include "gpu/module.hpp"
 #include "gpu/on_host.hpp"
 #include "gpu/scratch.hpp"
 #include "gpu/staging.hpp"
@@ -27,13 +28,13 @@ struct peer::Graph {
 
 namespace {
 
-class StandIn {
+class Pretended {
 public:
     static constexpr std::size_t size = std::size_t{1} << 30;
 
     // Never destroyed: arrays may be let go while the program ends.
-    static StandIn& one() {
-        static StandIn* const made = new StandIn;
+    static Pretended& one() {
+        static Pretended* const made = new Pretended;
         return *made;
     }
 
@@ -79,13 +80,13 @@ private:
     // Under AddressSanitizer the ledger asks for the bytes as they are.
     static std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-    StandIn()
+    Pretended()
         : base_(static_cast<std::byte*>(
               mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
-        if (base_ == MAP_FAILED) throw Error("[stand-in] no address space for the memory of a device");
+        if (base_ == MAP_FAILED) throw Error("[pretend] no address space for the memory of a device");
     }
     void protect(int how) {
-        if (mprotect(base_, size, how) != 0) throw Error("[stand-in] mprotect failed");
+        if (mprotect(base_, size, how) != 0) throw Error("[pretend] mprotect failed");
     }
     void run() {
         if (queue_.empty()) return;
@@ -103,18 +104,18 @@ private:
     std::uint64_t waits_ = 0, queued_ = 0;
 };
 
-struct OnStandIn {
+struct OnPretended {
     template <class Body>
     static void each(const char* name, std::size_t n, const Body& body) {
-        StandIn::one().later([=] { gpu::OnHost::each(name, n, body); });
+        Pretended::one().later([=] { gpu::OnHost::each(name, n, body); });
     }
     template <std::size_t lanes, class Body>
     static void teams(const char* name, std::size_t count, const Body& body) {
-        StandIn::one().later([=] { gpu::OnHost::teams<lanes>(name, count, body); });
+        Pretended::one().later([=] { gpu::OnHost::teams<lanes>(name, count, body); });
     }
     template <class S>
     static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
-        StandIn::one().later([=] { gpu::OnHost::multiply(p, a, b, c); });
+        Pretended::one().later([=] { gpu::OnHost::multiply(p, a, b, c); });
     }
 
     template <class S>
@@ -131,88 +132,76 @@ struct OnStandIn {
 struct Link {
     static void* pinned(std::size_t bytes) { return ::operator new(bytes); }
     static void send(void* to, const void* from, std::size_t bytes) {
-        StandIn::one().later([=] { std::memcpy(to, from, bytes); });
+        Pretended::one().later([=] { std::memcpy(to, from, bytes); });
     }
     static inline std::uint64_t marks[gpu::StagingRing::parts];
-    static void mark(std::size_t part) { marks[part] = StandIn::one().queued(); }
+    static void mark(std::size_t part) { marks[part] = Pretended::one().queued(); }
     static void await(std::size_t part) {
-        if (StandIn::one().done() < marks[part]) StandIn::one().wait();
+        if (Pretended::one().done() < marks[part]) Pretended::one().wait();
     }
 };
 
-void wait_for_device() {
-    gpu::refuse_wait(peer::capturing(), "reading values");
-    StandIn::one().wait();
-    const gpu::WrongLabel seen = *OnStandIn::wrong_label();
-    *OnStandIn::wrong_label() = {};
-    if (seen.found) throw Error(words(seen));
-}
+struct Pretend {
+    static constexpr const char* name = "pretend";
+    using On = OnPretended;
+
+    static std::string missing() { return ""; }
+
+    static void* grab(std::size_t bytes) { return Pretended::one().grab(bytes); }
+    static void give(void* data, std::size_t bytes) { Pretended::one().give(data, bytes); }
+    static void fill(void* data, unsigned char byte, std::size_t bytes) {
+        Pretended::one().later([=] { std::memset(data, byte, bytes); });
+    }
+
+    static void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes) {
+        if (from_device == Device::cpu) {
+            gpu::refuse_upload(capturing(), bytes);
+            static auto& staging = *new gpu::Staging<Link>(Link{});
+            return staging.upload(to, from, bytes);
+        }
+        if (to_device == from_device) return Pretended::one().later([=] { std::memcpy(to, from, bytes); });
+        wait();
+        Pretended::one().open([&] { std::memcpy(to, from, bytes); });
+    }
+    static std::uint64_t waits() { return Pretended::one().waits(); }
+
+    template <class S>
+    static Kernels<S> kernels() {
+        return gpu::table<On, S>();
+    }
+
+    static bool capturing() { return Pretended::one().captured() != nullptr; }
+    static void begin_capture() { Pretended::one().capture(new peer::Graph); }
+    static peer::Graph* end_capture() {
+        peer::Graph* const graph = Pretended::one().captured();
+        Pretended::one().capture(nullptr);
+        return graph;
+    }
+    static void abandon_capture() noexcept { delete end_capture(); }
+    static void replay(const peer::Graph& graph) {
+        for (const auto& task : graph.tasks) Pretended::one().later(task);
+    }
+    static void discard(peer::Graph* graph) noexcept { delete graph; }
+
+    template <class S>
+    static void decide(const Conditions<S>& conditions, Decisions<S>* decisions) {
+        On::each("decide", 1, gpu::DecideBody<S>{conditions, On::wrong_label(), decisions});
+    }
+
+    static void wait_after_each_launch(bool) {}
+    static void* seen_by_both(std::size_t bytes) { return ::operator new(bytes, std::align_val_t(64)); }
+
+private:
+    static void wait() {
+        gpu::refuse_wait(capturing(), "reading values");
+        Pretended::one().wait();
+        const gpu::WrongLabel seen = *On::wrong_label();
+        *On::wrong_label() = {};
+        if (seen.found) throw Error(words(seen));
+    }
+};
 
 }  // namespace
-
-namespace peer {
-
-const std::string& absent() {
-    static const std::string& nothing = *new std::string;
-    return nothing;
-}
-
-std::uint64_t waits() { return StandIn::one().waits(); }
-
-const memory::Raw& raw() {
-    static constexpr memory::Raw made{[](std::size_t bytes) { return StandIn::one().grab(bytes); },
-                                      [](void* data, std::size_t bytes) { StandIn::one().give(data, bytes); },
-                                      [](void* data, unsigned char byte, std::size_t bytes) {
-                                          StandIn::one().later([=] { std::memset(data, byte, bytes); });
-                                      }};
-    return made;
-}
-
-void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes) {
-    if (bytes == 0) return;
-    if (from_device == Device::cpu) {
-        gpu::refuse_upload(capturing(), bytes);
-        static auto& staging = *new gpu::Staging<Link>(Link{});
-        return staging.upload(to, from, bytes);
-    }
-    if (to_device == from_device) return StandIn::one().later([=] { std::memcpy(to, from, bytes); });
-    wait_for_device();
-    StandIn::one().open([&] { std::memcpy(to, from, bytes); });
-}
-
-template <class S>
-const Kernels<S>& kernels() {
-    static const Kernels<S> made = gpu::table<OnStandIn, S>();
-    return made;
-}
-
-template <>
-const Kernels<Dual<double>>& kernels() {
-    throw Error("[kernels] dual numbers are computed on the CPU only; use to(Device::cpu)");
-}
-
-bool capturing() { return StandIn::one().captured() != nullptr; }
-void begin_capture() { StandIn::one().capture(new Graph); }
-Graph* end_capture() {
-    Graph* const graph = StandIn::one().captured();
-    StandIn::one().capture(nullptr);
-    return graph;
-}
-void abandon_capture() noexcept { delete end_capture(); }
-void replay(const Graph& graph) {
-    for (const auto& task : graph.tasks) StandIn::one().later(task);
-}
-void discard(Graph* graph) noexcept { delete graph; }
-
-template <class S>
-void decide(const Conditions<S>& conditions, Decisions<S>* decisions) {
-    OnStandIn::each("decide", 1, gpu::DecideBody<S>{conditions, OnStandIn::wrong_label(), decisions});
-}
-
-template void decide(const Conditions<float>&, Decisions<float>*);
-template void decide(const Conditions<double>&, Decisions<double>*);
-template const Kernels<float>& kernels<float>();
-template const Kernels<double>& kernels<double>();
-
-}  // namespace peer
 }  // namespace tally
+
+TALLY_MODULE(tally::Pretend)

@@ -1,0 +1,114 @@
+// The module's side of autograd/peer_table.hpp: a device becomes a table whose functions throw nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "autograd/error.hpp"
+#include "autograd/kernel_slots.hpp"
+#include "autograd/peer_table.hpp"
+
+namespace tally::gpu {
+
+inline const peer::Host* the_host = nullptr;  // set before anything else of the module is called
+
+inline const peer::Host& host() { return *the_host; }
+
+struct Refused {};  // by the host, which has noted why
+
+// A function as it is called from outside.
+template <auto f>
+struct Noting;
+template <class Result, class... Arguments, Result (*f)(Arguments...)>
+struct Noting<f> {
+    static Result call(Arguments... arguments) noexcept {
+        try {
+            return f(arguments...);
+        } catch (const Refused&) {
+        } catch (const std::exception& error) {
+            host().failed(error.what());
+        } catch (...) {
+            host().failed("the device failed without a word");
+        }
+        return Result();
+    }
+};
+template <auto f>
+inline constexpr auto noting = &Noting<f>::call;
+
+template <class On, class S>
+struct Bare {  // the kernels that throw
+    static inline std::array<AnyFunction, kernel_slots<S>> slots{};
+};
+
+template <class On, class S>
+struct NotingSlots {
+    template <std::size_t i>
+    struct Slot {
+        template <class... Arguments>
+        using Function = void(Arguments...);
+        template <class... Arguments>
+        constexpr operator Function<Arguments...>*() const {
+            return [](Arguments... arguments) { Noting<run<Arguments...>>::call(arguments...); };
+        }
+        template <class... Arguments>
+        static void run(Arguments... arguments) {
+            reinterpret_cast<Function<Arguments...>*>(Bare<On, S>::slots[i])(arguments...);
+        }
+    };
+};
+
+template <class On, class S>
+const Kernels<S>* noting_kernels(const Kernels<S>& bare) {
+    Bare<On, S>::slots = slots_of(bare);
+    static constexpr Kernels<S> made = each_slot<S, NotingSlots<On, S>::template Slot>();
+    return &made;
+}
+
+// `Device` has static functions of those names; missing() is empty or says why there is no such device.
+template <class Device>
+const peer::Table* table_of() {
+    using On = typename Device::On;
+    if (const std::string why = Device::missing(); !why.empty()) throw Error(why);
+    static const peer::Table made{
+        .name = Device::name,
+        .raw = {noting<Device::grab>, noting<Device::give>, noting<Device::fill>},
+        .copy = noting<Device::copy>,
+        .waits = noting<Device::waits>,
+        .in_float = noting_kernels<On, float>(Device::template kernels<float>()),
+        .in_double = noting_kernels<On, double>(Device::template kernels<double>()),
+        .capturing = noting<Device::capturing>,
+        .begin_capture = noting<Device::begin_capture>,
+        .end_capture = noting<Device::end_capture>,
+        .abandon_capture = Device::abandon_capture,
+        .replay = noting<Device::replay>,
+        .discard = Device::discard,
+        .decide_in_float = noting<Device::template decide<float>>,
+        .decide_in_double = noting<Device::template decide<double>>,
+        .wait_after_each_launch = noting<Device::wait_after_each_launch>,
+        .seen_by_both = noting<Device::seen_by_both>,
+    };
+    return &made;
+}
+
+template <class Device>
+const peer::Table* open(const peer::Host* library) noexcept {
+    the_host = library;
+    return Noting<table_of<Device>>::call();
+}
+
+}  // namespace tally::gpu
+
+// The two names by which the library knows a module.
+#define TALLY_MODULE(Device)                                                           \
+    extern "C" {                                                                       \
+    [[gnu::visibility("default")]] extern const tally::peer::Stamp tally_module_stamp; \
+    const tally::peer::Stamp tally_module_stamp = tally::peer::stamp;                  \
+    [[gnu::visibility("default")]] const tally::peer::Table* tally_module_open(        \
+        const tally::peer::Host* host) {                                               \
+        return tally::gpu::open<Device>(host);                                         \
+    }                                                                                  \
+    }

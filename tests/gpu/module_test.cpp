@@ -1,0 +1,48 @@
+// What fails in the module of a device is thrown by the library, as what it is; and the device keeps working.
+#include "autograd/array.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/peer.hpp"
+#include "catch.hpp"
+
+namespace tally::test {
+
+TEST_CASE("What fails in a module is an error of the call and of no other") {
+    const memory::Raw& memory = peer::raw();
+    peer::begin_capture();
+    CHECK_THROWS_WITH(memory.grab(64), contains("[capture] the window asks for 64 bytes more"));
+    CHECK(peer::capturing());
+    CHECK_THROWS_AS(peer::copy(nullptr, Device::cuda, &memory, Device::cpu, 8), Error);
+    peer::abandon_capture();
+    void* const data = memory.grab(64);
+    REQUIRE(data != nullptr);
+    memory.give(data, 64);
+    CHECK((Array<float>{1, 2}.to(Device::cuda).to(Device::cpu).to_vector() == std::vector<float>{1, 2}));
+}
+
+TEST_CASE("What the ledger refuses a kernel reaches the caller as it was thrown") {
+    const auto logits = Array<float>::full({4, 3}, 1, Device::cuda);
+    const Array<std::int32_t> labels({4}, {0, 1, 2, 0}, Device::cuda);
+    auto probabilities = Array<float>::empty({4, 3}, Device::cuda);
+    auto total = Array<float>::empty({1}, Device::cuda), count = Array<float>::empty({1}, Device::cuda);
+    const auto call = [&] {
+        kernels<float>(Device::cuda)
+            .cross_entropy(logits.data(), labels.data(), Targets{}, probabilities.raw(), total.raw(),
+                           count.raw(), 4, 3);
+    };
+    const std::size_t in_use = memory::in_use(Device::cuda);
+    memory::fail_allocation(1);
+    CHECK_THROWS_AS(call(), OutOfMemory);
+    memory::fail_allocation(0);
+    CHECK(memory::in_use(Device::cuda) == in_use);
+    call();
+    CHECK(count.to(Device::cpu).to_vector() == std::vector<float>{4});
+}
+
+TEST_CASE("A device that is in use is not exchanged for another") {
+    CHECK(available(Device::cuda));
+    CHECK(peer::name() == "pretend");
+    peer::choose("pretend");
+    CHECK_THROWS_WITH(peer::choose("cuda"), contains("'cuda' comes too late"));
+}
+
+}  // namespace tally::test

@@ -1,0 +1,42 @@
+// Modules that are none, each in its own way: MODULE_IS says which.
+#include <algorithm>
+
+#include "autograd/peer_table.hpp"
+
+// As numbered in tests/CMakeLists.txt.
+#define OTHER_VERSION 1
+#define OTHER_BUILD 2
+#define NO_MODULE 3
+#define OLD_DRIVER 4
+#define LACKS_LIBRARY 5
+
+#if MODULE_IS != NO_MODULE
+extern "C" int tally_test_lacking();
+
+namespace tally::peer {
+namespace {
+
+Stamp own_stamp() {
+    Stamp own = stamp;
+    if (MODULE_IS == OTHER_VERSION) std::copy_n("0.0.9", 6, own.version);
+    if (MODULE_IS == OTHER_BUILD) own.table += 8;
+    return own;
+}
+
+}  // namespace
+}  // namespace tally::peer
+
+extern "C" {
+extern const tally::peer::Stamp tally_module_stamp;
+const tally::peer::Stamp tally_module_stamp = tally::peer::own_stamp();
+const tally::peer::Table* tally_module_open(const tally::peer::Host* host) {
+    const char* words = "this machine has no CUDA device (CUDA driver version is insufficient)";
+#if MODULE_IS == LACKS_LIBRARY
+    if (tally_test_lacking() == 0) words = "";
+#endif
+    if (MODULE_IS != OLD_DRIVER) words = "it was opened nevertheless";
+    host->failed(words);
+    return nullptr;
+}
+}
+#endif
