@@ -1,6 +1,7 @@
 // Reads the threads of kernels, the devices' budgets and ledgers, and the modes of this thread and of all.
 #include "surroundings.hpp"
 
+#include "autograd/block.hpp"
 #include "autograd/device.hpp"
 #include "autograd/here.hpp"
 #include "autograd/kernels.hpp"
@@ -18,18 +19,17 @@ tally::test::Surroundings tally::test::surroundings() {
         {"NaN in fresh buffers", flag(poison)},
         {"recording", flag(context.recording)},
         {"watching", flag(context.watching)},
-        {"verifying", flag(context.verifying)},
+        {"verifying", flag(verifying)},
         {"checks of rules", flag(context.checks != Checks::none)},
         {"the number of sweeps on their way", std::to_string(context.sweeps)},
         {"what is lifted", std::to_string(context.lifted)},
-        {"a checkpointed function", flag(context.block != nullptr)},
+        {"a recorder", flag(context.recorder != nullptr)},
         {"an onlooker", flag(context.onlooker != nullptr)},
         {"resting kernels", flag(kernels_rest)},
         {"the place that is named", Here::place()},
     };
     for (const Device device : {Device::cpu, Device::cuda}) {
-        found[std::string("the budget of ") + to_string(device)] =
-            bytes_in_words(memory::budget(device));
+        found[std::string("the budget of ") + to_string(device)] = bytes_in_words(memory::budget(device));
         found[std::string("what is in use of ") + to_string(device)] =
             std::to_string(memory::in_use(device)) + " bytes";
     }
