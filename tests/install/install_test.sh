@@ -28,7 +28,20 @@ export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 [ -d "$PKG_CONFIG_PATH" ] || PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tally.pc)")
 # shellcheck disable=SC2086  # flags are words
 eval "$CXX" -std=c++20 ${CXXFLAGS:-} "'$outside/main.cpp'" -o "'$scratch/outside'" "$(pkg-config --cflags --libs tally)"
+LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") # of a shared library, in a place that no system knows
+export LD_LIBRARY_PATH
 "$scratch/outside"
+
+# A program beside the library finds the modules that were installed with it, before those of the build.
+mkdir -p "$prefix/bin"
+cat >"$scratch/pretends.cpp" <<'PROGRAM'
+#include <tally/tally.hpp>
+int main() { return tally::Array<float>{1, 2, 3}.to(tally::Device::cuda).to(tally::Device::cpu).size() == 3 ? 0 : 1; }
+PROGRAM
+# shellcheck disable=SC2086
+eval "$CXX" -std=c++20 ${CXXFLAGS:-} "'$scratch/pretends.cpp'" -o "'$prefix/bin/pretends'" "$(pkg-config --cflags --libs tally)"
+TALLY_GPU_MODULE=pretend LD_DEBUG=files "$prefix/bin/pretends" 2>"$scratch/loaded"
+grep -q 'the prefix/.*/tally_pretend.so' "$scratch/loaded" || { echo 'the installed module was not loaded' >&2; exit 1; }
 
 # Each installed header compiles alone, and none of them knows what the kernels are made of.
 if grep -rnE '# *include *[<"](xtensor|xtensor-blas|xtl|xsimd|cblas|lapacke|f77blas)' "$prefix/include"; then
