@@ -134,7 +134,9 @@ private:
     struct Uncounted {};
     Array(Uncounted, const Array& other)
         : data_(other.data_), shape_(other.shape_), device_(other.device_), storage_(other.storage_) {}
-    Array(const Shape& shape, Device device) : shape_(shape), device_(device) { materialise(); }
+    [[gnu::always_inline]] Array(const Shape& shape, Device device) : shape_(shape), device_(device) {
+        materialise();
+    }
     struct Unwritten {};
     Array(Unwritten, const Shape& shape, Device device) : shape_(shape), device_(device) {}
 

@@ -332,8 +332,8 @@ public:
     using value_type = T;
 
     Var() = default;
-    Var(T value) : Var(std::move(value), State::constant) {}
-    Var(T value, State state) {
+    [[gnu::always_inline]] Var(T value) : Var(std::move(value), State::constant) {}
+    [[gnu::always_inline]] Var(T value, State state) {
         if (!ready(value)) refuse_empty("variable");
         node_ = new (pool::take(sizeof(ValueNode<T>))) ValueNode<T>(std::move(value), state);
     }
