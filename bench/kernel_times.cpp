@@ -55,10 +55,8 @@ Walk<2> walk(std::size_t rows, std::size_t columns, bool a_repeats_down, bool b_
     return made;
 }
 
-template <class F>
-constexpr std::size_t unary = slot<F, UnaryOps>;
-template <class F>
-constexpr std::size_t binary = slot<F, BinaryOps>;
+template <class F> constexpr std::size_t unary = slot<F, UnaryOps>;
+template <class F> constexpr std::size_t binary = slot<F, BinaryOps>;
 
 void elementwise(std::size_t rows, std::size_t columns) {
     const std::size_t n = rows * columns;

@@ -9,8 +9,7 @@ using namespace tally::lesson;
 double plain(double a, double b, double c) { return (a * b + c) * (a * b + c); }
 
 // Value and gradient in every box. Watch keeps what the engine would have let go.
-template <class S>
-Picture drawn() {
+template <class S> Picture drawn() {
     Watch watch;
     auto a = parameter(S(2)), b = parameter(S(-3)), c = parameter(S(10));
     Picture picture("y = (a b + c)^2: values go forward, gradients come back");
@@ -20,8 +19,7 @@ Picture drawn() {
     return picture;
 }
 
-template <class S>
-void one_number() {
+template <class S> void one_number() {
     auto a = parameter(S(2)), b = parameter(S(-3)), c = parameter(S(10));
 
     step("Forward. The engine computes, and remembers how each number was made.");

@@ -9,8 +9,7 @@
 using namespace tally;
 using namespace tally::lesson;
 
-template <class S>
-Picture drawn() {
+template <class S> Picture drawn() {
     Watch watch;
     auto a = parameter(S(3));
     auto b = 2 * a;
@@ -22,8 +21,7 @@ Picture drawn() {
     return picture;
 }
 
-template <class S>
-void the_diamond() {
+template <class S> void the_diamond() {
     auto a = parameter(S(3));
 
     step("One number, used twice: b and c are both made of a, and meet in d.");

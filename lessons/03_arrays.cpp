@@ -9,8 +9,7 @@
 using namespace tally;
 using namespace tally::lesson;
 
-template <class S>
-Picture drawn(const Array<S>& x, const Array<S>& w, const Array<S>& b) {
+template <class S> Picture drawn(const Array<S>& x, const Array<S>& w, const Array<S>& b) {
     Watch watch;
     auto X = parameter(x.clone()), W = parameter(w.clone()), bias = parameter(b.clone());
     Picture picture("sum(X W + b): the gradient has the shape of its value, everywhere");
@@ -19,8 +18,7 @@ Picture drawn(const Array<S>& x, const Array<S>& w, const Array<S>& b) {
     return picture;
 }
 
-template <class S>
-void arrays() {
+template <class S> void arrays() {
     const Device device = options().device;
     auto X = parameter(Array<S>({3, 2}, {1, 2, 3, 4, 5, 6}, device));
     auto W = parameter(Array<S>({2, 2}, {1, 0, -1, 2}, device));

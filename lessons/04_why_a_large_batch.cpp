@@ -11,20 +11,17 @@ using namespace tally::lesson;
 
 // The population: items in the plane, scattered around 0 with variance 4 along each axis. Batch number `draw`
 // of `size` items has a stream of random numbers for itself.
-template <class S>
-Var<Array<S>> items(int size, int draw) {
+template <class S> Var<Array<S>> items(int size, int draw) {
     const auto stream = static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint64_t>(draw);
     return random_normal<S>({size, 2}, options().seed, stream, S(0), S(2)).to(options().device);
 }
 
 // An item x has the loss |w - x|^2 / 2; a batch, the mean.
-template <class S>
-Var<Array<S>> loss_of(const Var<Array<S>>& batch, const Var<Array<S>>& w) {
+template <class S> Var<Array<S>> loss_of(const Var<Array<S>>& batch, const Var<Array<S>>& w) {
     return mean(sum(pow(w - batch, 2), {1})) / 2;
 }
 
-template <class S>
-Picture drawn() {
+template <class S> Picture drawn() {
     Watch watch;
     auto w = parameter(Array<S>({2}, {3, -1}, options().device));
     const auto batch = items<S>(4, 0);
@@ -35,8 +32,7 @@ Picture drawn() {
     return picture;
 }
 
-template <class S>
-void why_a_large_batch() {
+template <class S> void why_a_large_batch() {
     auto w = parameter(Array<S>({2}, {3, -1}, options().device));
     const auto estimate = [&w](const Var<Array<S>>& batch) {
         return grad(loss_of(batch, w), {w}).front().to_vector();

@@ -10,8 +10,7 @@ using namespace tally;
 using namespace tally::lesson;
 
 // Forward and backward with every item drawn by itself.
-template <class S>
-Picture drawn(const Var<Array<S>>& x, const Array<S>& weights) {
+template <class S> Picture drawn(const Var<Array<S>>& x, const Array<S>& weights) {
     Watch watch;
     auto w = parameter(weights.clone());
     Picture picture("Six items, one w: forward, and six gradients back that are added");
@@ -25,8 +24,7 @@ Picture drawn(const Var<Array<S>>& x, const Array<S>& weights) {
     return picture;
 }
 
-template <class S>
-void full_batch() {
+template <class S> void full_batch() {
     auto x = constant(Array<S>({6, 3},
                                {0.375, -1.25, 0.5,           //
                                 -1.125, 0.5, -0.875,         //

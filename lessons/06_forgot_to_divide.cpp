@@ -9,8 +9,7 @@
 using namespace tally;
 using namespace tally::lesson;
 
-template <class S>
-Picture drawn(const Var<Array<S>>& x, const Array<S>& weights) {
+template <class S> Picture drawn(const Var<Array<S>>& x, const Array<S>& weights) {
     Watch watch;
     auto w = parameter(weights.clone());
     Picture picture("Three micro-batches, nothing divided: w receives three times the gradient");
@@ -24,8 +23,7 @@ Picture drawn(const Var<Array<S>>& x, const Array<S>& weights) {
     return picture;
 }
 
-template <class S>
-void forgot_to_divide() {
+template <class S> void forgot_to_divide() {
     auto x = constant(Array<S>({6, 3},
                                {0.375, -1.25, 0.5,           //
                                 -1.125, 0.5, -0.875,         //

@@ -12,8 +12,7 @@ using namespace tally;
 using namespace tally::lesson;
 
 // The toy's six rows. The last is given, because a twin of the toy has one with short binary fractions.
-template <class S>
-Var<Array<S>> six_rows(S a, S b, S c) {
+template <class S> Var<Array<S>> six_rows(S a, S b, S c) {
     return Array<S>({6, 3},
                     {0.375, -1.25, 0.5,    //
                      -1.125, 0.5, -0.875,  //
@@ -23,31 +22,24 @@ Var<Array<S>> six_rows(S a, S b, S c) {
                      a, b, c},
                     options().device);
 }
-template <class S>
-Var<Array<S>> toy() {
-    return six_rows<S>(S(-0.2466), S(-0.5010), S(-1.4250));
-}
-template <class S>
-Var<Array<S>> twin() {
+template <class S> Var<Array<S>> toy() { return six_rows<S>(S(-0.2466), S(-0.5010), S(-1.4250)); }
+template <class S> Var<Array<S>> twin() {
     return six_rows<S>(S(-505.0 / 2048), S(-513.0 / 1024), S(-5837.0 / 4096));
 }
 
-template <class S>
-Var<Array<S>> weights() {
+template <class S> Var<Array<S>> weights() {
     return parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
 }
 
 // The gradient of one batch in n micro-batches, each micro-loss divided by n.
-template <class S>
-Array<S> accumulated(const Var<Array<S>>& x, const Var<Array<S>>& w, int n) {
+template <class S> Array<S> accumulated(const Var<Array<S>>& x, const Var<Array<S>>& w, int n) {
     w.zero_grad();
     for (const auto& micro : split(x, x.shape()[0] / n)) (mean(matmul(micro, w)) / n).backward();
     return w.grad().clone();
 }
 
 // One lane for each micro-batch; w is one, and receives what comes back from all of them.
-template <class S>
-Picture drawn() {
+template <class S> Picture drawn() {
     Watch watch;
     auto w = weights<S>();
     Picture picture("Three micro-batches, one w: what comes back is added");
@@ -64,15 +56,13 @@ Picture drawn() {
 }
 
 // Has the gradient in n micro-batches the bits of the full batch's?
-template <class S>
-bool same_bits(const Var<Array<S>>& x, int n) {
+template <class S> bool same_bits(const Var<Array<S>>& x, int n) {
     const auto w = weights<S>();
     const auto full = accumulated(x, w, 1).to_vector(), parts = accumulated(x, w, n).to_vector();
     return std::memcmp(full.data(), parts.data(), full.size() * sizeof(S)) == 0;
 }
 
-template <class S>
-void divide() {
+template <class S> void divide() {
     const auto x = toy<S>(), w = weights<S>();
 
     step("The full batch, and what lesson 6 left us with: three times too much.");

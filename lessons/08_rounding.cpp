@@ -17,8 +17,7 @@ using namespace tally;
 using namespace tally::lesson;
 
 // What one of b items counts when N micro-batches are averaged: asked of the engine.
-template <class S>
-S weight(int micro_batches, int items) {
+template <class S> S weight(int micro_batches, int items) {
     auto x = parameter(Array<S>::full({items}, S(1), options().device));
     (mean(x) / micro_batches).backward();
     return x.grad().to_vector().front();
@@ -30,8 +29,7 @@ std::string scientific(double number) {
     return text.str();
 }
 
-template <class S>
-Picture drawn() {
+template <class S> Picture drawn() {
     Watch watch;
     auto x = parameter(Array<S>::full({5}, S(1)));
     Picture picture("One item of 7 x 5: 1/7 is rounded, then divided by 5 and rounded again");
@@ -41,8 +39,7 @@ Picture drawn() {
     return picture;
 }
 
-template <class S>
-void rounding() {
+template <class S> void rounding() {
     const bool is_float = std::is_same_v<S, float>;
     // The toy's second column. (The gradient of a linear loss does not depend on w.)
     auto x = constant(Array<S>({6, 1}, {-1.25, 0.5, 1.0, -0.375, 0.75, -0.5010}, options().device));

@@ -12,8 +12,7 @@
 using namespace tally;
 using namespace tally::lesson;
 
-template <class S>
-Var<Array<S>> toy() {
+template <class S> Var<Array<S>> toy() {
     return Array<S>({6, 3},
                     {0.375, -1.25, 0.5,           //
                      -1.125, 0.5, -0.875,         //
@@ -24,8 +23,7 @@ Var<Array<S>> toy() {
                     options().device);
 }
 
-template <class S>
-Picture drawn() {
+template <class S> Picture drawn() {
     Watch watch;
     auto w = parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
     Picture picture("One backward at the end: three graphs are alive until it begins");
@@ -49,8 +47,7 @@ struct Alive {
 // What a layer of 64 units keeps alive for n micro-batches of 16 items of 8 numbers, each made when it is its
 // turn.
 constexpr std::int64_t items = 16, width = 8, units = 64;
-template <class S>
-Alive alive(How how, int n) {
+template <class S> Alive alive(How how, int n) {
     const Device device = options().device;
     const auto random = [&](Shape shape, int stream) {
         return random_uniform<S>(shape, options().seed, std::uint64_t(stream), S(-1), S(1)).to(device);
@@ -80,8 +77,7 @@ Alive alive(How how, int n) {
 // The published listing, on one number for each batch of an epoch: a batch that reaches an update moves its
 // own.
 enum class Listing { published, mended, window };
-template <class S>
-std::int64_t batches_used(Listing listing, std::int64_t batches, std::int64_t every) {
+template <class S> std::int64_t batches_used(Listing listing, std::int64_t batches, std::int64_t every) {
     const auto w = parameter(Array<S>::zeros({batches}, options().device));
     Sgd<S> sgd({w}, {.learning_rate = 1});
     if (listing == Listing::window) {
@@ -108,8 +104,7 @@ std::int64_t batches_used(Listing listing, std::int64_t batches, std::int64_t ev
     return batches - std::count(moved.begin(), moved.end(), S(0));
 }
 
-template <class S>
-void lost_batches() {
+template <class S> void lost_batches() {
     const auto x = toy<S>();
     const auto w = parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
     // A column of the toy adds up to 5.1 at most; a row weighs 1/2 at most, and meets 9 roundings.

@@ -14,8 +14,7 @@ using namespace tally::lesson;
 
 using Sizes = std::vector<std::int64_t>;
 
-template <class S>
-Var<Array<S>> toy() {
+template <class S> Var<Array<S>> toy() {
     return Array<S>({6, 3},
                     {0.375, -1.25, 0.5,           //
                      -1.125, 0.5, -0.875,         //
@@ -26,15 +25,13 @@ Var<Array<S>> toy() {
                     options().device);
 }
 
-template <class S>
-Var<Array<S>> weights(double a, double b, double c) {
+template <class S> Var<Array<S>> weights(double a, double b, double c) {
     return parameter(Array<S>({3}, {S(a), S(b), S(c)}, options().device));
 }
 
 // What a window makes of micro-batches in these sizes. The slope of a linear loss is the same everywhere, so
 // that one step of length 1 from w = 0 ends at minus the gradient, digit for digit.
-template <class S>
-std::vector<S> by_window(const Var<Array<S>>& x, const Sizes& sizes) {
+template <class S> std::vector<S> by_window(const Var<Array<S>>& x, const Sizes& sizes) {
     const auto w = weights<S>(0, 0, 0);
     Sgd<S> sgd({w}, {.learning_rate = 1});
     Window<S> window(sgd);
@@ -76,13 +73,11 @@ std::string six_digits(const std::vector<double>& numbers) {
     }
     return text;
 }
-template <class S>
-std::string six_digits(const std::vector<S>& numbers) {
+template <class S> std::string six_digits(const std::vector<S>& numbers) {
     return six_digits(std::vector<double>(numbers.begin(), numbers.end()));
 }
 
-template <class S>
-Picture drawn() {
+template <class S> Picture drawn() {
     Watch watch;
     auto w = weights<S>(0.5, -1.25, 0.75);
     Picture picture("Four rows and two: each micro-batch counts as many sixths as it has rows");
@@ -97,8 +92,7 @@ Picture drawn() {
     return picture;
 }
 
-template <class S>
-void unequal() {
+template <class S> void unequal() {
     const auto x = toy<S>(), w = weights<S>(0.5, -1.25, 0.75);
     const Sizes four_and_two{4, 2};
     // A row weighs 1/4 at most here; the magnitudes of a column add up to 5.1 at most.

@@ -14,8 +14,7 @@ using namespace tally;
 using namespace tally::lesson;
 
 // A linear problem: 60 items of three numbers, and targets y = X (1, -2, 3) with some noise.
-template <class S>
-struct Problem {
+template <class S> struct Problem {
     Array<S> X = random_normal<S>({60, 3}, options().seed, 1, S(0), S(1));
     Array<S> y = (matmul(Var<Array<S>>(X), Var<Array<S>>(Array<S>({3}, {1, -2, 3}))) +
                   Var<Array<S>>(random_normal<S>({60}, options().seed, 2, S(0), S(0.5))))
@@ -50,8 +49,7 @@ struct Problem {
 // listing, or what has come, with a policy for a window that is not full.
 enum class Rule { listing, scale, drop, carry };
 
-template <class S>
-struct Trained {
+template <class S> struct Trained {
     std::vector<std::vector<S>> after;  // w at the end of each epoch
     std::int64_t updates = 0;
 };
@@ -63,8 +61,7 @@ struct Plan {
 };
 
 // From w = 0, with an update after every n-th micro-batch.
-template <class S, class LossOf>
-Trained<S> train(Rule rule, const Plan& plan, LossOf loss_of) {
+template <class S, class LossOf> Trained<S> train(Rule rule, const Plan& plan, LossOf loss_of) {
     const auto w = parameter(Array<S>::zeros({plan.weights}, options().device));
     Sgd<S> sgd({w}, {.learning_rate = plan.rate});
     const auto micro_batches = split(in_order(plan.items), plan.at_a_time);
@@ -97,13 +94,11 @@ Trained<S> train(Rule rule, const Plan& plan, LossOf loss_of) {
 }
 
 // Rows 4 and 5 of the toy.
-template <class S>
-Var<Array<S>> last_two_rows() {
+template <class S> Var<Array<S>> last_two_rows() {
     return Array<S>({2, 3}, {-1.5, 0.75, -0.625, -0.2466, -0.5010, -1.4250}, options().device);
 }
 
-template <class S>
-Picture drawn() {
+template <class S> Picture drawn() {
     Watch watch;
     auto w = parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
     Picture picture("A tail of two micro-batches: divided by two, not by four");
@@ -116,8 +111,7 @@ Picture drawn() {
     return picture;
 }
 
-template <class S>
-double furthest(const std::vector<S>& a, const std::vector<S>& b) {
+template <class S> double furthest(const std::vector<S>& a, const std::vector<S>& b) {
     double most = 0;
     for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(double(a[i]) - double(b[i])));
     return most;
@@ -128,8 +122,7 @@ constexpr std::pair<Rule, const char*> rules[] = {{Rule::listing, "divided by N"
                                                   {Rule::drop, "Tail::drop"},
                                                   {Rule::carry, "Tail::carry"}};
 
-template <class S>
-void the_tail() {
+template <class S> void the_tail() {
     predict("60 000 images, 16 at a time, an update after every 4th. The last update of an epoch has",
             {"4 micro-batches", "2", "1"}, answer(2), "60000 / 16 = 3750, and 3750 / 4 = 937.5.");
     auto epoch = table({"at a time", "batches", "updates", "in the last: batches", "images"});

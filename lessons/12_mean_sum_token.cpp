@@ -14,8 +14,7 @@ using namespace tally::lesson;
 
 using Counts = std::vector<std::int64_t>;
 
-template <class S>
-Var<Array<S>> toy() {
+template <class S> Var<Array<S>> toy() {
     return Array<S>({6, 3},
                     {0.375, -1.25, 0.5,           //
                      -1.125, 0.5, -0.875,         //
@@ -26,15 +25,13 @@ Var<Array<S>> toy() {
                     options().device);
 }
 
-template <class S>
-Var<Array<S>> weights() {
+template <class S> Var<Array<S>> weights() {
     return parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
 }
 
 // A window's gradient: what one step of length 1 takes off v. (From v = 0, where the slope of a linear loss
 // is the one it has everywhere, not a bit is lost.)
-template <class S, class Fill>
-std::vector<S> gradient_by_window(const Var<Array<S>>& v, Fill fill) {
+template <class S, class Fill> std::vector<S> gradient_by_window(const Var<Array<S>>& v, Fill fill) {
     std::vector<S> gradient = v.value().to_vector();
     Sgd<S> sgd({v}, {.learning_rate = 1});
     Window<S> window(sgd);
@@ -44,13 +41,11 @@ std::vector<S> gradient_by_window(const Var<Array<S>>& v, Fill fill) {
     for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] -= after[i];
     return gradient;
 }
-template <class S>
-Var<Array<S>> zeros(std::int64_t size) {
+template <class S> Var<Array<S>> zeros(std::int64_t size) {
     return parameter(Array<S>::zeros({size}, options().device));
 }
 
-template <class S>
-Picture drawn() {
+template <class S> Picture drawn() {
     Watch watch;
     const auto w = parameter(Array<S>({2}, {1, -1}, options().device));
     const Var<Array<S>> tokens = Array<S>({4, 2}, {1, 0, 0, 1, 1, 1, 2, 0}, options().device);
@@ -65,8 +60,7 @@ Picture drawn() {
     return picture;
 }
 
-template <class S>
-void mean_sum_token() {
+template <class S> void mean_sum_token() {
     const auto x = toy<S>(), w = weights<S>();
     const auto gradient_of = [](const Var<Array<S>>& loss, const Var<Array<S>>& of) {
         return grad(loss, {of}).front().to_vector();

@@ -16,8 +16,7 @@ namespace {
 
 constexpr double rate = 0.1;
 
-template <class S>
-Var<Array<S>> toy() {
+template <class S> Var<Array<S>> toy() {
     return constant(Array<S>({6, 3},
                              {0.375, -1.25, 0.5,           //
                               -1.125, 0.5, -0.875,         //
@@ -28,24 +27,20 @@ Var<Array<S>> toy() {
                              options().device));
 }
 
-template <class S>
-Var<Array<S>> number(double value) {
+template <class S> Var<Array<S>> number(double value) {
     return parameter(Array<S>({1}, {static_cast<S>(value)}, options().device));
 }
 
 // ---- three ways to clip ----
 
 // Micro-batches whose mean losses have these gradients, whatever w is.
-template <class S>
-using Micros = std::vector<Var<Array<S>>>;
+template <class S> using Micros = std::vector<Var<Array<S>>>;
 
-template <class S>
-Micros<S> two_directions() {
+template <class S> Micros<S> two_directions() {
     return split(constant(Array<S>({2, 2}, {2, 0, 0, 2}, options().device)), 1);
 }
 
-template <class S>
-Array<S> once(const Micros<S>& micros, double limit) {
+template <class S> Array<S> once(const Micros<S>& micros, double limit) {
     auto w = parameter(Array<S>::zeros({micros[0].shape()[1]}, options().device));
     for (const auto& micro : micros) (mean(matmul(micro, w)) / micros.size()).backward();
     clip_grad_norm<S>({w}, limit);
@@ -63,8 +58,7 @@ Array<S> running(const Micros<S>& micros, double limit, bool divided, std::vecto
     return w.grad().clone();
 }
 
-template <class S>
-Array<S> mean_of_clipped(const Micros<S>& micros, double limit) {
+template <class S> Array<S> mean_of_clipped(const Micros<S>& micros, double limit) {
     Array<S> total = Array<S>::zeros({micros[0].shape()[1]}, options().device);
     for (const auto& micro : micros) {
         auto w = parameter(Array<S>::zeros(total.shape(), options().device));
@@ -101,8 +95,7 @@ Vector running_by_hand(double limit, double divisor) {
 // ---- optimizers that are called between updates ----
 
 // A wrapper that calls step() after each of four micro-batches and feeds zeros until the fourth.
-template <class S>
-double zeros_in_between(Optimizer<S>& optimizer, const Var<Array<S>>& w) {
+template <class S> double zeros_in_between(Optimizer<S>& optimizer, const Var<Array<S>>& w) {
     for (int call = 1; call <= 8; ++call) {
         (w * (call % 4 == 0 ? 1.0 : 0.0)).backward();
         optimizer.step();
@@ -111,8 +104,7 @@ double zeros_in_between(Optimizer<S>& optimizer, const Var<Array<S>>& w) {
     return static_cast<double>(w.item());
 }
 
-template <class S>
-double through_windows(Optimizer<S>& optimizer, const Var<Array<S>>& w) {
+template <class S> double through_windows(Optimizer<S>& optimizer, const Var<Array<S>>& w) {
     Window<S> window(optimizer, {.micro_batches = 4});
     for (int update = 0; update < 2; ++update) {
         for (int micro = 0; micro < 4; ++micro) window.add(counted(w * 1.0));
@@ -122,8 +114,7 @@ double through_windows(Optimizer<S>& optimizer, const Var<Array<S>>& w) {
 }
 
 // Adam written out, for the wrapper whose t counts windows while the moments move at each call.
-template <class S>
-double adam_with_t_of_windows() {
+template <class S> double adam_with_t_of_windows() {
     S w = 0, m = 0, v = 0;
     for (int call = 1; call <= 8; ++call) {
         const S g = call % 4 == 0 ? S(1) : S(0);
@@ -157,8 +148,7 @@ struct Trained {
 
 Schedule halving() { return Schedule::step(rate, 2, 0.5); }
 
-template <class S>
-Trained four_updates(std::int64_t micro_batches) {
+template <class S> Trained four_updates(std::int64_t micro_batches) {
     auto w = parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
     MovingAverage<S> average({w}, {.decay = 0.9});
     if (micro_batches == 1) code(1);
@@ -187,8 +177,7 @@ Trained four_updates_by_hand() {
     return {w, average};
 }
 
-template <class S>
-void once_per_update() {
+template <class S> void once_per_update() {
     // Gradients here are below 2; a sum, a norm in double and a factor are fewer than 16 roundings.
     const double rounded = 2 * gamma_bound<S>(16);
 

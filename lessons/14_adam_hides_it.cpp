@@ -14,8 +14,7 @@ namespace {
 
 constexpr double rate = 0.1;
 
-template <class S>
-Var<Array<S>> toy() {
+template <class S> Var<Array<S>> toy() {
     return constant(Array<S>({6, 3},
                              {0.375, -1.25, 0.5,           //
                               -1.125, 0.5, -0.875,         //
@@ -26,13 +25,11 @@ Var<Array<S>> toy() {
                              options().device));
 }
 
-template <class S>
-Var<Array<S>> start() {
+template <class S> Var<Array<S>> start() {
     return parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
 }
 
-template <class S>
-Var<Array<S>> number(double value) {
+template <class S> Var<Array<S>> number(double value) {
     return parameter(Array<S>({1}, {static_cast<S>(value)}, options().device));
 }
 
@@ -53,8 +50,7 @@ std::vector<double> moved(Reduction reduction, Options with) {
 }
 
 // Fits X w to X (1, 1, 1) in 50 updates of three micro-batches each; returns the mean loss then.
-template <class S, class Optimizer, class Options>
-double loss_after_50(Reduction reduction, Options with) {
+template <class S, class Optimizer, class Options> double loss_after_50(Reduction reduction, Options with) {
     auto w = start<S>();
     const auto ones = constant(Array<S>({3}, {1, 1, 1}, options().device));
     Optimizer optimizer({w}, with);
@@ -73,14 +69,12 @@ std::string in_powers_of_ten(double x) {
 }
 
 // How far w has come down from 0, in units of the rate.
-template <class S>
-double steps_down(const Var<Array<S>>& w) {
+template <class S> double steps_down(const Var<Array<S>>& w) {
     return (0 - static_cast<double>(w.item())) / rate;
 }
 
 // Adam's first step from 0 for a gradient g, in units of the rate.
-template <class S>
-double first_step(double g, double eps) {
+template <class S> double first_step(double g, double eps) {
     auto w = number<S>(0);
     Adam<S> adam({w}, {.learning_rate = rate, .eps = eps});
     (w * g).backward();
@@ -93,16 +87,14 @@ std::vector<double> times(double factor, std::vector<double> vector) {
     return vector;
 }
 
-template <class S>
-std::vector<double> saved(const Optimizer<S>& optimizer, const char* what) {
+template <class S> std::vector<double> saved(const Optimizer<S>& optimizer, const char* what) {
     TrainingState state;
     optimizer.save(state, "optimizer");
     const auto vector = state.get<Array<S>>(std::string("optimizer/") + what + "/0").to_vector();
     return {vector.begin(), vector.end()};
 }
 
-template <class S>
-void adam_hides_it() {
+template <class S> void adam_hides_it() {
     // w is below 2: each new w is rounded once, and what the two steps round is less than that.
     const double rounded = 8 * gamma_bound<S>(1);
 

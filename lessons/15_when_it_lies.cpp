@@ -15,14 +15,12 @@ using namespace tally::lesson;
 
 namespace {
 
-template <class S>
-Var<Array<S>> column(const std::vector<double>& values) {
+template <class S> Var<Array<S>> column(const std::vector<double>& values) {
     std::vector<S> rounded(values.begin(), values.end());
     return constant(Array<S>({static_cast<std::int64_t>(values.size()), 1}, rounded).to(options().device));
 }
 
-template <class S>
-Var<Array<S>> weight(double value) {
+template <class S> Var<Array<S>> weight(double value) {
     return parameter(Array<S>({1}, {static_cast<S>(value)}, options().device));
 }
 
@@ -70,15 +68,13 @@ Contrasted by_formula(std::size_t from, std::size_t to, double a, double b) {
     return c;
 }
 
-template <class S>
-std::vector<double> gradients_of(const std::vector<Var<Array<S>>>& parameters) {
+template <class S> std::vector<double> gradients_of(const std::vector<Var<Array<S>>>& parameters) {
     std::vector<double> all;
     for (const auto& parameter : parameters) all.push_back(static_cast<double>(parameter.grad().item()));
     return all;
 }
 
-template <class S>
-double largest_difference(const Array<S>& a, const Array<S>& b) {
+template <class S> double largest_difference(const Array<S>& a, const Array<S>& b) {
     const auto left = a.to_vector(), right = b.to_vector();
     double largest = 0;
     for (std::size_t i = 0; i < left.size(); ++i)
@@ -86,8 +82,7 @@ double largest_difference(const Array<S>& a, const Array<S>& b) {
     return largest;
 }
 
-template <class S>
-void when_it_lies() {
+template <class S> void when_it_lies() {
     const auto x = column<S>(four_values), t = column<S>(four_targets);
     auto gain = weight<S>(1), bias = weight<S>(0);
 

@@ -18,8 +18,7 @@ using namespace tally::lesson;
 constexpr std::int64_t batch = 64, all_images = 60000;
 
 // Two hidden layers: 784-512-512-10.
-template <class S>
-class Network : public Layer<S> {
+template <class S> class Network : public Layer<S> {
 public:
     explicit Network(std::uint64_t seed)
         : first_(fashion_pixels, 512, {seed, 1}), second_(512, 512, {seed, 2}), last_(512, 10, {seed, 3}) {
@@ -42,26 +41,22 @@ private:
     Linear<S> first_, second_, last_;
 };
 
-template <class S>
-using Weights = std::vector<std::vector<S>>;
+template <class S> using Weights = std::vector<std::vector<S>>;
 
-template <class S>
-Weights<S> weights_of(Network<S>& network) {
+template <class S> Weights<S> weights_of(Network<S>& network) {
     Weights<S> all;
     for (const auto& parameter : parameters(network)) all.push_back(parameter.value().to_vector());
     return all;
 }
 
-template <class S>
-double largest(const Weights<S>& weights) {
+template <class S> double largest(const Weights<S>& weights) {
     double found = 0;
     for (const auto& parameter : weights)
         for (const S w : parameter) found = std::max(found, std::abs(double(w)));
     return found;
 }
 
-template <class S>
-double apart(const Weights<S>& a, const Weights<S>& b) {
+template <class S> double apart(const Weights<S>& a, const Weights<S>& b) {
     double found = 0;
     for (std::size_t i = 0; i < a.size(); ++i)
         for (std::size_t j = 0; j < a[i].size(); ++j)
@@ -85,8 +80,7 @@ std::int64_t images_wanted() {
     return images;
 }
 
-template <class S>
-Fashion<S> images() {
+template <class S> Fashion<S> images() {
     const auto here = std::filesystem::path(__FILE__).parent_path().parent_path() / fashion_folder;
     const std::string folder = std::filesystem::exists(here) ? here.string() : fashion_folder;
     const std::int64_t train = images_wanted(), test = train / 6;
@@ -106,8 +100,7 @@ struct Tested {
     double mean_of_means = 0;       // of the batches
 };
 
-template <class S>
-Tested test(Network<S>& network, const Pictures<S>& pictures, std::int64_t size) {
+template <class S> Tested test(Network<S>& network, const Pictures<S>& pictures, std::int64_t size) {
     const NoGrad off;
     Tested found;
     const std::vector<Items> parts = split(in_order(pictures.count()), size);
@@ -129,8 +122,7 @@ Tested test(Network<S>& network, const Pictures<S>& pictures, std::int64_t size)
 }
 
 // What an epoch leaves behind: a few losses on the way, and the weights there.
-template <class S>
-struct Epoch {
+template <class S> struct Epoch {
     std::vector<std::string> lines;
     std::vector<std::int64_t> updates;
     std::vector<Weights<S>> weights;
@@ -177,8 +169,7 @@ void print(const std::vector<std::string>& losses, const Tested& tested) {
     note("Done");
 }
 
-template <class S>
-void fashion() {
+template <class S> void fashion() {
     const Fashion<S> data = images<S>();
     const std::int64_t train_images = data.train.count();
     const bool whole = train_images == all_images;

@@ -20,8 +20,7 @@ using namespace tally;
 using namespace tally::lesson;
 
 // Eight items x with targets y = 2x; one weight, which should become 2.
-template <class S>
-struct Line {
+template <class S> struct Line {
     Array<S> x, y;
     Var<Array<S>> w;
 
@@ -35,8 +34,7 @@ struct Line {
 };
 
 // One epoch of micro-batches of so many items, an update at every N-th step().
-template <class S>
-S after_an_epoch(std::int64_t size, std::int64_t steps, Reduction reduction) {
+template <class S> S after_an_epoch(std::int64_t size, std::int64_t steps, Reduction reduction) {
     const Line<S> line;
     Sgd<S> sgd({line.w}, {.learning_rate = 0.02});
     Accumulate<S> optimizer(sgd, steps, reduction);
@@ -64,8 +62,7 @@ std::string digits(double number) {
 
 // Training with momentum over three epochs of 8 micro-batches, N = 3: there is always something in a window
 // that a tail carries over. It stops before a micro-batch, or goes on from a file.
-template <class S>
-struct Run {
+template <class S> struct Run {
     Line<S> line;
     Sgd<S> sgd{{line.w}, {.learning_rate = 0.002, .momentum = 0.9}};
     Accumulate<S> optimizer{sgd, 3, Reduction::mean, Tail::carry};
@@ -79,8 +76,7 @@ struct Run {
     }
 };
 
-template <class S>
-void wrapper_and_schedule() {
+template <class S> void wrapper_and_schedule() {
     step("An optimizer, wrapped: step() is called each time, and updates every fourth.");
     {
         const Line<S> line;

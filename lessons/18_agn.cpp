@@ -26,20 +26,17 @@ using Items = std::vector<Item>;
 const Items four{{1, 1}, {2, -1}, {4, 0.5}, {1, 3}};
 constexpr double rate = 0.1;
 
-template <class S>
-Var<Array<S>> weight(double w) {
+template <class S> Var<Array<S>> weight(double w) {
     return parameter(Array<S>({1}, {static_cast<S>(w)}, options().device));
 }
 
-template <class S>
-Var<Array<S>> f(const Item& item, const Var<Array<S>>& w) {
+template <class S> Var<Array<S>> f(const Item& item, const Var<Array<S>>& w) {
     const auto away = w - item.c;
     return item.a * 0.5 * away * away;
 }
 
 // One update from all items at one frozen w: plain accumulation.
-template <class S>
-S accumulated(const Items& items, double start) {
+template <class S> S accumulated(const Items& items, double start) {
     auto w = weight<S>(start);
     Sgd<S> optimizer({w}, {.learning_rate = rate});
     Window<S> window(optimizer, {.micro_batches = static_cast<std::int64_t>(items.size())});
@@ -49,8 +46,7 @@ S accumulated(const Items& items, double start) {
 }
 
 // After each item a step: where w is after each of them.
-template <class S>
-std::vector<S> local_steps(const Items& items, double start, double step_rate = rate) {
+template <class S> std::vector<S> local_steps(const Items& items, double start, double step_rate = rate) {
     auto w = weight<S>(start);
     std::vector<S> path;
     for (const Item& item : items) {
@@ -63,8 +59,7 @@ std::vector<S> local_steps(const Items& items, double start, double step_rate = 
 }
 
 // Accumulated gradient normalisation: the sum of the local steps, divided by their number, is committed.
-template <class S>
-S agn(const Items& items, double start, double step_rate = rate) {
+template <class S> S agn(const Items& items, double start, double step_rate = rate) {
     const auto lambda = static_cast<S>(items.size());
     const S before = static_cast<S>(start), after = local_steps<S>(items, start, step_rate).back();
     return before + (after - before) / lambda;
@@ -96,13 +91,9 @@ PathEnd closed_form(const Items& items, double step_rate) {
 }
 
 // Every path below stays within |w| < 3, and so do its slopes within 12; a local step rounds 6 times.
-template <class S>
-double bound(int local) {
-    return gamma_bound<S>(6 * local) * 3;
-}
+template <class S> double bound(int local) { return gamma_bound<S>(6 * local) * 3; }
 
-template <class S>
-void agn_is_something_else() {
+template <class S> void agn_is_something_else() {
     step("Four items, f = a (w - c)^2 / 2. Accumulated at w = 0, one step of rate 0.1.");
     auto items = table({"item", "a", "c", "slope at w = 0"});
     std::vector<double> slopes, at_0;

@@ -16,14 +16,12 @@ using namespace tally::lesson;
 
 namespace {
 
-template <class S>
-Array<S> drawn(Shape shape, std::uint64_t stream, double most) {
+template <class S> Array<S> drawn(Shape shape, std::uint64_t stream, double most) {
     return random_uniform<S>(shape, options().seed, stream, S(-most), S(most)).to(options().device);
 }
 
 // Layers tanh(h W), which are to make nothing of everything; trained by Adam.
-template <class S>
-struct Net {
+template <class S> struct Net {
     using V = Var<Array<S>>;
 
     std::vector<V> weights;
@@ -64,14 +62,12 @@ private:
     }
 };
 
-template <class S>
-Var<Array<S>> items_of(std::int64_t items, std::int64_t width) {
+template <class S> Var<Array<S>> items_of(std::int64_t items, std::int64_t width) {
     return constant(drawn<S>({items, width}, 0, 1));
 }
 
 // The ledger while f runs: what is beyond the bytes in use now.
-template <class F>
-memory::Report peak_of(F f) {
+template <class F> memory::Report peak_of(F f) {
     const Device device = options().device;
     const memory::Report before = memory::report(device);
     memory::reset_peak(device);
@@ -93,8 +89,7 @@ struct Budget {
 };
 
 // The message of an error, up to its first `until`.
-template <class F>
-std::string refusal(F f, const std::string& until) {
+template <class F> std::string refusal(F f, const std::string& until) {
     try {
         f();
     } catch (const Error& error) {
@@ -142,8 +137,7 @@ void the_articles_table() {
     note("Its prose says 20 %, and leaves out that BEFORE is a batch of 4.");
 }
 
-template <class S>
-void fixed_and_items() {
+template <class S> void fixed_and_items() {
     step("Ours: 4 layers of 32 units under Adam. Two sizes give F and A, two more test them.");
     auto rows = table({"items", "peak, bytes", "F + items x A", "residual"});
     std::vector<std::int64_t> peaks, line;
@@ -169,8 +163,7 @@ void fixed_and_items() {
     note("Less than 2 KiB on top: sums, counts, the loss.");
 }
 
-template <class S>
-void what_gets_smaller() {
+template <class S> void what_gets_smaller() {
     predict("\"Instead of carrying all summaries (gradients), you save them up\": accumulation saves",
             {"gradients", "activations", "both"}, answer(2),
             "What is there while the next micro-batch comes?",
@@ -207,8 +200,7 @@ void what_gets_smaller() {
     check_equal("its peak is the ledger's", timeline.peak().bytes, memory::peak(options().device));
 }
 
-template <class S>
-void before_and_after() {
+template <class S> void before_and_after() {
     step("The article's table for 8 layers of 128 units: 256 items, 4 x 64, and checkpoints.");
     const auto x = items_of<S>(256, 128);
     struct Way {
@@ -243,8 +235,7 @@ void before_and_after() {
     note("Memory beyond weights, gradients and averages. The quickest of five; time is shown, not checked.");
 }
 
-template <class S>
-void smaller_images() {
+template <class S> void smaller_images() {
     predict("The other cure: smaller images. With half the side, activations take",
             {"half", "a quarter", "an eighth"}, answer(2), "An image of half the side has how many pixels?");
     auto rows = table({"side", "saved an item, bytes", "by the side squared", "weights"});
@@ -263,8 +254,7 @@ void smaller_images() {
     note("But what the small picture does not show, nobody learns.");
 }
 
-template <class S>
-void out_of_memory() {
+template <class S> void out_of_memory() {
     predict("10 blocks of 64 KiB in all; every other one is let go. Are 128 KiB to be had?", {"yes", "no"},
             answer(2), "320 KiB are free. In one piece?");
     constexpr std::size_t block = 64 * 1024;
@@ -289,8 +279,7 @@ void out_of_memory() {
     check_equal("the largest piece", now.largest_free, block);
 }
 
-template <class S>
-void automatic() {
+template <class S> void automatic() {
     predict("64 items, and a budget for 20. How many are taken at a time?", {"64", "20", "16", "1"},
             answer(3), "It tries 64, and halves.", "The window begins anew, of the same 64 items.");
     std::vector<S> wanted;
@@ -336,8 +325,7 @@ void automatic() {
     check("refused", said.find("not even one item") != std::string::npos);
 }
 
-template <class S>
-void large_weights() {
+template <class S> void large_weights() {
     predict("16 layers of 64 units, only 8 items. Gradients are freed after each update. 4 x 2 items take",
             {"less than 8", "more than 8"}, answer(2),
             "When are gradients there, in the one case and the other?",
@@ -365,8 +353,7 @@ void large_weights() {
         "on.");
 }
 
-template <class S>
-void where_memory_goes() {
+template <class S> void where_memory_goes() {
     the_articles_table();
     fixed_and_items<S>();
     what_gets_smaller<S>();

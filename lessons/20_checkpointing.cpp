@@ -17,14 +17,12 @@ using namespace tally::lesson;
 
 namespace {
 
-template <class S>
-Array<S> drawn(Shape shape, std::uint64_t stream, double most) {
+template <class S> Array<S> drawn(Shape shape, std::uint64_t stream, double most) {
     return random_uniform<S>(shape, options().seed, stream, S(-most), S(most)).to(options().device);
 }
 
 // What one way forward and back took.
-template <class S>
-struct Taken {
+template <class S> struct Taken {
     std::vector<Array<S>> gradients;
     std::vector<int> times_begun = {};  // of each layer
     int begun = 0;                      // of all
@@ -34,8 +32,7 @@ struct Taken {
 };
 
 // Layers tanh(h W), which count how often they are begun.
-template <class S>
-struct Tower {
+template <class S> struct Tower {
     using V = Var<Array<S>>;
 
     V x;
@@ -57,8 +54,7 @@ struct Tower {
     }
     Tower(const Tower&) = delete;
 
-    template <class Way>
-    Taken<S> run(Way way) {
+    template <class Way> Taken<S> run(Way way) {
         for (const V& W : weights) W.zero_grad();
         times_begun.assign(layers.size(), 0);
         const Device device = options().device;
@@ -84,8 +80,7 @@ struct Tower {
     }
 };
 
-template <class S>
-std::vector<S> numbers(const std::vector<Array<S>>& arrays) {
+template <class S> std::vector<S> numbers(const std::vector<Array<S>>& arrays) {
     std::vector<S> all;
     for (const Array<S>& array : arrays)
         for (const S number : array.to_vector()) all.push_back(number);
@@ -152,8 +147,7 @@ void drawn_beside(const std::vector<int>& times_begun) {
 }
 
 // The message of the error that f ends with, up to its first `until`.
-template <class F>
-std::string refusal(F f, const std::string& until) {
+template <class F> std::string refusal(F f, const std::string& until) {
     try {
         f();
     } catch (const Error& error) {
@@ -168,14 +162,12 @@ std::string words(const std::vector<std::size_t>& sizes) {
     return text;
 }
 
-template <class S>
-const Taken<S>& quickest(const std::vector<Taken<S>>& runs) {
+template <class S> const Taken<S>& quickest(const std::vector<Taken<S>>& runs) {
     return *std::min_element(runs.begin(), runs.end(),
                              [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
 }
 
-template <class S>
-void checkpointing() {
+template <class S> void checkpointing() {
     using V = Var<Array<S>>;
 
     step("16 layers tanh(h W). Backward reads what each has made, so all of it waits.");

@@ -33,8 +33,7 @@ std::uint64_t fewest(std::uint64_t l, std::uint64_t c) {
 
 // A walk of l steps from x, which notes which step is begun. On the CPU: what is counted is the same
 // anywhere.
-template <class S>
-struct Walk {
+template <class S> struct Walk {
     using V = Var<Array<S>>;
 
     V x = parameter(Array<S>({2}, {0.5, -0.25}));
@@ -50,8 +49,7 @@ struct Walk {
     }
     Walk(const Walk&) = delete;
 
-    template <class Way>
-    std::vector<S> gradient(Way way) {
+    template <class Way> std::vector<S> gradient(Way way) {
         x.zero_grad();
         begun.clear();
         sum(way(x)).backward();
@@ -76,14 +74,12 @@ struct Walk {
 };
 
 // What c snapshots make of l steps.
-template <class S>
-struct Revolved {
+template <class S> struct Revolved {
     RevolveCount count;
     std::size_t begun, most;  // in all; only run, at most, of any one step
     bool same_bits;
 };
-template <class S>
-Revolved<S> revolved(std::size_t l, std::size_t c) {
+template <class S> Revolved<S> revolved(std::size_t l, std::size_t c) {
     Walk<S> walk(l);
     const std::vector<S> plain = walk.plain();
     const Revolve<Array<S>> revolve(walk.steps, c);
@@ -94,8 +90,7 @@ Revolved<S> revolved(std::size_t l, std::size_t c) {
 }
 
 // Layers of a network, tanh(h W) `deep` times over, which are counted; and what training it takes.
-template <class S>
-struct Tower {
+template <class S> struct Tower {
     using V = Var<Array<S>>;
 
     V x;
@@ -121,8 +116,7 @@ struct Tower {
     Tower(const Tower&) = delete;
 
     // Bytes at the peak, beyond what was in use before. `way` goes forward, from a micro-batch.
-    template <class Way>
-    std::size_t peak(Way way, std::size_t micro_batches = 1) {
+    template <class Way> std::size_t peak(Way way, std::size_t micro_batches = 1) {
         for (const V& W : weights) W.zero_grad();
         begun = 0;
         const std::size_t before = memory::in_use(options().device);
@@ -185,8 +179,7 @@ void drawn(const std::vector<std::size_t>& begun, const std::vector<bool>& recor
     graph("schedule", svg + "</svg>\n", dot + "}\n", text);
 }
 
-template <class S>
-void the_best_schedule() {
+template <class S> void the_best_schedule() {
     using V = Var<Array<S>>;
 
     predict("10 steps, room for 3 snapshots, x being one. Runs beside the 10 that are recorded:",

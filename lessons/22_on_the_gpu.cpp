@@ -16,8 +16,7 @@
 using namespace tally;
 using namespace tally::lesson;
 
-template <class S>
-bool same_bits(const std::vector<S>& a, const std::vector<S>& b) {
+template <class S> bool same_bits(const std::vector<S>& a, const std::vector<S>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(S)) == 0;
 }
 
@@ -48,8 +47,7 @@ std::vector<S> product_and_gradient(const Array<S>& rows, const Array<S>& weight
 }
 
 // How far two devices may be apart in that: twice what each may be from the truth, in any order of additions.
-template <class S>
-std::vector<double> bounds_of(const Array<S>& X, const Array<S>& W) {
+template <class S> std::vector<double> bounds_of(const Array<S>& X, const Array<S>& W) {
     const auto rows = std::size_t(X.shape()[0]), inputs = std::size_t(X.shape()[1]);
     const auto outputs = std::size_t(W.shape()[1]);
     const double in_product = 2 * gamma_bound<S>(int(inputs)),
@@ -73,8 +71,7 @@ struct Microseconds {
 
 // Forward and backward of mean(X W), all extents equal: until the CPU is free again, and until the loss can
 // be read, which is queued behind all that. The best of five; one before them warms up.
-template <class S>
-Microseconds time_on(Device device, int extent) {
+template <class S> Microseconds time_on(Device device, int extent) {
     const auto X = constant(random_uniform<S>({extent, extent}, options().seed, 1, S(-1), S(1)).to(device));
     const auto W = parameter(random_uniform<S>({extent, extent}, options().seed, 2, S(-1), S(1)).to(device));
     constexpr double never = std::numeric_limits<double>::infinity();
@@ -102,8 +99,7 @@ constexpr double learning_rate = 1e-3;
 
 enum class How { ordinary, captured };
 
-template <class S>
-struct Epoch {
+template <class S> struct Epoch {
     std::vector<S> weights;
     double seconds = 0;
     std::uint64_t waits = 0;
@@ -120,8 +116,7 @@ std::int64_t images_wanted() {
 }
 
 // One epoch in order, 16 x 4; each window by itself, or those of 64 images as one graph.
-template <class S>
-Epoch<S> train(const Pictures<S>& pictures, std::int64_t count, Device device, How how) {
+template <class S> Epoch<S> train(const Pictures<S>& pictures, std::int64_t count, Device device, How how) {
     const std::uint64_t seed = options().seed;
     Sequential<S> model(Linear<S>(fashion_pixels, 512, {seed, 1}), ReLU<S>(), Linear<S>(512, 512, {seed, 2}),
                         ReLU<S>(), Linear<S>(512, 10, {seed, 3}));
@@ -159,8 +154,7 @@ Epoch<S> train(const Pictures<S>& pictures, std::int64_t count, Device device, H
     return done;
 }
 
-template <class S>
-double apart(const std::vector<S>& a, const std::vector<S>& b) {
+template <class S> double apart(const std::vector<S>& a, const std::vector<S>& b) {
     double found = 0;
     for (std::size_t i = 0; i < a.size(); ++i) found = std::max(found, std::abs(double(a[i]) - double(b[i])));
     return found;
@@ -168,16 +162,14 @@ double apart(const std::vector<S>& a, const std::vector<S>& b) {
 
 // Lesson 16's bound for two trainings that add in different orders: independent roundings of the weights, and
 // a sixteenth of an update for a ReLU whose sign hangs on a rounding.
-template <class S>
-double bound_of(std::int64_t updates, const std::vector<S>& weights, double first_update) {
+template <class S> double bound_of(std::int64_t updates, const std::vector<S>& weights, double first_update) {
     const double u = double(std::numeric_limits<S>::epsilon()) / 2;
     const double rounding =
         6 * std::sqrt(2.0 / 3 * double(updates)) * u * apart(weights, std::vector<S>(weights.size()));
     return rounding + (u > 1e-12 ? first_update / 16 : 0);
 }
 
-template <class S>
-void train_on_both() {
+template <class S> void train_on_both() {
     const std::int64_t count = images_wanted(), updates = (count + batch - 1) / batch;
     step("Lesson 16's training, " + std::to_string(count) + " images as 16 x 4, on both devices.");
     const Pictures<S> pictures = generated_pictures<S>(count, options().seed);
@@ -213,8 +205,7 @@ void train_on_both() {
     note("A window waits for its count and for whether its gradients are numbers; a replay once for both.");
 }
 
-template <class S>
-void on_the_gpu() {
+template <class S> void on_the_gpu() {
     if (options().device == Device::cpu) skip("it sets a GPU beside the CPU: --device cuda");
     const Array<S> rows({6, 3}, {0.375, -1.25, 0.5,    //
                                  -1.125, 0.5, -0.875,  //

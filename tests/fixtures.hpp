@@ -117,8 +117,7 @@ private:
         return values;
     }
 
-    template <class S>
-    S number(const std::string& text) {
+    template <class S> S number(const std::string& text) {
         S value{};
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (error != std::errc() || end != text.data() + text.size()) fail("'" + text + "' is not a number");

@@ -41,8 +41,7 @@ struct ScalarNetwork {
     }
 
     // In any kind of number: it is found by its tanh, * and +.
-    template <class T, class Weights>
-    T operator()(const Weights& w, T first, T second) const {
+    template <class T, class Weights> T operator()(const Weights& w, T first, T second) const {
         using std::tanh;
         std::vector<T> in, out;
         in.reserve(16), out.reserve(16);

@@ -28,8 +28,7 @@ namespace tally::bench {
 namespace {
 
 // A peer makes its gradients anew in each run, as a program would whose graph may change.
-template <class Gradients>
-[[maybe_unused]] void add_peer(Row& row, const char* name, Gradients gradients) {
+template <class Gradients> [[maybe_unused]] void add_peer(Row& row, const char* name, Gradients gradients) {
     row.sides.push_back({name, Role::peer, [gradients]() mutable { gradients(); },
                          [gradients]() mutable { return Numbers{gradients()}; }});
 }

@@ -21,8 +21,7 @@ constexpr std::int64_t batch = 64;
 const std::vector<std::int64_t> micro_batches = {24, 24, 16};
 
 // Two convolutions of 5 x 5, each halved by pooling, and a linear layer: 11 274 parameters.
-template <class S>
-struct Network : Module<S> {
+template <class S> struct Network : Module<S> {
     using V = Var<Array<S>>;
 
     V weight1 = uniform_parameter<S>({8, 1, 5, 5}, 1 / std::sqrt(25.0), {seed, 1});
@@ -49,14 +48,12 @@ struct Network : Module<S> {
 };
 
 // The real pictures where tools/get-fashion-mnist has put them, otherwise drawn ones.
-template <class S>
-Pictures<S> find_pictures() {
+template <class S> Pictures<S> find_pictures() {
     if (has_fashion(fashion_folder)) return load_fashion<S>(fashion_folder).train;
     return generated_pictures<S>(4096, seed);
 }
 
-template <class S>
-void train(std::int64_t updates, const std::string& folder) {
+template <class S> void train(std::int64_t updates, const std::string& folder) {
     const Pictures<S> pictures = find_pictures<S>();
     Network<S> network;
     Sgd<S> optimizer(parameters(network), {.learning_rate = 0.01, .momentum = 0.9});

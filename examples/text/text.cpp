@@ -42,8 +42,7 @@ Poem read(const std::string& path) {
     return {Array<std::int32_t>(shape, letters), Array<std::int32_t>(shape, next)};
 }
 
-template <class S>
-struct Transformer : Module<S> {
+template <class S> struct Transformer : Module<S> {
     using V = Var<Array<S>>;
 
     V letter = uniform_parameter<S>({ascii, width}, 0.5, {seed, 1});
@@ -73,8 +72,7 @@ struct Transformer : Module<S> {
     }
 };
 
-template <class S>
-void train(std::int64_t updates, const std::string& folder) {
+template <class S> void train(std::int64_t updates, const std::string& folder) {
     const Poem poem = read(TALLY_TEXT);
     Transformer<S> model;
     AdamW<S> optimizer(parameters(model), {.learning_rate = 5e-3, .weight_decay = 0.01});

@@ -21,8 +21,7 @@ void bytes(void* to, Device to_device, const void* from, Device from_device, std
 
 }  // namespace device_copy
 
-template <class S>
-Array<S>::Array(Shape shape, std::span<const S> values, Device device)
+template <class S> Array<S>::Array(Shape shape, std::span<const S> values, Device device)
     : Array(Unwritten(), shape, device) {  // so that its memory goes back should the copy be refused
     if (values.size() != size())
         throw Error("[array] " + std::to_string(values.size()) + " values do not fill the shape " +
@@ -31,8 +30,7 @@ Array<S>::Array(Shape shape, std::span<const S> values, Device device)
     device_copy::bytes(storage_->data, device_, values.data(), Device::cpu, size() * sizeof(S));
 }
 
-template <class S>
-Array<S> Array<S>::full(const Shape& shape, S value, Device device) {
+template <class S> Array<S> Array<S>::full(const Shape& shape, S value, Device device) {
     Array made = empty(shape, device);
     if constexpr (std::is_integral_v<S>) {
         const std::vector<S> values(made.size(), value);
@@ -43,24 +41,21 @@ Array<S> Array<S>::full(const Shape& shape, S value, Device device) {
     return made;
 }
 
-template <class S>
-std::span<const S> Array<S>::span() const {
+template <class S> std::span<const S> Array<S>::span() const {
     if (!storage_) throw Error("[span] this array has no memory: nothing was assigned to it");
     if (device_ != Device::cpu)
         throw Error("[span] the array is on cuda; read it with to(Device::cpu) or to_vector()");
     return {data_, size()};
 }
 
-template <class S>
-std::vector<S> Array<S>::to_vector() const {
+template <class S> std::vector<S> Array<S>::to_vector() const {
     if (!storage_) throw Error("[to_vector] this array has no memory: nothing was assigned to it");
     std::vector<S> values(size());
     device_copy::bytes(values.data(), Device::cpu, data_, device_, size() * sizeof(S));
     return values;
 }
 
-template <class S>
-S Array<S>::item() const {
+template <class S> S Array<S>::item() const {
     if (size() != 1) throw Error("[item] wants exactly one element; the array is " + to_string(shape_));
     if (!storage_) throw Error("[item] this array has no memory: nothing was assigned to it");
     S value{};
@@ -68,16 +63,14 @@ S Array<S>::item() const {
     return value;
 }
 
-template <class S>
-S* Array<S>::writable() {
+template <class S> S* Array<S>::writable() {
     if (!storage_) throw Error("[writable] this array has no memory: nothing was assigned to it");
     if (memory::holders(storage_) > 1) part();
     memory::raise_version(storage_);
     return data_;
 }
 
-template <class S>
-void Array<S>::part() {
+template <class S> void Array<S>::part() {
     const MemoryClass held_as = memory::held_as(storage_);
     const std::uint32_t version = storage_->version;
     *this = clone();
@@ -85,8 +78,7 @@ void Array<S>::part() {
     if (held_as == MemoryClass::parameter) memory::reclassify(storage_, held_as);
 }
 
-template <class S>
-Array<S> Array<S>::to(Device device) const {
+template <class S> Array<S> Array<S>::to(Device device) const {
     if (device == device_) return *this;
     if (!available(device)) throw Error("[to] " + peer::absent());
     Array made = empty(shape_, device);
@@ -94,16 +86,14 @@ Array<S> Array<S>::to(Device device) const {
     return made;
 }
 
-template <class S>
-Array<S> Array<S>::clone() const {
+template <class S> Array<S> Array<S>::clone() const {
     if (!storage_) fail_without_memory("clone");
     Array made = empty(shape_, device_);
     device_copy::bytes(made.raw(), device_, data(), device_, size() * sizeof(S));
     return made;
 }
 
-template <class S>
-Array<S> Array<S>::reshaped(const Shape& shape) const {
+template <class S> Array<S> Array<S>::reshaped(const Shape& shape) const {
     if (shape.size() != size())
         throw Error("[reshape] " + to_string(shape_) + " has " + std::to_string(size()) + " elements, " +
                     to_string(shape) + " has " + std::to_string(shape.size()));
@@ -112,8 +102,7 @@ Array<S> Array<S>::reshaped(const Shape& shape) const {
     return same;
 }
 
-template <class S>
-Array<S> Array<S>::leading(std::int64_t from, std::int64_t to) const {
+template <class S> Array<S> Array<S>::leading(std::int64_t from, std::int64_t to) const {
     if (shape_.rank() == 0) throw Error("[slice] a single number has no rows");
     if (from < 0 || to < from || to > shape_[0])
         throw Error("[slice] rows " + std::to_string(from) + " to " + std::to_string(to) +
@@ -144,8 +133,7 @@ void fail_gradient_form(const std::string& value, const std::string& gradient) {
 
 namespace {
 
-template <int N>
-Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operands) {
+template <int N> Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operands) {
     Walk<N> walk;
     walk.size = out.size();
     bool plain = true;
@@ -242,8 +230,7 @@ void print(std::string& out, const std::vector<std::string>& texts, const Shape&
 
 }  // namespace
 
-template <class S>
-std::string to_string(const Array<S>& array, int digits) {
+template <class S> std::string to_string(const Array<S>& array, int digits) {
     if (!array.storage()) return "[no memory]";
     std::vector<std::string> texts;
     std::size_t width = 0;
@@ -256,8 +243,7 @@ std::string to_string(const Array<S>& array, int digits) {
     return out;
 }
 
-template <class S>
-std::ostream& operator<<(std::ostream& out, const Array<S>& array) {
+template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array) {
     return out << to_string(array);
 }
 

@@ -30,8 +30,7 @@ namespace device_copy {
 void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count);
 }
 
-template <class S>
-class Array {
+template <class S> class Array {
 public:
     using scalar = S;
 
@@ -149,14 +148,11 @@ private:
 };
 
 // "[-0.3536  0.0207 -0.6125]"; more axes nest, long arrays are shortened.
-template <class S>
-std::string to_string(const Array<S>& array, int digits = 4);
-template <class S>
-std::ostream& operator<<(std::ostream& out, const Array<S>& array);
+template <class S> std::string to_string(const Array<S>& array, int digits = 4);
+template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 
 // A value kept for the backward pass, and the version it had: stepping an optimizer in between is noticed.
-template <class S>
-class Saved<Array<S>> {
+template <class S> class Saved<Array<S>> {
 public:
     [[gnu::always_inline]] explicit Saved(const Array<S>* value)
         : value_(value ? Array<S>(typename Array<S>::Uncounted(), *value) : Array<S>()) {
@@ -214,8 +210,7 @@ const Kernels<S>& on(const char* op, const Array<S>& a, const Others&... others)
 }
 
 // The memory to write a gradient to. The gradient already has the form of its value.
-template <class S>
-[[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> into) {
+template <class S> [[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> into) {
     if (into.how == Write::set && (!into.dst.storage() || memory::holders(into.dst.storage()) > 1)) {
         into.dst.let_go();
         into.dst.materialise();
@@ -225,114 +220,83 @@ template <class S>
 
 [[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
 
-template <class S>
-void take(Into<Array<S>> into, const Array<S>& gradient) {
+template <class S> void take(Into<Array<S>> into, const Array<S>& gradient) {
     if (into.how == Write::set && !into.dst.storage() && gradient.storage())
         into.dst.share(gradient);
     else
         on<S>("take", gradient).add_scaled(S(1), gradient.data(), destination(into), gradient.size());
 }
 
-template <class S>
-Array<S> unwritten_like(const Array<S>& x) {
+template <class S> Array<S> unwritten_like(const Array<S>& x) {
     return Array<S>::unwritten(x.shape(), x.device());
 }
 
-template <class S>
-Array<S> empty_like(const Array<S>& x) {
-    return Array<S>::empty(x.shape(), x.device());
-}
+template <class S> Array<S> empty_like(const Array<S>& x) { return Array<S>::empty(x.shape(), x.device()); }
 
-template <class S>
-Array<S> ones_like(const Array<S>& x) {
+template <class S> Array<S> ones_like(const Array<S>& x) {
     return Array<S>::full(x.shape(), S(1), x.device());
 }
 
-template <class S>
-bool ready(const Array<S>& x) {
-    return x.storage() != nullptr;
-}
+template <class S> bool ready(const Array<S>& x) { return x.storage() != nullptr; }
 
-template <class S>
-[[gnu::always_inline]] inline bool sole(const Array<S>& x) {
+template <class S> [[gnu::always_inline]] inline bool sole(const Array<S>& x) {
     const Storage* const storage = x.storage();
     return storage && memory::sole_temporary(storage) && storage->bytes - x.size() * sizeof(S) < 64;
 }
 
-template <class S>
-void let_go(Array<S>& x) {
-    x.let_go();
-}
+template <class S> void let_go(Array<S>& x) { x.let_go(); }
 
-template <class S>
-void own(Array<S>& x) {
+template <class S> void own(Array<S>& x) {
     if (x.storage() && memory::holders(x.storage()) > 1) x = x.clone();
 }
 
 // On purpose, as an optimizer steps: rules keep what they have, but whoever saved this value must be told.
-template <class S>
-void changing(Array<S>& x) {
+template <class S> void changing(Array<S>& x) {
     if (!x.storage() || memory::rules(x.storage()) == 0) return;
     const Array<S> saved = x;
     x.part();
     memory::leave(saved.storage());
 }
 
-template <class S>
-void settle(Array<S>& x, MemoryClass held_as) {
+template <class S> void settle(Array<S>& x, MemoryClass held_as) {
     if (!x.storage()) return;
     if (held_as == MemoryClass::gradient) own(x);
     if (memory::held_as(x.storage()) != held_as) memory::reclassify(x.storage(), held_as);
 }
 
-template <class S>
-bool same_form(const Array<S>& a, const Array<S>& b) {
+template <class S> bool same_form(const Array<S>& a, const Array<S>& b) {
     return a.shape() == b.shape() && a.device() == b.device();
 }
 
-template <class S>
-std::string form(const Array<S>& x) {
+template <class S> std::string form(const Array<S>& x) {
     return "shape " + to_string(x.shape()) + (x.device() == Device::cpu ? "" : " on cuda");
 }
 
-template <class S>
-bool single(const Array<S>& x) {
-    return x.size() == 1;
-}
+template <class S> bool single(const Array<S>& x) { return x.size() == 1; }
 
-template <class S>
-const Shape& shape_of(const Array<S>& x) {
-    return x.shape();
-}
+template <class S> const Shape& shape_of(const Array<S>& x) { return x.shape(); }
 
-template <class S>
-S item(const Array<S>& x) {
-    return x.item();
-}
+template <class S> S item(const Array<S>& x) { return x.item(); }
 
-template <class S>
-std::uint64_t checksum(const Array<S>& x) {
+template <class S> std::uint64_t checksum(const Array<S>& x) {
     if (x.device() != Device::cpu) return checksum(x.to(Device::cpu));
     return checksum_of(x.data(), x.size() * sizeof(S));
 }
 
-template <class S>
-std::uint32_t version_of(const Array<S>& x) {
+template <class S> std::uint32_t version_of(const Array<S>& x) {
     return x.storage() ? x.storage()->version.load(std::memory_order_relaxed) : 0;
 }
 
 // ---- the elementwise formulas on arrays ----
 
-template <UnaryFunctor F, class S>
-Array<S> map(const F& f, const Array<S>& x) {
+template <UnaryFunctor F, class S> Array<S> map(const F& f, const Array<S>& x) {
     Array<S> y = empty_like(x);
     kernels<S>(x.device()).map[slot<F, UnaryOps>](&f, x.data(), y.raw(), x.size());
     return y;
 }
 
 // The same over the buffer of x, if nobody else holds it.
-template <UnaryFunctor F, class S>
-Array<S> map_over(const F& f, Array<S>& x) {
+template <UnaryFunctor F, class S> Array<S> map_over(const F& f, Array<S>& x) {
     if (!sole(x)) return map(f, x);
     kernels<S>(x.device()).map[slot<F, UnaryOps>](&f, x.data(), x.raw(), x.size());
     return std::move(x);
@@ -385,8 +349,7 @@ inline bool plain(const Walk<2>& walk) {
 }
 Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
-template <BinaryFunctor F, class S>
-Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
+template <BinaryFunctor F, class S> Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
     const auto kernel = on(F::name, a, b).zip[slot<F, BinaryOps>];
     if (a.shape() == b.shape()) {
         Array<S> y = empty_like(a);
@@ -399,8 +362,7 @@ Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
     return y;
 }
 
-template <BinaryFunctor F, class S>
-Array<S> zip_over(const F& f, Array<S>& a, const Array<S>& b) {
+template <BinaryFunctor F, class S> Array<S> zip_over(const F& f, Array<S>& a, const Array<S>& b) {
     if (!sole(a) || !(a.shape() == b.shape())) return zip(f, a, b);
     Walk<2> room;
     on(F::name, a, b).zip[slot<F, BinaryOps>](&f, plain_walk(a.size(), room), a.data(), b.data(), a.raw());
@@ -409,9 +371,9 @@ Array<S> zip_over(const F& f, Array<S>& a, const Array<S>& b) {
 
 // For one operand, summed over the axes in which it repeats. Of a, b and y only what the functor keeps is
 // there.
-template <BinaryFunctor F, class S>
-void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y,
-                Into<Array<S>> da, bool spare = false) {
+template <BinaryFunctor F, class S> void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a,
+                                                    const Array<S>& b, const Array<S>& y, Into<Array<S>> da,
+                                                    bool spare = false) {
     Walk<2> room;
     const Walk<2>& how = walk(dy.shape(), da.dst.shape(), ready(b) ? b.shape() : dy.shape(), room);
     const S* const arrived = dy.data();
@@ -420,9 +382,9 @@ void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S
                                         destination(da, dy, spare && plain(how)));
 }
 
-template <BinaryFunctor F, class S>
-void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a, const Array<S>& b, const Array<S>& y,
-                Into<Array<S>> db, bool spare = false) {
+template <BinaryFunctor F, class S> void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a,
+                                                    const Array<S>& b, const Array<S>& y, Into<Array<S>> db,
+                                                    bool spare = false) {
     Walk<2> room;
     const Walk<2>& how = walk(dy.shape(), ready(a) ? a.shape() : dy.shape(), db.dst.shape(), room);
     const S* const arrived = dy.data();

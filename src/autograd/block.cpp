@@ -14,12 +14,9 @@ namespace tally {
 namespace {
 
 // Turns into a pointer to a function of any kind that does nothing.
-template <std::size_t>
-struct DoesNothing {
-    template <class... Arguments>
-    using Function = void(Arguments...);
-    template <class... Arguments>
-    constexpr operator Function<Arguments...>*() const {
+template <std::size_t> struct DoesNothing {
+    template <class... Arguments> using Function = void(Arguments...);
+    template <class... Arguments> constexpr operator Function<Arguments...>*() const {
         return [](Arguments...) {};
     }
 };
@@ -210,8 +207,7 @@ void BlockRun::close_again(const std::vector<const Node*>& results) const {
                         " is another than the first time; the function must do the same when it runs again");
 }
 
-template <class S>
-const Kernels<S>& resting_kernels() {
+template <class S> const Kernels<S>& resting_kernels() {
     static constexpr Kernels<S> resting = each_slot<S, DoesNothing>();
     return resting;
 }

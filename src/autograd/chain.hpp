@@ -22,15 +22,13 @@
 
 namespace tally {
 
-template <class T>
-using Chain = std::vector<std::function<Var<T>(Var<T>)>>;
+template <class T> using Chain = std::vector<std::function<Var<T>(Var<T>)>>;
 
 // n layers in k segments that differ by one layer at most, the longer ones first.
 std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments);
 std::size_t segments_by_default(std::size_t layers);  // the square root, where what is stored is least
 
-template <class T>
-Var<T> run_chain(const Chain<T>& chain, std::size_t from, std::size_t to, Var<T> x) {
+template <class T> Var<T> run_chain(const Chain<T>& chain, std::size_t from, std::size_t to, Var<T> x) {
     for (; from < to; ++from) x = chain[from](std::move(x));
     return x;
 }
@@ -51,13 +49,11 @@ Var<T> checkpoint_segments(const Chain<T>& chain, const std::vector<std::size_t>
     return run_chain(chain, from, chain.size(), std::move(x));
 }
 
-template <class T>
-Var<T> checkpoint_sequential(const Chain<T>& chain, std::size_t segments, Var<T> x) {
+template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, std::size_t segments, Var<T> x) {
     return checkpoint_segments(chain, even_segments(chain.size(), segments), std::move(x));
 }
 
-template <class T>
-Var<T> checkpoint_sequential(const Chain<T>& chain, Var<T> x) {
+template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, Var<T> x) {
     return checkpoint_sequential(chain, segments_by_default(chain.size()), std::move(x));
 }
 
@@ -87,8 +83,7 @@ Segmentation fit_into(const std::vector<LayerBytes>& layers, std::size_t bytes, 
 
 // Runs each layer by itself, forward twice and backward once. Parameters get no gradients; the ledger's peak
 // is measured anew.
-template <class T>
-std::vector<LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
+template <class T> std::vector<LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
     struct Keeping : Onlooker {
         std::set<std::pair<const Storage*, std::size_t>> kept;
         void computed(const Computed& operation) override {
@@ -144,8 +139,7 @@ std::vector<LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
     return measured;
 }
 
-template <class T>
-Segmentation fit_into(const Chain<T>& chain, const Var<T>& x, std::size_t bytes) {
+template <class T> Segmentation fit_into(const Chain<T>& chain, const Var<T>& x, std::size_t bytes) {
     return fit_into(measure_layers(chain, x), bytes, x.value().device());
 }
 

@@ -28,9 +28,7 @@ namespace tally {
 // What is saved for the way back while one lives is compared, too. Fresh memory is filled with NaN meanwhile.
 class CheckRules {
 public:
-    CheckRules() : before_((this_thread(), set_checks(Checks::all))) {
-        memory::poison_meanwhile(true);
-    }
+    CheckRules() : before_((this_thread(), set_checks(Checks::all))) { memory::poison_meanwhile(true); }
     ~CheckRules() {
         set_checks(before_);
         memory::poison_meanwhile(false);
@@ -52,10 +50,7 @@ namespace rule_check {
 
 // ---- the bytes of numbers and arrays ----
 
-template <class X>
-std::uint64_t sum(const X& x) {
-    return ready(x) ? checksum(x) : 0;
-}
+template <class X> std::uint64_t sum(const X& x) { return ready(x) ? checksum(x) : 0; }
 
 template <class X>
 concept Buffered = requires(X& x) {
@@ -63,14 +58,12 @@ concept Buffered = requires(X& x) {
 };
 
 // What a rule keeps, before it is called.
-template <class X>
-void expect_unwritten(const char* op, const X& kept) {
+template <class X> void expect_unwritten(const char* op, const X& kept) {
     if constexpr (Buffered<const X>)
         if (kept.storage() && memory::changed_since_saved(kept.storage())) fail_written(op, form(kept));
 }
 
-template <class X>
-void poison(X& x) {
+template <class X> void poison(X& x) {
     if constexpr (Buffered<X>)
         memory::poison(x.storage());
     else
@@ -78,24 +71,21 @@ void poison(X& x) {
 }
 
 // Nobody else would see it poisoned.
-template <class X>
-bool alone(const X& x) {
+template <class X> bool alone(const X& x) {
     if constexpr (Buffered<const X>)
         return x.storage() && memory::holders(x.storage()) == 1;
     else
         return true;
 }
 
-template <class X>
-bool on_cpu(const X& x) {
+template <class X> bool on_cpu(const X& x) {
     if constexpr (Buffered<const X>)
         return x.device() == Device::cpu;
     else
         return true;
 }
 
-template <class X>
-std::span<std::byte> bytes_of(X& x) {
+template <class X> std::span<std::byte> bytes_of(X& x) {
     if constexpr (Buffered<X>)
         return std::as_writable_bytes(std::span(x.raw(), x.size()));
     else
@@ -103,27 +93,23 @@ std::span<std::byte> bytes_of(X& x) {
 }
 
 // Beside what is kept: are this rule's calls looked at?
-template <class X>
-bool looks_at(const X& dy, bool custom) {
+template <class X> bool looks_at(const X& dy, bool custom) {
     return context.checks == Checks::all || (custom && on_cpu(dy));
 }
 
-template <class X>
-auto elements(const X& x) {
+template <class X> auto elements(const X& x) {
     if constexpr (Buffered<const X>)
         return x.to_vector();
     else
         return std::vector<X>{x};
 }
 
-template <class S>
-bool is_poison(const S& x) {
+template <class S> bool is_poison(const S& x) {
     S poisoned;
     std::memset(static_cast<void*>(&poisoned), 0xFF, sizeof x);
     return std::memcmp(&x, &poisoned, sizeof x) == 0;
 }
-template <class S>
-bool is_nan(const S& x) {
+template <class S> bool is_nan(const S& x) {
     if constexpr (is_dual<S>)
         return std::isnan(x.value);
     else
@@ -132,8 +118,7 @@ bool is_nan(const S& x) {
 
 // The calls of one operation's rule: one on trial, where it must be seen to add, then the one that counts.
 // `Node` is a ValueNode.
-template <class Node>
-class Rule {
+template <class Node> class Rule {
     using Value = decltype(Node::gradient);
 
 public:

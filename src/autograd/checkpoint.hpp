@@ -27,15 +27,12 @@ namespace tally {
 
 namespace detail {
 
-template <class X>
-inline constexpr bool is_var = false;
-template <class T>
-inline constexpr bool is_var<Var<T>> = true;
+template <class X> inline constexpr bool is_var = false;
+template <class T> inline constexpr bool is_var<Var<T>> = true;
 
 // visit(Var&) for every variable that x is or holds: of a tuple, a range, or a type with an each() of its
 // own.
-template <class X, class Visit>
-void each_var(X& x, Visit visit) {
+template <class X, class Visit> void each_var(X& x, Visit visit) {
     if constexpr (is_var<std::remove_const_t<X>>) {
         visit(x);
     } else if constexpr (requires { std::tuple_size<std::remove_const_t<X>>::value; }) {
@@ -49,20 +46,13 @@ void each_var(X& x, Visit visit) {
 }
 
 // The value type of the (first) variable in it.
-template <class X>
-struct ValueIn : ValueIn<typename X::value_type> {};
-template <class T>
-struct ValueIn<Var<T>> {
-    using type = T;
-};
-template <class First, class... Rest>
-struct ValueIn<std::tuple<First, Rest...>> : ValueIn<First> {};
-template <class First, class Second>
-struct ValueIn<std::pair<First, Second>> : ValueIn<First> {};
+template <class X> struct ValueIn : ValueIn<typename X::value_type> {};
+template <class T> struct ValueIn<Var<T>> { using type = T; };
+template <class First, class... Rest> struct ValueIn<std::tuple<First, Rest...>> : ValueIn<First> {};
+template <class First, class Second> struct ValueIn<std::pair<First, Second>> : ValueIn<First> {};
 
 // A block that runs again, some of whose results were kept.
-template <class T>
-class Rerun final : public BlockRun {
+template <class T> class Rerun final : public BlockRun {
 public:
     using Kept = std::vector<std::pair<std::size_t, Saved<T>>>;  // by the place of the operation
     Rerun(Block& block, const Kept& results) : BlockRun(block, Time::again), results_(results) {}
@@ -85,8 +75,7 @@ struct Recording {  // also where backward() was called inside NoGrad
 };
 
 // What a block did, once more: where it looks at a value that is not needed, and was not computed, whole.
-template <class Run>
-auto run_again(Block& block, Run run) {
+template <class Run> auto run_again(Block& block, Run run) {
     const Recording on;
     try {
         return run();
@@ -100,8 +89,7 @@ auto run_again(Block& block, Run run) {
 }
 
 // The gradient of a block's result, for the same result that was made again.
-template <class T>
-void hand_over(Sweep& sweep, const Var<T>& result, const T& gradient) {
+template <class T> void hand_over(Sweep& sweep, const Var<T>& result, const T& gradient) {
     ValueNode<T>& node = *result.node();
     if (!same_form(node.value, gradient))
         throw Error("[checkpoint] the function gave a result of " + form(gradient) + ", and now one of " +
@@ -113,8 +101,7 @@ void hand_over(Sweep& sweep, const Var<T>& result, const T& gradient) {
 
 // The block in the graph: it has no value of its own; its results stand before it, and hand it their
 // gradients.
-template <class T>
-class BlockNode : public ValueNode<T> {
+template <class T> class BlockNode : public ValueNode<T> {
 public:
     BlockNode() : ValueNode<T>(T(), State::fresh) {}
     const char* op() const override { return "checkpoint"; }
@@ -122,8 +109,7 @@ public:
     std::vector<bool> arrived;
 };
 
-template <class T, class F, class Arguments>
-class RecomputedBlock final : public BlockNode<T> {
+template <class T, class F, class Arguments> class RecomputedBlock final : public BlockNode<T> {
 public:
     RecomputedBlock(F&& f, Arguments&& arguments, Block&& block, typename Rerun<T>::Kept&& results,
                     std::size_t count)
@@ -198,8 +184,7 @@ private:
     std::vector<Saved<T>> read_;  // the arguments
 };
 
-template <class T>
-class BlockResult final : public ValueNode<T> {
+template <class T> class BlockResult final : public ValueNode<T> {
 public:
     BlockResult(T&& v, BlockNode<T>* block, std::size_t which)
         : ValueNode<T>(std::move(v), State::fresh), block_(block), which_(which) {
@@ -233,8 +218,7 @@ private:
 };
 
 // What is made of a result: a node of the graph, or what the run of a block around makes of it.
-template <class T>
-Var<T> block_result(T value, const Var<T>& whole, std::size_t which) {
+template <class T> Var<T> block_result(T value, const Var<T>& whole, std::size_t which) {
     if (context.recorder)
         if (Var<T> y = offer<T>("checkpoint", true, value, {}, {}, std::nullopt)) return y;
     using Result = BlockResult<T>;
@@ -246,8 +230,7 @@ Var<T> block_result(T value, const Var<T>& whole, std::size_t which) {
 
 // f(x...) gives a variable, or several in a vector, an array, a tuple, a pair or a Loss. Among the x may be
 // anything that can be copied. Inside another checkpoint it counts as one operation for each result.
-template <class F, class... X>
-auto checkpoint(F f, X... x) {
+template <class F, class... X> auto checkpoint(F f, X... x) {
     std::tuple<X...> arguments(std::move(x)...);
     using Result = decltype(std::apply(f, std::as_const(arguments)));
     using T = typename detail::ValueIn<Result>::type;

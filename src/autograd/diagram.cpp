@@ -278,8 +278,7 @@ private:
     }
 };
 
-template <class S>
-std::string join_values(std::span<const S> values) {
+template <class S> std::string join_values(std::span<const S> values) {
     const std::size_t most = 4, then = 2;
     const std::size_t shown = values.size() > most ? then : values.size();
     std::string text;

@@ -14,18 +14,11 @@ inline constexpr int strand = 9;       // a wire's two lines, forward and back, 
 inline constexpr int port_pitch = 40;  // between the wires that enter or leave one shape
 inline constexpr int labelled_pitch = 56;  // the same where a label hangs below each
 
-template <class T>
-T& at(std::vector<T>& items, int index) {
+template <class T> T& at(std::vector<T>& items, int index) { return items[static_cast<std::size_t>(index)]; }
+template <class T> const T& at(const std::vector<T>& items, int index) {
     return items[static_cast<std::size_t>(index)];
 }
-template <class T>
-const T& at(const std::vector<T>& items, int index) {
-    return items[static_cast<std::size_t>(index)];
-}
-template <class T>
-int count(const std::vector<T>& items) {
-    return static_cast<int>(items.size());
-}
+template <class T> int count(const std::vector<T>& items) { return static_cast<int>(items.size()); }
 
 // A box, or the passage of a long wire through a column that it only crosses.
 struct Cell {

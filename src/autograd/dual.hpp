@@ -7,8 +7,7 @@
 
 namespace tally {
 
-template <class S>
-struct Dual {
+template <class S> struct Dual {
     S value{};
     S rate{};
 

@@ -5,8 +5,7 @@
 
 namespace tally {
 
-template <std::size_t N>
-struct FixedName {
+template <std::size_t N> struct FixedName {
     char text[N]{};
     constexpr FixedName(const char (&literal)[N]) {
         for (std::size_t i = 0; i < N; ++i) text[i] = literal[i];

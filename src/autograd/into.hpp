@@ -6,16 +6,14 @@ namespace tally {
 // The value of `how` is the beta of a matrix product: dst = v + how * dst.
 enum class Write { set = 0, add = 1 };
 
-template <class T>
-struct Into {
+template <class T> struct Into {
     T& dst;
     Write how;
 };
 
 // The same over raw memory, as kernels receive it. With `set` the memory is uninitialised: a kernel
 // must not read it and must write all of it.
-template <class S>
-struct Into<S[]> {
+template <class S> struct Into<S[]> {
     S* dst;
     Write how;
 };

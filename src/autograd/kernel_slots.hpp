@@ -12,8 +12,7 @@ namespace tally {
 
 using AnyFunction = void (*)();  // of a type that only who asks for it knows
 
-template <class S>
-inline constexpr std::size_t kernel_slots = sizeof(Kernels<S>) / sizeof(AnyFunction);
+template <class S> inline constexpr std::size_t kernel_slots = sizeof(Kernels<S>) / sizeof(AnyFunction);
 
 template <class Array, std::size_t from, template <std::size_t> class Slot, std::size_t... i>
 constexpr Array some_slots(std::index_sequence<i...>) {
@@ -21,8 +20,7 @@ constexpr Array some_slots(std::index_sequence<i...>) {
 }
 
 // Slot<i> turns into a pointer to a function of any type; of a table it becomes number i.
-template <class S, template <std::size_t> class Slot>
-constexpr Kernels<S> each_slot() {
+template <class S, template <std::size_t> class Slot> constexpr Kernels<S> each_slot() {
     using K = Kernels<S>;
     constexpr std::size_t unary = std::tuple_size_v<UnaryOps>, binary = std::tuple_size_v<BinaryOps>;
     constexpr std::size_t first = 2 * unary + 3 * binary;  // of those beside the elementwise ones
@@ -39,8 +37,7 @@ constexpr Kernels<S> each_slot() {
     (std::make_index_sequence<kernel_slots<S> - first>());
 }
 
-template <class S>
-std::array<AnyFunction, kernel_slots<S>> slots_of(const Kernels<S>& table) {
+template <class S> std::array<AnyFunction, kernel_slots<S>> slots_of(const Kernels<S>& table) {
     std::array<AnyFunction, kernel_slots<S>> slots;
     std::memcpy(slots.data(), &table, sizeof table);
     return slots;

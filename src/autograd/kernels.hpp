@@ -43,8 +43,7 @@ struct Fold {
 // A row-major walk over `extent`, with the place of each operand given by its strides (0 repeats:
 // broadcasting). Neighbouring axes are merged where every operand allows it, so a plain walk has rank 1 and
 // stride 1.
-template <int Operands>
-struct Walk {
+template <int Operands> struct Walk {
     int rank = 0;
     std::size_t size = 1;                      // product of the extents
     std::array<std::size_t, max_rank> extent;  // outermost first; `rank` of them
@@ -85,8 +84,7 @@ struct SlidingWindow {
     std::size_t height, width, tall, wide, stride, padding, down, across;
 };
 
-template <class S>
-struct Kernels {
+template <class S> struct Kernels {
     // ---- elementwise; `f` points to the functor, which may hold numbers ----
     using Map = void (*)(const void* f, const S* x, S* y, std::size_t n);
     using MapBack = void (*)(const void* f, const S* dy, const S* kept, Into<S[]> dx, std::size_t n);
@@ -168,8 +166,7 @@ struct Kernels {
 
     // ---- optimizers: one call for a list of tensors, element by element; the formulas are in updates.hpp
     // ----
-    template <class Step>
-    using UpdateAll = void (*)(std::span<const Update<S>>, const Told<Step>&);
+    template <class Step> using UpdateAll = void (*)(std::span<const Update<S>>, const Told<Step>&);
 
     UpdateAll<SgdStep<S>> sgd;
     UpdateAll<AdamStep<S>> adam;
@@ -213,27 +210,22 @@ struct Kernels {
 
 // The one dispatch point. Kernels exist for float, double and Dual<double>. An unavailable device is an
 // Error.
-template <class S>
-const Kernels<S>& find_kernels(Device device);
+template <class S> const Kernels<S>& find_kernels(Device device);
 
-template <class S>
-inline constinit std::atomic<const Kernels<S>*> found_kernels[2] =
+template <class S> inline constinit std::atomic<const Kernels<S>*> found_kernels[2] =
     {};  // by device, once they have been asked for
 
 // While true, this thread's operations are merely recorded: nobody will read what they would compute.
 inline constinit thread_local bool kernels_rest = false;
-template <class S>
-const Kernels<S>& resting_kernels();  // each of them does nothing
+template <class S> const Kernels<S>& resting_kernels();  // each of them does nothing
 
-template <class S>
-[[gnu::always_inline]] inline const Kernels<S>& waking_kernels(Device device) {
+template <class S> [[gnu::always_inline]] inline const Kernels<S>& waking_kernels(Device device) {
     const Kernels<S>* found =
         found_kernels<S>[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
     return found ? *found : find_kernels<S>(device);
 }
 
-template <class S>
-[[gnu::always_inline]] inline const Kernels<S>& kernels(Device device) {
+template <class S> [[gnu::always_inline]] inline const Kernels<S>& kernels(Device device) {
     if (kernels_rest) [[unlikely]]
         return resting_kernels<S>();
     return waking_kernels<S>(device);

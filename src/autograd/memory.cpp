@@ -80,8 +80,7 @@ const Raw& raw(Device device) { return device == Device::cpu ? host : peer::raw(
 // ---- threads ----
 
 // Static arrays may be let go after this file's statics would have been destroyed; hence these never are.
-template <class T>
-union Immortal {
+template <class T> union Immortal {
     T value;
     constexpr Immortal() : value() {}
     ~Immortal() {}
@@ -107,8 +106,7 @@ thread_local constinit std::uint64_t until_failure = 0;  // buffers; while it co
 std::size_t number(Device device) { return static_cast<std::size_t>(device); }
 Common& common_of(Device device) { return commons.value[number(device)]; }
 
-template <class Visit>
-void for_each_shard(Visit visit) {
+template <class Visit> void for_each_shard(Visit visit) {
     for (Shard* shard = shards.load(std::memory_order_acquire); shard != nullptr; shard = shard->next)
         visit(*shard);
 }
@@ -195,8 +193,7 @@ void stay_for_life() {
 }
 
 // Runs `action` with a shard: one for the thread's life, or just a visit once the thread is ending.
-template <class Action>
-auto with_shard(Action action) {
+template <class Action> auto with_shard(Action action) {
     std::optional<Stay> visit;
     if (current == nullptr) {
         if (ended)

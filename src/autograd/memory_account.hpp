@@ -24,8 +24,7 @@ inline constexpr std::size_t rounded_up(std::size_t bytes) {
 }
 
 // Written by one thread only, read by anyone: no read-modify-write, hence no bus lock.
-template <class Number>
-class Counter {
+template <class Number> class Counter {
 public:
     Number get() const { return value_.load(std::memory_order_acquire); }
     void set(Number value) { value_.store(value, std::memory_order_release); }
@@ -60,8 +59,7 @@ public:
         head = storage;
     }
 
-    template <class Visit>
-    void for_each(Visit visit) const {
+    template <class Visit> void for_each(Visit visit) const {
         const auto along = [&visit](Storage* storage) {
             while (storage != nullptr) {
                 Storage* const next = storage->next_free;  // `visit` may free it

@@ -25,10 +25,9 @@ static_assert(std::endian::native == std::endian::little, "the numbers are writt
 
 constexpr std::string_view magic = "\x93NUMPY";
 
-template <class S>
-constexpr std::string_view type_name = std::is_same_v<S, float>    ? "<f4"
-                                       : std::is_same_v<S, double> ? "<f8"
-                                                                   : "<i4";
+template <class S> constexpr std::string_view type_name = std::is_same_v<S, float>    ? "<f4"
+                                                          : std::is_same_v<S, double> ? "<f8"
+                                                                                      : "<i4";
 
 class Reader {
 public:
@@ -222,8 +221,7 @@ std::vector<std::int32_t> narrowed(const Reader& reader, const std::vector<std::
 
 }  // namespace
 
-template <class S>
-void save_npy(const std::string& path, const Array<S>& array) {
+template <class S> void save_npy(const std::string& path, const Array<S>& array) {
     const Array<S> here = array.to(Device::cpu);
     std::string header = "{'descr': '" + std::string(type_name<S>) + "', 'fortran_order': False, 'shape': (";
     for (const std::int64_t extent : here.shape())
@@ -242,8 +240,7 @@ void save_npy(const std::string& path, const Array<S>& array) {
 
 namespace {
 
-template <class S>
-Array<S> read_npy(const std::string& path) {
+template <class S> Array<S> read_npy(const std::string& path) {
     Reader reader(path);
     const Header header = read_header(reader);
     const bool wide = std::is_same_v<S, std::int32_t> && header.type == "<i8";
@@ -273,8 +270,7 @@ Array<S> read_npy(const std::string& path) {
 
 }  // namespace
 
-template <class S>
-Array<S> load_npy(const std::string& path) {
+template <class S> Array<S> load_npy(const std::string& path) {
     try {
         return read_npy<S>(path);
     } catch (const std::bad_alloc&) {

@@ -19,8 +19,7 @@ struct Seen {
     Device device = Device::cpu;
 };
 
-template <class T>
-Seen seen(const T& x) {
+template <class T> Seen seen(const T& x) {
     if constexpr (requires { x.storage(); })
         return {x.shape(), x.storage() ? x.storage()->bytes : 0, x.storage(), x.device()};
     else

@@ -174,8 +174,7 @@ const Table& table(const char* what) {
 
 // ---- its functions, as the engine calls them ----
 
-template <class Function, class... Arguments>
-auto through(Function function, Arguments&&... arguments) {
+template <class Function, class... Arguments> auto through(Function function, Arguments&&... arguments) {
     if constexpr (std::is_void_v<decltype(function(arguments...))>) {
         function(arguments...);
         expect_success();
@@ -186,19 +185,12 @@ auto through(Function function, Arguments&&... arguments) {
     }
 }
 
-template <class S>
-struct Theirs {
-    static inline std::array<AnyFunction, kernel_slots<S>> slots{};
-};
+template <class S> struct Theirs { static inline std::array<AnyFunction, kernel_slots<S>> slots{}; };
 
-template <class S>
-struct Throwing {
-    template <std::size_t i>
-    struct Slot {
-        template <class... Arguments>
-        using Function = void(Arguments...);
-        template <class... Arguments>
-        constexpr operator Function<Arguments...>*() const {
+template <class S> struct Throwing {
+    template <std::size_t i> struct Slot {
+        template <class... Arguments> using Function = void(Arguments...);
+        template <class... Arguments> constexpr operator Function<Arguments...>*() const {
             return [](Arguments... arguments) {
                 reinterpret_cast<Function<Arguments...>*>(Theirs<S>::slots[i])(arguments...);
                 expect_success();
@@ -207,8 +199,7 @@ struct Throwing {
     };
 };
 
-template <class S>
-const Kernels<S>& throwing(const Kernels<S>& theirs) {
+template <class S> const Kernels<S>& throwing(const Kernels<S>& theirs) {
     static constexpr Kernels<S> made = each_slot<S, Throwing<S>::template Slot>();
     static const bool known = (Theirs<S>::slots = slots_of(theirs), true);
     static_cast<void>(known);
@@ -254,16 +245,9 @@ void copy(void* to, Device to_device, const void* from, Device from_device, std:
     if (bytes != 0) through(there.copy, to, to_device, from, from_device, bytes);
 }
 
-template <>
-const Kernels<float>& kernels() {
-    return throwing(*table("kernels").in_float);
-}
-template <>
-const Kernels<double>& kernels() {
-    return throwing(*table("kernels").in_double);
-}
-template <>
-const Kernels<Dual<double>>& kernels() {
+template <> const Kernels<float>& kernels() { return throwing(*table("kernels").in_float); }
+template <> const Kernels<double>& kernels() { return throwing(*table("kernels").in_double); }
+template <> const Kernels<Dual<double>>& kernels() {
     table("kernels");
     throw Error("[kernels] dual numbers are computed on the CPU only; use to(Device::cpu)");
 }
@@ -282,12 +266,10 @@ void discard(Graph* graph) noexcept {
     if (graph != nullptr) loaded().table->discard(graph);
 }
 
-template <>
-void decide(const Conditions<float>& conditions, Decisions<float>* decisions) {
+template <> void decide(const Conditions<float>& conditions, Decisions<float>* decisions) {
     through(table("capture").decide_in_float, conditions, decisions);
 }
-template <>
-void decide(const Conditions<double>& conditions, Decisions<double>* decisions) {
+template <> void decide(const Conditions<double>& conditions, Decisions<double>* decisions) {
     through(table("capture").decide_in_double, conditions, decisions);
 }
 

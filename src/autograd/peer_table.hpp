@@ -10,8 +10,8 @@
 #include "autograd/device.hpp"
 #include "autograd/kernels.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/raw_memory.hpp"
 #include "autograd/peer.hpp"
+#include "autograd/raw_memory.hpp"
 #include "autograd/version.hpp"
 
 namespace tally::peer {

@@ -26,15 +26,13 @@ public:
     explicit Picture(std::string title = "") { diagram_.title = std::move(title); }
 
     // What a variable is called in the picture; say it before it is drawn.
-    template <class T>
-    Picture& name(const Var<T>& x, std::string text) {
+    template <class T> Picture& name(const Var<T>& x, std::string text) {
         names_[x.checked("picture").id] = std::move(text);
         return *this;
     }
 
     // Draws the graph behind a result as it stands, on the next lane.
-    template <class T>
-    void add(const Var<T>& loss, std::string lane = "") {
+    template <class T> void add(const Var<T>& loss, std::string lane = "") {
         if (loss.checked("picture").state == State::spent) Sweep::refuse(loss.node());
         draw<T>(loss.node());
         box_of(loss.node()).role = Diagram::Role::loss;
@@ -43,8 +41,7 @@ public:
     }
 
     // Draws the graph, sweeps it, and draws the gradients that flowed back.
-    template <class T>
-    void backward(const Var<T>& loss, std::string lane = "") {
+    template <class T> void backward(const Var<T>& loss, std::string lane = "") {
         add(loss, std::move(lane));
         const std::vector<ValueNode<T>*> leaves = leaves_behind<T>(loss.node());
         struct Hold {  // a leaf without a handle would be gone once it has been reached
@@ -103,8 +100,7 @@ public:
     void write(const std::string& path) const;  // .svg or .dot, wholly or not at all
 
 private:
-    template <class T>
-    void draw(ValueNode<T>* root) {
+    template <class T> void draw(ValueNode<T>* root) {
         std::map<std::uint64_t, Node*> fresh;  // ordered by id: topologically
         std::vector<Node*> todo{root};
         while (!todo.empty()) {
@@ -132,8 +128,7 @@ private:
         }
     }
 
-    template <class T>
-    static std::vector<ValueNode<T>*> leaves_behind(ValueNode<T>* root) {
+    template <class T> static std::vector<ValueNode<T>*> leaves_behind(ValueNode<T>* root) {
         std::map<std::uint64_t, Node*> seen;
         std::vector<Node*> todo{root};
         while (!todo.empty()) {
@@ -156,8 +151,7 @@ private:
 
     static std::string text(double x) { return short_number(x); }
     static std::string text(float x) { return short_number(static_cast<double>(x)); }
-    template <class S>
-    static std::string text(const Array<S>& x) {
+    template <class S> static std::string text(const Array<S>& x) {
         const std::vector<S> values = x.to_vector();
         return x.shape().rank() == 0 ? short_number(static_cast<double>(values[0]))
                                      : short_values(std::span<const S>(values));
@@ -170,8 +164,7 @@ private:
 };
 
 // The graph behind one result, as it stands.
-template <class T>
-Picture picture(const Var<T>& loss, std::string title = "") {
+template <class T> Picture picture(const Var<T>& loss, std::string title = "") {
     Picture drawn(std::move(title));
     drawn.add(loss);
     return drawn;

@@ -13,9 +13,8 @@ namespace tally::random {
 namespace {
 
 // Calls put(i, words, lane) for each element i, with the block and lane of index first + i.
-template <class S, class Put>
-void for_each_lane(std::size_t count, std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
-                   Put put) {
+template <class S, class Put> void for_each_lane(std::size_t count, std::uint64_t seed, std::uint64_t stream,
+                                                 std::uint64_t first, Put put) {
     constexpr std::size_t lanes = detail::lanes<S>;
     for (std::size_t i = 0; i < count;) {
         const Words words = detail::words(seed, stream, (first + i) / lanes);
@@ -26,18 +25,16 @@ void for_each_lane(std::size_t count, std::uint64_t seed, std::uint64_t stream, 
 
 }  // namespace
 
-template <class S>
-void fill_uniform(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S lo, S hi,
-                  std::uint64_t first) {
+template <class S> void fill_uniform(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S lo, S hi,
+                                     std::uint64_t first) {
     for_each_lane<S>(out.size(), seed, stream, first,
                      [&](std::size_t i, const Words& words, std::size_t lane) {
                          out[i] = detail::between(detail::uniform<S>(words, lane), lo, hi);
                      });
 }
 
-template <class S>
-void fill_normal(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S mean, S deviation,
-                 std::uint64_t first) {
+template <class S> void fill_normal(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S mean,
+                                    S deviation, std::uint64_t first) {
     detail::Point pair{};
     for_each_lane<S>(out.size(), seed, stream, first,
                      [&](std::size_t i, const Words& words, std::size_t lane) {

@@ -47,11 +47,9 @@ constexpr std::uint64_t join(std::uint32_t low_half, std::uint32_t high_half) {
 }
 
 // How many numbers of type S one block holds: 4 floats or 2 doubles.
-template <class S>
-inline constexpr std::size_t lanes = sizeof(Words) / sizeof(S);
+template <class S> inline constexpr std::size_t lanes = sizeof(Words) / sizeof(S);
 
-template <class S>
-constexpr S uniform(const Words& words, std::size_t lane) {
+template <class S> constexpr S uniform(const Words& words, std::size_t lane) {
     if constexpr (sizeof(S) == 4)
         return static_cast<S>(words[lane] >> 8) * S(0x1p-24);
     else
@@ -59,8 +57,7 @@ constexpr S uniform(const Words& words, std::size_t lane) {
 }
 
 // In [lo, hi): the product may round up to hi, which then stands for lo.
-template <class S>
-S between(S unit, S lo, S hi) {
+template <class S> S between(S unit, S lo, S hi) {
     const S value = std::fma(unit, hi - lo, lo);
     return value < hi ? value : lo;
 }
@@ -119,8 +116,7 @@ inline Point normal_pair(double radius, std::uint64_t turn) {
 }
 
 // Lanes 2k and 2k + 1 of a block; a float's are computed in double from 32 bits each, and then rounded.
-template <class S>
-Point normals(const Words& words, std::size_t pair) {
+template <class S> Point normals(const Words& words, std::size_t pair) {
     if constexpr (sizeof(S) == 4)
         return normal_pair((words[2 * pair] + 0.5) * 0x1p-32, join(0, words[2 * pair + 1]));
     else
@@ -135,21 +131,18 @@ constexpr std::uint32_t bits(std::uint64_t seed, std::uint64_t stream, std::uint
 }
 
 // In [0, 1): 24 bits for float, 53 for double.
-template <class S>
-constexpr S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+template <class S> constexpr S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     constexpr std::size_t lanes = detail::lanes<S>;
     return detail::uniform<S>(detail::words(seed, stream, index / lanes), index % lanes);
 }
 
 // In [lo, hi).
-template <class S>
-S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index, S lo, S hi) {
+template <class S> S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index, S lo, S hi) {
     return detail::between(uniform<S>(seed, stream, index), lo, hi);
 }
 
 // Mean 0, variance 1; at most 6.8 from 0 as a float, 8.6 as a double.
-template <class S>
-S normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+template <class S> S normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     constexpr std::size_t lanes = detail::lanes<S>;
     const detail::Point pair =
         detail::normals<S>(detail::words(seed, stream, index / lanes), index % lanes / 2);
@@ -172,12 +165,10 @@ constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uin
 }
 
 // out[i] = the number with index first + i; a block of bits is computed once for all the numbers in it.
-template <class S>
-void fill_uniform(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S lo = 0, S hi = 1,
-                  std::uint64_t first = 0);
-template <class S>
-void fill_normal(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S mean = 0, S deviation = 1,
-                 std::uint64_t first = 0);
+template <class S> void fill_uniform(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S lo = 0,
+                                     S hi = 1, std::uint64_t first = 0);
+template <class S> void fill_normal(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S mean = 0,
+                                    S deviation = 1, std::uint64_t first = 0);
 
 // 0 to n - 1 in an order drawn from all n! (Fisher and Yates).
 std::vector<std::int32_t> permutation(std::size_t n, std::uint64_t seed, std::uint64_t stream);

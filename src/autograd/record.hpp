@@ -23,8 +23,7 @@ template <class T, class... Inputs>
         [&](const auto&... input) { return std::array<ValueNode<T>*, sizeof...(Inputs)>{input.node()...}; },
         inputs);
 }
-template <class T>
-std::vector<ValueNode<T>*> nodes_of(const std::vector<Var<T>>& inputs) {
+template <class T> std::vector<ValueNode<T>*> nodes_of(const std::vector<Var<T>>& inputs) {
     std::vector<ValueNode<T>*> nodes;
     nodes.reserve(inputs.size());
     for (const Var<T>& input : inputs) nodes.push_back(input.node());
@@ -32,8 +31,7 @@ std::vector<ValueNode<T>*> nodes_of(const std::vector<Var<T>>& inputs) {
 }
 
 // A result that nobody can want a gradient of.
-template <class T>
-[[gnu::noinline]] Var<T> unrecorded(const char* op, T&& value) {
+template <class T> [[gnu::noinline]] Var<T> unrecorded(const char* op, T&& value) {
     if (context.onlooker) tell_unrecorded(op, seen(value));
     return Var<T>(std::move(value), State::constant);
 }

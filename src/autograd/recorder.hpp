@@ -72,8 +72,7 @@ protected:
     ~Recorder() = default;
 };
 
-template <class T>
-class NewOperationOf final : public NewOperation {
+template <class T> class NewOperationOf final : public NewOperation {
 public:
     NewOperationOf(const char* name, bool becomes_node, T& computed, std::span<ValueNode<T>* const> inputs,
                    std::span<const Wished> read, std::optional<std::uint64_t> held)
@@ -106,8 +105,7 @@ private:
 };
 
 // A value that a recorder made a node of, instead of its operation: there is no way back from it.
-template <class T>
-class Draft final : public ValueNode<T> {
+template <class T> class Draft final : public ValueNode<T> {
 public:
     static Var<T> of(T&& v) { return Var<T>(new (pool::take(sizeof(Draft))) Draft(std::move(v))); }
     const char* op() const override { return "inside of checkpoint"; }
@@ -147,8 +145,7 @@ std::array<Wished, sizeof...(Wishes)> shown(const std::tuple<Wishes...>& wishes,
 }
 
 // What a rule holds beside what it reads.
-template <class Rule>
-std::optional<std::uint64_t> constants_of(const Rule& rule) {
+template <class Rule> std::optional<std::uint64_t> constants_of(const Rule& rule) {
     if constexpr (std::has_unique_object_representations_v<Rule>) return checksum_of(&rule, sizeof rule);
     if (sizeof rule == 1) return 0;  // a formula without numbers
     return std::nullopt;

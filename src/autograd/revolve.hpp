@@ -31,8 +31,7 @@ struct RevolveCount {
     std::size_t snapshots = 0;               // the most that were alive at one time
 };
 
-template <class T>
-class Revolve {
+template <class T> class Revolve {
 public:
     Revolve(Chain<T> steps, std::size_t snapshots)
         : steps_(std::make_shared<const Chain<T>>(std::move(steps))),
@@ -56,8 +55,7 @@ private:
 };
 
 // One way through the chain: its snapshots, shared by the steps until the way back is over.
-template <class T>
-class Revolve<T>::Course {
+template <class T> class Revolve<T>::Course {
 public:
     Course(const Revolve& of, const Var<T>& x)
         : steps_(of.steps_), most_(of.most_), count_(of.count_), x_(x) {}
@@ -104,8 +102,7 @@ private:
 };
 
 // A step in the graph: it keeps no value, and asks for its input when its turn comes.
-template <class T>
-class Revolve<T>::Step final : public ValueNode<T> {
+template <class T> class Revolve<T>::Step final : public ValueNode<T> {
 public:
     Step(T&& v, std::shared_ptr<Course> course, std::size_t which, Block&& block, ValueNode<T>* input,
          std::uint64_t checksum_of_input)
@@ -169,8 +166,7 @@ private:
     std::uint64_t checksum_of_input_;
 };
 
-template <class T>
-Var<T> Revolve<T>::operator()(Var<T> x) const {
+template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
     const std::size_t last = steps_->size() - 1;
     if (!context.recording) return run_chain(*steps_, 0, steps_->size(), std::move(x));
     if (context.recorder)

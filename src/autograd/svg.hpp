@@ -8,8 +8,7 @@
 
 namespace tally::svg {
 
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
+template <class... Values> std::string formatted(const char* format, Values... values) {
     char text[200];
     std::snprintf(text, sizeof text, format, values...);
     return text;

@@ -16,13 +16,11 @@ using Tensor = Var<Array<float>>;
 using Tensor64 = Var<Array<double>>;
 
 // parameter({0.5f, -1.25f, 0.75f}): a vector that wants a gradient.
-template <class S>
-Var<Array<S>> parameter(std::initializer_list<S> vector) {
+template <class S> Var<Array<S>> parameter(std::initializer_list<S> vector) {
     return parameter(Array<S>(vector));
 }
 
-template <class S>
-Var<Array<S>> constant(std::initializer_list<S> vector) {
+template <class S> Var<Array<S>> constant(std::initializer_list<S> vector) {
     return constant(Array<S>(vector));
 }
 
@@ -34,9 +32,8 @@ Array<S> random_uniform(const Shape& shape, std::uint64_t seed, std::uint64_t st
     return Array<S>(shape, values);
 }
 
-template <class S>
-Array<S> random_normal(const Shape& shape, std::uint64_t seed, std::uint64_t stream, S mean = 0,
-                       S deviation = 1) {
+template <class S> Array<S> random_normal(const Shape& shape, std::uint64_t seed, std::uint64_t stream,
+                                          S mean = 0, S deviation = 1) {
     std::vector<S> values(shape.size());
     random::fill_normal<S>(values, seed, stream, mean, deviation);
     return Array<S>(shape, values);

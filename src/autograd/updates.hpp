@@ -15,8 +15,7 @@
 namespace tally {
 
 // One tensor of a list that a kernel goes through in one call. What is null takes no part.
-template <class S>
-struct Update {
+template <class S> struct Update {
     S* value = nullptr;
     const S* gradient = nullptr;
     S* first = nullptr;   // what an optimizer remembers: a momentum, Adam's two moments; written where there
@@ -25,8 +24,7 @@ struct Update {
     Write state = Write::set;  // `set`: nothing is remembered yet; first and second count as 0, unread
 };
 
-template <class S>
-struct SgdStep {
+template <class S> struct SgdStep {
     S negative_rate, momentum, kept, weight_decay;  // kept = 1 - dampening
     bool nesterov, decays;
 
@@ -43,15 +41,13 @@ struct SgdStep {
 };
 
 // Without a value the moments alone are brought forward; without a gradient the value alone is stepped.
-template <class S>
-struct AdamStep {
+template <class S> struct AdamStep {
     S beta1, rest1, beta2, rest2;       // rest = 1 - beta
     S negative_rate, correction2, eps;  // the rate over 1 - beta1^t; the root of 1 - beta2^t
     S weight_decay, shrink;             // added to the gradient; what the value is multiplied by first
     bool decays;
 
-    template <class T>
-    constexpr void operator()(const Update<S>& u, T& value, T gradient, T& m, T& v) const {
+    template <class T> constexpr void operator()(const Update<S>& u, T& value, T gradient, T& m, T& v) const {
         using std::sqrt;
         if (u.value) value = value * T(shrink);
         if (u.gradient) {
@@ -64,23 +60,19 @@ struct AdamStep {
 };
 
 // A moving average, in the place of the value, of the parameters, in the place of the gradient.
-template <class S>
-struct AverageStep {
+template <class S> struct AverageStep {
     S decay, rest;
 
-    template <class T>
-    constexpr void operator()(const Update<S>& u, T& average, T parameter, T&, T&) const {
+    template <class T> constexpr void operator()(const Update<S>& u, T& average, T parameter, T&, T&) const {
         average = u.state == Write::set ? parameter : T(decay) * average + T(rest) * parameter;
     }
 };
 
 // In place of the value is what is multiplied by a factor and kept within [-most, most]; NaN stays NaN.
-template <class S>
-struct LimitStep {
+template <class S> struct LimitStep {
     S factor, most;
 
-    template <class T>
-    constexpr void operator()(const Update<S>&, T& value, T, T&, T&) const {
+    template <class T> constexpr void operator()(const Update<S>&, T& value, T, T&, T&) const {
         value = value * T(factor);
         value = select(value < T(-most), T(-most), value);
         value = select(value > T(most), T(most), value);
@@ -97,8 +89,7 @@ constexpr double clip_factor(double norm, double max_norm) {
 
 // What a launch is told. The numbers go along with it; but a captured graph, in which they would stay what
 // they were, is told where they lie, and reads them whenever it runs.
-template <class Step>
-struct Told {
+template <class Step> struct Told {
     constexpr Told() = default;
     constexpr Told(const Step& numbers) : now(numbers) {}
     constexpr Told(const Step* where, const bool* no) : later(where), withheld(no) {}
@@ -112,8 +103,7 @@ struct Told {
 };
 
 // All that differs from one update of a captured window to the next, in the device's memory.
-template <class S>
-struct Decisions {
+template <class S> struct Decisions {
     // The host's, before the graph runs.
     std::uint64_t seed = 0;  // of what is random
     SgdStep<S> sgd{};        // the optimizer's is one of these
@@ -127,8 +117,7 @@ struct Decisions {
 };
 
 // What `decide` goes by.
-template <class S>
-struct Conditions {
+template <class S> struct Conditions {
     const S *sum, *count;  // of the losses
     double total, few;     // what the count must be, give or take; a total of 0: anything above 0
     double max_norm;
@@ -142,8 +131,7 @@ struct Conditions {
 };
 
 // Between the gradients and the step.
-template <class S>
-constexpr void decide(Decisions<S>& d, const Conditions<S>& c, bool wrong_label) {
+template <class S> constexpr void decide(Decisions<S>& d, const Conditions<S>& c, bool wrong_label) {
     using std::sqrt;
     d.norm = sqrt(d.found[0]);
     d.sum = static_cast<double>(*c.sum);

@@ -29,8 +29,7 @@
 
 namespace tally {
 
-template <class T>
-class ValueNode : public Node {
+template <class T> class ValueNode : public Node {
 public:
     [[gnu::always_inline]] ValueNode(T&& v, State s)
         : Node(s), gradient(unwritten_like(v)), value(std::move(v)) {}
@@ -76,8 +75,7 @@ private:
 };
 
 // What a rule writes to: the gradients of its operation's inputs.
-template <class T>
-class Pull {
+template <class T> class Pull {
 public:
     Pull(ValueNode<T>* const* inputs, std::size_t count, bool spare)
         : inputs_(inputs), count_(static_cast<std::uint32_t>(count)), spare_(spare) {}
@@ -113,51 +111,36 @@ private:
     bool spare_;
 };
 
-template <Value T>
-class Var;
+template <Value T> class Var;
 
 // The values a rule reads, in the order of its arguments. Nothing is copied before it is known that a node
 // will be made.
-template <class T>
-struct Wish {
+template <class T> struct Wish {
     using saved = Saved<T>;
     const T* value;  // null: not needed this time
     const void* address() const { return value; }
-    template <class Result>
-    const T* resolve(const Result* computed, const Result* settled) const {
+    template <class Result> const T* resolve(const Result* computed, const Result* settled) const {
         if constexpr (std::is_same_v<T, Result> && !Number<T>)  // a number stays where it is moved from
             return value == computed ? settled : value;
         else
             return value;
     }
 };
-template <class T>
-inline const T nothing{};
-template <class T, int Place>
-struct NeverWish {  // takes no room in the node
+template <class T> inline const T nothing{};
+template <class T, int Place> struct NeverWish {  // takes no room in the node
     struct saved {
         explicit saved(const T*) {}
         void drop() {}
         const T& get(const char*) const { return nothing<T>; }
     };
-    template <class Result>
-    const T* resolve(const Result*, const Result*) const {
-        return nullptr;
-    }
+    template <class Result> const T* resolve(const Result*, const Result*) const { return nullptr; }
     const void* address() const { return nullptr; }
 };
 using NothingKept = std::tuple<>;
 
-template <class... T>
-std::tuple<Wish<T>...> keep(const T&... values) {
-    return {Wish<T>{&values}...};
-}
-template <class T>
-Wish<T> keep_if(bool needed, const T& value) {
-    return {needed ? &value : nullptr};
-}
-template <bool Ever, int Place, class T>
-auto keep_if(bool needed, const T& value) {
+template <class... T> std::tuple<Wish<T>...> keep(const T&... values) { return {Wish<T>{&values}...}; }
+template <class T> Wish<T> keep_if(bool needed, const T& value) { return {needed ? &value : nullptr}; }
+template <bool Ever, int Place, class T> auto keep_if(bool needed, const T& value) {
     if constexpr (Ever)
         return keep_if(needed, value);
     else
@@ -165,8 +148,7 @@ auto keep_if(bool needed, const T& value) {
 }
 
 // The name of an operation: known to the compiler (and then free of cost), or to the program.
-template <FixedName Name>
-struct FixedLabel {
+template <FixedName Name> struct FixedLabel {
     constexpr const char* text() const { return Name; }
 };
 struct Label {
@@ -175,8 +157,7 @@ struct Label {
 };
 
 // One after the other, without a loop where their number is known: operations on numbers are that short.
-template <class Inputs, class F>
-[[gnu::always_inline]] inline void for_each_input(Inputs& inputs, F f) {
+template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_input(Inputs& inputs, F f) {
     if constexpr (requires { std::tuple_size<Inputs>::value; })
         std::apply([&](auto&... input) { (f(input), ...); }, inputs);
     else
@@ -185,8 +166,8 @@ template <class Inputs, class F>
 
 // A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (Pull<T>, const T& dy,
 // const T& kept...).
-template <class T, class Name, class Inputs, class Rule, class... Wishes>
-class Operation final : public ValueNode<T> {
+template <class T, class Name, class Inputs, class Rule, class... Wishes> class Operation final
+    : public ValueNode<T> {
 public:
     Operation(Name name, T&& v, const std::tuple<Wishes...>& wishes, Rule&& rule)
         : ValueNode<T>(std::move(v), State::fresh),
@@ -319,15 +300,13 @@ private:
     [[no_unique_address]] Name name_;
 };
 
-template <class T>
-struct Visit {  // what an observer of the sweep sees: a node about to be pulled
+template <class T> struct Visit {  // what an observer of the sweep sees: a node about to be pulled
     const Node& node;
     const T& value;  // let go already, unless a handle or a Watch keeps it
     const T& gradient;
 };
 
-template <Value T>
-class Var {
+template <Value T> class Var {
 public:
     using value_type = T;
 
@@ -393,22 +372,19 @@ public:
     }
     // In place, for optimizers: f(value, gradient) writes through value.writable(). Whoever saved the value
     // for a backward pass will notice.
-    template <class F>
-    void update(F f) const {
+    template <class F> void update(F f) const {
         if (leaf("update").has_gradient())
             change_value([&](T& value) { f(value, std::as_const(node_->gradient)); }, "update");
     }
     // The same of any parameter, whether a gradient has reached it or not: f(value).
-    template <class F>
-    void change_value(F f, const char* what = "change_value") const {
+    template <class F> void change_value(F f, const char* what = "change_value") const {
         ValueNode<T>& node = leaf(what);
         node.expect_free(what);
         changing(node.value);
         change(what, f, &ValueNode<T>::value);
     }
     // f(gradient) in place, where one has arrived; whoever holds a copy of it keeps what it had.
-    template <class F>
-    void change_grad(F f) const {
+    template <class F> void change_grad(F f) const {
         ValueNode<T>& node = leaf("change_grad");
         node.expect_free("change_grad");
         if (!node.has_gradient()) return;
@@ -495,8 +471,7 @@ private:
         return node;
     }
     // Of a parameter, in place; afterwards value and gradient must still have one form.
-    template <class F>
-    void change(const char* what, F f, T ValueNode<T>::*part) const {
+    template <class F> void change(const char* what, F f, T ValueNode<T>::*part) const {
         ValueNode<T>& node = *node_;
         f(node.*part);
         if (same_form(node.value, node.gradient)) return;
@@ -513,28 +488,20 @@ private:
 
 // ---- leaves and constants ----
 
-template <Value T>
-Var<T> parameter(T value) {
+template <Value T> Var<T> parameter(T value) {
     own(value);  // it will be stepped in place
     settle(value, MemoryClass::parameter);
     return Var<T>(std::move(value), State::leaf);
 }
 
-template <Value T>
-Var<T> constant(T value) {
-    return Var<T>(std::move(value), State::constant);
-}
+template <Value T> Var<T> constant(T value) { return Var<T>(std::move(value), State::constant); }
 
-template <Value T>
-Var<T> detach(const Var<T>& x) {
-    return Var<T>(x.value(), State::constant);
-}
+template <Value T> Var<T> detach(const Var<T>& x) { return Var<T>(x.value(), State::constant); }
 
 // ---- gradients without touching any leaf ----
 
 // Of `y`, weighted by `seed`, with respect to leaves or results on the way to it.
-template <Value T>
-std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T>>& xs) {
+template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T>>& xs) {
     struct Loan {  // a leaf's own gradient, set aside while this sweep runs, and put back whatever happens
         explicit Loan(ValueNode<T>& n)
             : node(n),
@@ -576,13 +543,11 @@ std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T
     return found;
 }
 
-template <Value T>
-std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
+template <Value T> std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
     return gradients<T>(y, nullptr, xs);
 }
 
-template <Value T>
-std::vector<T> grad(const Var<T>& y, const T& seed, const std::vector<Var<T>>& xs) {
+template <Value T> std::vector<T> grad(const Var<T>& y, const T& seed, const std::vector<Var<T>>& xs) {
     return gradients<T>(y, &seed, xs);
 }
 

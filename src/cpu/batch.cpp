@@ -9,8 +9,7 @@ namespace tally::cpu {
 namespace {
 
 // f of each pair of lanes, for what has no good SIMD form.
-template <class S, class F>
-Batch<S> lane_by_lane(F f, const Batch<S>& x, const Batch<S>& y) {
+template <class S, class F> Batch<S> lane_by_lane(F f, const Batch<S>& x, const Batch<S>& y) {
     alignas(line) S a[lanes<S>], b[lanes<S>];
     x.store_aligned(a);
     y.store_aligned(b);
@@ -18,8 +17,7 @@ Batch<S> lane_by_lane(F f, const Batch<S>& x, const Batch<S>& y) {
     return Batch<S>::load_aligned(a);
 }
 
-template <class S>
-Batch<S> plain_log(const Batch<S>& x) {
+template <class S> Batch<S> plain_log(const Batch<S>& x) {
     return xsimd::log<S, typename Batch<S>::arch_type>(x);
 }
 
@@ -35,8 +33,7 @@ Batch<double> log_of_denormals_too(const Batch<double>& x) {
 
 // xsimd's pow is off by up to 50 ulp, and wrong at 0, infinity and NaN. A square and its derivative are
 // exact.
-template <class S>
-Batch<S> pow_of_std(const Batch<S>& x, const Batch<S>& p) {
+template <class S> Batch<S> pow_of_std(const Batch<S>& x, const Batch<S>& p) {
     if (xsimd::all(p == Batch<S>(S(2)))) return x * x;
     if (xsimd::all(p == Batch<S>(S(1)))) return x;
     return lane_by_lane<S>([](S a, S b) { return b == S(2) ? a * a : std::pow(a, b); }, x, p);

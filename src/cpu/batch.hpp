@@ -13,17 +13,14 @@
 
 namespace tally::cpu {
 
-template <class S>
-using Batch = xsimd::batch<S>;
+template <class S> using Batch = xsimd::batch<S>;
 
-template <class S>
-inline constexpr std::size_t lanes = Batch<S>::size;
+template <class S> inline constexpr std::size_t lanes = Batch<S>::size;
 
 inline constexpr std::size_t line = 64;  // bytes; every buffer is a whole number of lines, aligned
 
 // n elements, `step` apart, and zeros.
-template <class S>
-[[gnu::noinline]] Batch<S> load_copied(const S* p, std::ptrdiff_t step, std::size_t n) {
+template <class S> [[gnu::noinline]] Batch<S> load_copied(const S* p, std::ptrdiff_t step, std::size_t n) {
     alignas(line) S copied[lanes<S>] = {};
     for (std::size_t i = 0; i < n; ++i) copied[i] = p[static_cast<std::ptrdiff_t>(i) * step];
     return Batch<S>::load_aligned(copied);
@@ -49,8 +46,7 @@ inline void store_part(Batch<double> v, double* p, std::size_t n) {
 
 // The first n (at least 1) elements at p. What follows them in the same line may be read too; its values are
 // never used.
-template <class S>
-Batch<S> load_part(const S* p, std::size_t n) {
+template <class S> Batch<S> load_part(const S* p, std::size_t n) {
     const std::size_t in_line = reinterpret_cast<std::uintptr_t>(p) % line;
     const bool stays_in_lines = in_line + sizeof(Batch<S>) <= line || in_line + n * sizeof(S) > line;
     return stays_in_lines ? Batch<S>::load_unaligned(p) : load_copied(p, 1, n);
@@ -67,8 +63,7 @@ void copy_pieces(const S* from, S* to, std::size_t n) {  // n < 2 * Piece
 }
 
 // The first n lanes, and nothing else.
-template <class S>
-[[gnu::noinline]] void store_part(Batch<S> v, S* p, std::size_t n) {
+template <class S> [[gnu::noinline]] void store_part(Batch<S> v, S* p, std::size_t n) {
     alignas(line) S all[lanes<S>];
     v.store_aligned(all);
     copy_pieces<lanes<S> >(all, p, n);
@@ -78,8 +73,7 @@ template <class S>
 
 // xsimd gives 0 below the smallest normal number, and infinity already before the largest; there, the half is
 // taken.
-template <class S>
-Batch<S> exp_to_the_ends(Batch<S> x) {
+template <class S> Batch<S> exp_to_the_ends(Batch<S> x) {
     const auto plain = [](Batch<S> v) { return xsimd::exp<S, typename Batch<S>::arch_type>(v); };
     const Batch<S> y = plain(x);
     const auto far = xsimd::abs(x) > Batch<S>(sizeof(S) == sizeof(float) ? S(87) : S(708));

@@ -12,22 +12,19 @@ namespace {
 
 // What is read while an array (items, features, space) is passed: in rows of all features, or in stretches of
 // one.
-template <class S>
-struct Elements {
+template <class S> struct Elements {
     const S* p;
     Run<S> row(std::size_t first) const { return {p + first}; }
     Run<S> stretch(std::size_t first, std::size_t) const { return {p + first}; }
 };
-template <class S>
-struct OfFeature {
+template <class S> struct OfFeature {
     const S* p;
     Run<S> row(std::size_t) const { return {p}; }
     One<S> stretch(std::size_t, std::size_t feature) const { return One<S>(p[feature]); }
 };
 
 // y (+)= f(x...)
-template <class S, class F, class... X>
-void each_element(const Fold& fold, Into<S[]> y, F f, X... x) {
+template <class S, class F, class... X> void each_element(const Fold& fold, Into<S[]> y, F f, X... x) {
     if (fold.inner == 1)
         for (std::size_t i = 0; i < fold.outer; ++i)
             each(fold.reduced, from(y, i * fold.reduced), f, x.row(i * fold.reduced)...);
@@ -37,8 +34,7 @@ void each_element(const Fold& fold, Into<S[]> y, F f, X... x) {
 }
 
 // total[feature] = the sum of f(x...)
-template <class S, class F, class... X>
-void sum_features(const Fold& fold, S* total, F f, X... x) {
+template <class S, class F, class... X> void sum_features(const Fold& fold, S* total, F f, X... x) {
     std::fill_n(total, fold.reduced, S(0));
     if (fold.inner == 1)
         for (std::size_t i = 0; i < fold.outer; ++i)
@@ -49,13 +45,9 @@ void sum_features(const Fold& fold, S* total, F f, X... x) {
                                               x.stretch(i * fold.inner, i % fold.reduced)...);
 }
 
-template <class S>
-S terms(const Fold& fold) {
-    return static_cast<S>(fold.outer * fold.inner);
-}
+template <class S> S terms(const Fold& fold) { return static_cast<S>(fold.outer * fold.inner); }
 
-template <class S>
-void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
+template <class S> void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
     const Elements<S> v{x};
     const auto divide = [&](S* sums) {
         for (std::size_t f = 0; f < fold.reduced; ++f) sums[f] /= terms<S>(fold);
@@ -73,27 +65,24 @@ void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
     expose_overflow();
 }
 
-template <class S>
-void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
-                const Fold& fold) {
+template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias,
+                                   S* y, const Fold& fold) {
     each_element(
         fold, Into<S[]>{y, Write::set},
         [](auto v, auto m, auto s, auto g, auto b) { return (v - m) * s * g + b; }, Elements<S>{x},
         OfFeature<S>{mean}, OfFeature<S>{rstd}, OfFeature<S>{gain}, OfFeature<S>{bias});
 }
 
-template <class S>
-void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
-                          const Fold& fold) {
+template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total,
+                                             S* along, const Fold& fold) {
     sum_features(fold, total, Same(), Elements<S>{dy});
     sum_features(
         fold, along, [](auto d, auto v, auto m, auto s) { return d * ((v - m) * s); }, Elements<S>{dy},
         Elements<S>{x}, OfFeature<S>{mean}, OfFeature<S>{rstd});
 }
 
-template <class S>
-void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain, const S* total,
-                     const S* along, Into<S[]> dx, const Fold& fold) {
+template <class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
+                                        const S* total, const S* along, Into<S[]> dx, const Fold& fold) {
     const Elements<S> d{dy};
     const OfFeature<S> s{rstd}, g{gain};
     if (!total)
@@ -110,8 +99,7 @@ void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, cons
 
 }  // namespace
 
-template <class S>
-void install_batch_norm(Kernels<S>& t) {
+template <class S> void install_batch_norm(Kernels<S>& t) {
     t.batch_moments = batch_moments<S>;
     t.batch_norm = batch_norm<S>;
     t.batch_norm_back_sums = batch_norm_back_sums<S>;

@@ -9,9 +9,8 @@ namespace tally::cpu {
 
 namespace {
 
-template <class S>
-void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y, std::size_t items,
-             std::size_t width) {
+template <class S> void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y, std::size_t items,
+                                std::size_t width) {
     constexpr std::size_t chunk = 256;
     alignas(line) S factors[chunk];
     const std::uint64_t seed = mask.key();
@@ -31,10 +30,7 @@ void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y, std::siz
 
 }  // namespace
 
-template <class S>
-void install_dropout(Kernels<S>& t) {
-    t.dropout = dropout<S>;
-}
+template <class S> void install_dropout(Kernels<S>& t) { t.dropout = dropout<S>; }
 
 template void install_dropout(Kernels<float>&);
 template void install_dropout(Kernels<double>&);

@@ -10,8 +10,7 @@ namespace tally::cpu {
 
 namespace {
 
-template <class F, class S>
-void map(const void* functor, const S* x, S* y, std::size_t n) {
+template <class F, class S> void map(const void* functor, const S* x, S* y, std::size_t n) {
     const F f = *static_cast<const F*>(functor);
     each<Write::set>(
         n, n, y, [&](auto v) { return f.value(v); }, Run<S>{x});
@@ -30,21 +29,17 @@ void map_back(const void* functor, const S* dy, const S* kept, Into<S[]> dx, std
 
 // ---- broadcasting: how an operand lies along the last axis becomes a type, chosen once ----
 
-template <class S>
-struct AsRun {
+template <class S> struct AsRun {
     Run<S> operator()(const S* p) const { return {p}; }
 };
-template <class S>
-struct AsOne {
+template <class S> struct AsOne {
     One<S> operator()(const S* p) const { return One<S>(*p); }
 };
-template <class S>
-struct AsStrided {
+template <class S> struct AsStrided {
     std::ptrdiff_t step;
     Strided<S> operator()(const S* p) const { return {p, step}; }
 };
-template <class S>
-struct Unread {  // an operand that was not kept
+template <class S> struct Unread {  // an operand that was not kept
     One<S> operator()(const S*) const { return One<S>(S(0)); }
 };
 
@@ -69,14 +64,12 @@ void with_sources(std::ptrdiff_t a, std::ptrdiff_t b, Body body) {
 }
 
 // Teaching sizes: both operands as they are, and together no more than a batch.
-template <class S>
-bool fits_a_batch(const Walk<2>& walk) {
+template <class S> bool fits_a_batch(const Walk<2>& walk) {
     return walk.rank == 1 && walk.size <= lanes<S> && walk.size > 0 && walk.stride[0][0] == 1 &&
            walk.stride[1][0] == 1;
 }
 
-template <class F, class S>
-void zip(const void* functor, const Walk<2>& walk, const S* a, const S* b, S* y) {
+template <class F, class S> void zip(const void* functor, const Walk<2>& walk, const S* a, const S* b, S* y) {
     const F f = *static_cast<const F*>(functor);
     if (fits_a_batch<S>(walk))
         return store_part(f.value(load_part(a, walk.size), load_part(b, walk.size)), y, walk.size);
@@ -101,9 +94,8 @@ Into<S[]> started(const Walk<Operands>& walk, std::size_t operand, Into<S[]> d) 
 }
 
 // d (+)= n terms, where d lies `step` apart, or is one number.
-template <class S>
-[[gnu::noinline]] void take_terms(const S* terms, std::size_t n, std::ptrdiff_t step, bool in_order,
-                                  Into<S[]> d) {
+template <class S> [[gnu::noinline]] void take_terms(const S* terms, std::size_t n, std::ptrdiff_t step,
+                                                     bool in_order, Into<S[]> d) {
     if (step == 0) {
         const S start = d.how == Write::set ? nothing_yet<S>(n) : *d.dst;
         *d.dst = in_order ? sum_in_order(start, terms, n) : start + sum_in_lanes(terms, n);
@@ -142,9 +134,9 @@ void sum_narrow_rows(std::size_t rows, std::size_t width, Into<S[]> d, RowTerms 
     store_part(total, d.dst, width);
 }
 
-template <class F, std::size_t operand, class S>
-void zip_back(const void* functor, const Walk<2>& walk, const S* dy, const S* a, const S* b, const S* y,
-              Into<S[]> d) {
+template <class F, std::size_t operand, class S> void zip_back(const void* functor, const Walk<2>& walk,
+                                                               const S* dy, const S* a, const S* b,
+                                                               const S* y, Into<S[]> d) {
     constexpr Keeps keeps = operand == 0 ? F::for_a : F::for_b;
     const F f = *static_cast<const F*>(functor);
     const auto slope = [&](auto dv, auto av, auto bv, auto yv) {
@@ -199,8 +191,7 @@ void zip_back(const void* functor, const Walk<2>& walk, const S* dy, const S* a,
 
 // ---- where: no arithmetic, so plain loops, which the compiler turns into SIMD by itself ----
 
-template <class S>
-void where(const Walk<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
+template <class S> void where(const Walk<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step_c = row_step(walk, 0), step_a = row_step(walk, 1), step_b = row_step(walk, 2);
     const bool plain = step_c == 1 && step_a == 1 && step_b == 1;
@@ -249,8 +240,7 @@ void where_back(const Walk<3>& walk, const std::int32_t* c, const S* dy, int pla
 
 }  // namespace
 
-template <class S>
-void install_elementwise(Kernels<S>& t) {
+template <class S> void install_elementwise(Kernels<S>& t) {
     [&]<class... F>(std::tuple<F...>*) {
         t.map = {map<F, S>...};
         t.map_back = {map_back<F, S>...};

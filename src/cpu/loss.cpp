@@ -15,9 +15,9 @@ namespace {
                 " is not one of the " + std::to_string(classes) + " classes");
 }
 
-template <class S>
-void cross_entropy(const S* logits, const std::int32_t* labels, const Targets& targets, S* probabilities,
-                   S* total, S* count, std::size_t rows, std::size_t classes) {
+template <class S> void cross_entropy(const S* logits, const std::int32_t* labels, const Targets& targets,
+                                      S* probabilities, S* total, S* count, std::size_t rows,
+                                      std::size_t classes) {
     const auto smooth = static_cast<S>(targets.smoothing), sharp = static_cast<S>(1 - targets.smoothing);
     const auto distance = [](auto v, auto m) { return v - m; };
     S sum = S(0);
@@ -41,9 +41,9 @@ void cross_entropy(const S* logits, const std::int32_t* labels, const Targets& t
     *count = static_cast<S>(counted);
 }
 
-template <class S>
-void cross_entropy_back(const S* dtotal, const S* probabilities, const std::int32_t* labels,
-                        const Targets& targets, Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
+template <class S> void cross_entropy_back(const S* dtotal, const S* probabilities,
+                                           const std::int32_t* labels, const Targets& targets,
+                                           Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
     const auto slope = [](auto d, auto p, auto target) { return d * (p - target); };
     const double share = targets.smoothing / static_cast<double>(classes);
     const One<S> elsewhere(static_cast<S>(share));
@@ -62,8 +62,7 @@ void cross_entropy_back(const S* dtotal, const S* probabilities, const std::int3
 
 }  // namespace
 
-template <class S>
-void install_loss(Kernels<S>& t) {
+template <class S> void install_loss(Kernels<S>& t) {
     t.cross_entropy = cross_entropy<S>;
     t.cross_entropy_back = cross_entropy_back<S>;
 }

@@ -13,15 +13,11 @@ namespace tally::cpu {
 namespace {
 
 struct Times {
-    template <class T>
-    T operator()(T a, T b) const {
-        return a * b;
-    }
+    template <class T> T operator()(T a, T b) const { return a * b; }
 };
 
 // c (n) (+)= a[0] * row 0 of b + a[1] * row 1 + ...: a single row times a matrix, in order at any size.
-template <class S>
-void add_scaled_rows(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
+template <class S> void add_scaled_rows(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
     if (n <= lanes<S>) {  // the sum stays in a register
         Batch<S> total = c.how == Write::set ? Batch<S>(nothing_yet<S>(k)) : load_part(c.dst, n);
         for (std::size_t l = 0; l < k; ++l) total = total + Batch<S>(a[l]) * load_part(b + l * n, n);
@@ -52,8 +48,7 @@ void add_scaled_rows(const S* a, const S* b, Into<S[]> c, std::size_t n, std::si
 }
 
 // c[j] (+)= a · row j of b, in order while small.
-template <class S>
-void dots(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
+template <class S> void dots(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
     const auto start = [&](std::size_t j) { return c.how == Write::set ? nothing_yet<S>(k) : c.dst[j]; };
     const bool in_order = n * k <= ordered_limit;
     std::size_t j = 0;
@@ -76,9 +71,9 @@ void dots(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
 
 // ---- small products, in order; B is (k, n), A's element (i, l) lies at i * down + l * right ----
 
-template <std::size_t Rows, class S>
-void multiply_rows(const S* a, std::size_t down, std::size_t right, const S* b, Into<S[]> c, std::size_t n,
-                   std::size_t k) {
+template <std::size_t Rows, class S> void multiply_rows(const S* a, std::size_t down, std::size_t right,
+                                                        const S* b, Into<S[]> c, std::size_t n,
+                                                        std::size_t k) {
     for (std::size_t j = 0; j < n; j += lanes<S>) {
         const std::size_t width = n - j;
         const auto load = [&](const S* p) {
@@ -101,16 +96,14 @@ void multiply_rows(const S* a, std::size_t down, std::size_t right, const S* b, 
     }
 }
 
-template <class S>
-void multiply_all_rows(const S* a, std::size_t down, std::size_t right, const S* b, Into<S[]> c,
-                       const Product& p) {
+template <class S> void multiply_all_rows(const S* a, std::size_t down, std::size_t right, const S* b,
+                                          Into<S[]> c, const Product& p) {
     std::size_t i = 0;
     for (; i + 4 <= p.m; i += 4) multiply_rows<4>(a + i * down, down, right, b, from(c, i * p.n), p.n, p.k);
     for (; i < p.m; ++i) multiply_rows<1>(a + i * down, down, right, b, from(c, i * p.n), p.n, p.k);
 }
 
-template <class S>
-void multiply_in_order(const Product& p, const S* a, const S* b, Into<S[]> c) {
+template <class S> void multiply_in_order(const Product& p, const S* a, const S* b, Into<S[]> c) {
     const std::size_t down = p.transpose_a ? 1 : p.k, right = p.transpose_a ? p.m : 1;
     alignas(line) S turned[ordered_limit / 2];  // m is at least 2
     if (p.transpose_b) {
@@ -121,8 +114,7 @@ void multiply_in_order(const Product& p, const S* a, const S* b, Into<S[]> c) {
     multiply_all_rows(a, down, right, b, c, p);
 }
 
-template <class S>
-void multiply_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
+template <class S> void multiply_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
     const auto stored = [](const S* x, std::size_t rows, std::size_t columns, bool transposed) {
         return transposed ? matrix_view(x, columns, rows) : matrix_view(x, rows, columns);
     };
@@ -138,22 +130,19 @@ bool worth_threads(std::size_t rows, std::size_t columns) {
     return rows * columns >= 1 << 15 && rows <= most && columns <= most && threads() > 1;
 }
 
-template <class S>
-void multiply_row_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
+template <class S> void multiply_row_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (c.how == Write::set) std::fill_n(c.dst, p.n, S(0));  // not every BLAS forgets what it multiplies by 0
     auto result = vector_view(c.dst, p.n);
     const auto stored = p.transpose_b ? matrix_view(b, p.n, p.k) : matrix_view(b, p.k, p.n);
     xt::blas::gemv(stored, vector_view(a, p.k), result, !p.transpose_b, S(1), S(1));
 }
 
-template <class S>
-void add_outer_product_by_blas(const Product& p, const S* a, const S* b, S* c) {
+template <class S> void add_outer_product_by_blas(const Product& p, const S* a, const S* b, S* c) {
     auto result = matrix_view(c, p.m, p.n);
     xt::blas::ger(vector_view(a, p.m), vector_view(b, p.n), result);
 }
 
-template <class S>
-void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
+template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (p.n == 1 && p.m != 1)  // a single column: the transposed product is a single row
         return matmul<S>({1, p.m, p.k, false, !p.transpose_a}, b, a, c);
     if (p.m == 0 || p.n == 0) return;
@@ -210,8 +199,7 @@ void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t
 
 }  // namespace
 
-template <class S>
-void install_matmul(Kernels<S>& t) {
+template <class S> void install_matmul(Kernels<S>& t) {
     t.matmul = matmul<S>;
     t.linear = linear<S>;
     t.linear_relu = linear_relu<S>;

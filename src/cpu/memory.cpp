@@ -11,13 +11,9 @@ namespace tally::cpu {
 
 namespace {
 
-template <class S>
-void fill(S value, S* y, std::size_t n) {
-    std::fill_n(y, n, value);
-}
+template <class S> void fill(S value, S* y, std::size_t n) { std::fill_n(y, n, value); }
 
-template <class S>
-void add_scaled(S factor, const S* x, Into<S[]> y, std::size_t n) {
+template <class S> void add_scaled(S factor, const S* x, Into<S[]> y, std::size_t n) {
     if (n == 0) return;
     const auto scaled = [factor](auto v) {
         return v * decltype(v)(factor);
@@ -27,8 +23,7 @@ void add_scaled(S factor, const S* x, Into<S[]> y, std::size_t n) {
     std::memcpy(y.dst, x, n * sizeof(S));
 }
 
-template <class S>
-void put(Into<S[]> into, std::ptrdiff_t i, S value) {
+template <class S> void put(Into<S[]> into, std::ptrdiff_t i, S value) {
     into.dst[i] = into.how == Write::set ? value : into.dst[i] + value;
 }
 
@@ -57,9 +52,8 @@ bool transposed(const Walk<1>& walk, Transposed& found) {
 inline constexpr std::size_t tile = 16;
 
 // to[a][b] (+)= from[b][a], for b < lines of a tile, a < its width; both are read and written line by line.
-template <class S>
-void turn_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> to, std::ptrdiff_t to_pitch,
-               std::size_t lines, std::size_t width) {
+template <class S> void turn_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> to,
+                                  std::ptrdiff_t to_pitch, std::size_t lines, std::size_t width) {
     alignas(line) S turned[tile * tile];
     for (std::size_t b = 0; b < lines; ++b, from_lines += from_pitch)
         for (std::size_t a = 0; a < width; ++a) turned[a * tile + b] = from_lines[a];
@@ -68,8 +62,7 @@ void turn_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> to, std
 }
 
 // visit(i, at, height, width) for the first element of each tile.
-template <class Visit>
-void each_tile(const Walk<1>& walk, Transposed t, Visit visit) {
+template <class Visit> void each_tile(const Walk<1>& walk, Transposed t, Visit visit) {
     if (walk.size == 0) return;
     const std::size_t height = walk.extent[t.axis], width = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);
@@ -90,8 +83,7 @@ void each_tile(const Walk<1>& walk, Transposed t, Visit visit) {
     });
 }
 
-template <class S>
-void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
+template <class S> void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
     if (Transposed t; transposed(walk, t))
         return each_tile(walk, t,
                          [&](std::ptrdiff_t i, std::ptrdiff_t at, std::size_t height, std::size_t width) {
@@ -111,8 +103,7 @@ void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
 }
 
 // What the walk reaches becomes the start of a sum.
-template <class S>
-void clear(const Walk<1>& walk, S* x) {
+template <class S> void clear(const Walk<1>& walk, S* x) {
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);
     each_row(walk, [&](std::size_t, const auto& at) {
@@ -121,8 +112,7 @@ void clear(const Walk<1>& walk, S* x) {
     });
 }
 
-template <class S>
-void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
+template <class S> void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
     if (x.how == Write::set) {
         const std::size_t reached = places(walk, 0);
         const bool gaps = reached != walk.reach[0], sums = reached != walk.size;
@@ -150,9 +140,8 @@ void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
     });
 }
 
-template <class S>
-void block(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
-           std::size_t width) {
+template <class S> void block(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch,
+                              std::size_t count, std::size_t width) {
     if (x_pitch == width && y_pitch == width) return each(count * width, y, Same(), Run<S>{x});
     for (std::size_t r = 0; r < count; ++r)
         each(width, from(y, r * y_pitch), Same(), Run<S>{x + r * x_pitch});
@@ -165,9 +154,8 @@ void rows(const S* x, const std::int32_t* index, S* y, std::size_t count, std::s
                          Run<S>{x + static_cast<std::size_t>(index[r]) * width});
 }
 
-template <class S>
-void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count, std::size_t height,
-               std::size_t width) {
+template <class S> void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count,
+                                  std::size_t height, std::size_t width) {
     if (dx.how == Write::set) std::fill_n(dx.dst, height * width, S(0));
     for (std::size_t r = 0; r < count; ++r)
         if (index[r] >= 0)
@@ -177,8 +165,7 @@ void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t
 
 }  // namespace
 
-template <class S>
-void install_memory(Kernels<S>& t) {
+template <class S> void install_memory(Kernels<S>& t) {
     t.fill = fill<S>;
     t.add_scaled = add_scaled<S>;
     t.gather = gather<S>;

@@ -12,8 +12,7 @@ namespace {
 
 // Body gets what stands for gain and bias at the place where each is missing: the number that changes
 // nothing.
-template <class S, class Body>
-void with_optional(const S* p, S otherwise, Body body) {
+template <class S, class Body> void with_optional(const S* p, S otherwise, Body body) {
     p ? body(Run<S>{p}) : body(One<S>(otherwise));
 }
 
@@ -41,9 +40,8 @@ template <class S, class Gains, class Biases>
     rstd = deviation == 0 ? S(1) / std::sqrt(eps) : s / top;
 }
 
-template <class S>
-void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd, std::size_t rows,
-                std::size_t width) {
+template <class S> void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd,
+                                   std::size_t rows, std::size_t width) {
     const S n = static_cast<S>(width);
     const auto squared_distance = [](auto v, auto m) { return (v - m) * (v - m); };
     const auto normalised = [](auto v, auto m, auto s, auto g, auto b) { return (v - m) * s * g + b; };
@@ -64,9 +62,8 @@ void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, 
     });
 }
 
-template <class S>
-void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd, Into<S[]> dx,
-                     std::size_t rows, std::size_t width) {
+template <class S> void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd,
+                                        Into<S[]> dx, std::size_t rows, std::size_t width) {
     const S n = static_cast<S>(width);
     const auto times = [](auto d, auto g) { return d * g; };
     const auto along = [](auto d, auto g, auto v, auto m, auto s) { return d * g * ((v - m) * s); };
@@ -84,9 +81,8 @@ void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean, cons
     });
 }
 
-template <class S>
-void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain,
-                          std::size_t rows, std::size_t width) {
+template <class S> void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd,
+                                             Into<S[]> dgain, std::size_t rows, std::size_t width) {
     if (rows == 0 && dgain.how == Write::set) std::fill_n(dgain.dst, width, S(0));
     for (std::size_t r = 0; r < rows; ++r, dy += width, x += width) {
         each(
@@ -98,8 +94,7 @@ void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd,
 
 }  // namespace
 
-template <class S>
-void install_norm(Kernels<S>& t) {
+template <class S> void install_norm(Kernels<S>& t) {
     t.layer_norm = layer_norm<S>;
     t.layer_norm_back = layer_norm_back<S>;
     t.layer_norm_back_gain = layer_norm_back_gain<S>;

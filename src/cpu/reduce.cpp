@@ -8,8 +8,7 @@ namespace tally::cpu {
 
 namespace {
 
-template <class S>
-void sum(const S* x, Into<S[]> y, const Fold& fold) {
+template <class S> void sum(const S* x, Into<S[]> y, const Fold& fold) {
     if (fold.inner != 1) {
         for (std::size_t o = 0; o < fold.outer; ++o)
             sum_rows(x + o * fold.reduced * fold.inner, {y.dst + o * fold.inner, y.how}, fold.reduced,
@@ -23,8 +22,7 @@ void sum(const S* x, Into<S[]> y, const Fold& fold) {
     }
 }
 
-template <class S>
-void mean(const S* x, S* y, const Fold& fold) {
+template <class S> void mean(const S* x, S* y, const Fold& fold) {
     sum(x, {y, Write::set}, fold);
     const std::size_t n = fold.outer * fold.inner;
     const S count = static_cast<S>(static_cast<double>(fold.reduced));
@@ -35,8 +33,7 @@ void mean(const S* x, S* y, const Fold& fold) {
             n, n, y, [d = Batch<S>(count)](auto v) { return v / d; }, Run<S>{y});
 }
 
-template <class S>
-void spread(const S* dy, S divisor, Into<S[]> dx, const Fold& fold) {
+template <class S> void spread(const S* dy, S divisor, Into<S[]> dx, const Fold& fold) {
     const auto divided = [d = Batch<S>(divisor)](auto v) { return v / d; };
     for (std::size_t o = 0; o < fold.outer; ++o) {
         const Into<S[]> to = from(dx, o * fold.reduced * fold.inner);
@@ -54,8 +51,7 @@ void spread(const S* dy, S divisor, Into<S[]> dx, const Fold& fold) {
     }
 }
 
-template <class S>
-void max(const S* x, S* y, const Fold& fold) {
+template <class S> void max(const S* x, S* y, const Fold& fold) {
     for (std::size_t o = 0; o < fold.outer; ++o, x += fold.reduced * fold.inner, y += fold.inner) {
         if (fold.inner == 1) {
             *y = largest(x, fold.reduced);
@@ -68,8 +64,7 @@ void max(const S* x, S* y, const Fold& fold) {
 }
 
 // PyTorch's formula: where y is NaN nothing equals it, and all receive 0 / 0.
-template <class S>
-void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S> void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
     const auto is_largest = [](auto v, auto m) {
         return select(v == m, decltype(v)(S(1)), decltype(v)(S(0)));
     };
@@ -98,8 +93,7 @@ void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fol
 
 }  // namespace
 
-template <class S>
-void install_reduce(Kernels<S>& t) {
+template <class S> void install_reduce(Kernels<S>& t) {
     t.sum = sum<S>;
     t.mean = mean<S>;
     t.spread = spread<S>;

@@ -25,29 +25,23 @@ namespace tally::reference {
 
 using std::exp, std::log, std::sqrt;  // of float and double; Dual brings its own
 
-template <class S>
-S number(std::size_t n) {
-    return as<S>(static_cast<double>(n));
-}
+template <class S> S number(std::size_t n) { return as<S>(static_cast<double>(n)); }
 
 inline double plain(double x) { return x; }
 inline double plain(Dual<double> x) { return x.value; }
 
-template <class S>
-S sum_start(const S& dst, Write how, std::size_t terms) {
+template <class S> S sum_start(const S& dst, Write how, std::size_t terms) {
     if (how == Write::add) return dst;
     return terms ? -S(0) : S(0);
 }
 
-template <class S>
-void store(Into<S[]> into, std::size_t i, S value) {
+template <class S> void store(Into<S[]> into, std::size_t i, S value) {
     if (into.how == Write::add) value = into.dst[i] + value;
     into.dst[i] = value;
 }
 
 // visit(i, at) for each element of the walk, with the place of each operand.
-template <int Operands, class Visit>
-void follow(const Walk<Operands>& walk, Visit visit) {
+template <int Operands, class Visit> void follow(const Walk<Operands>& walk, Visit visit) {
     std::array<std::size_t, max_rank> index{};
     std::array<std::ptrdiff_t, Operands> at{};
     for (std::size_t i = 0; i < walk.size; ++i) {
@@ -76,8 +70,7 @@ void sum_along(const Walk<Operands>& walk, std::size_t operand, Into<S[]> d, Val
 
 // ---- elementwise ----
 
-template <class F, class S>
-void map(const void* f, const S* x, S* y, std::size_t n) {
+template <class F, class S> void map(const void* f, const S* x, S* y, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<const F*>(f)->value(x[i]);
 }
 
@@ -87,17 +80,16 @@ void map_back(const void* f, const S* dy, const S* kept, Into<S[]> dx, std::size
         store(dx, i, static_cast<const F*>(f)->back(dy[i], F::keeps == Keep::nothing ? dy[i] : kept[i]));
 }
 
-template <class F, class S>
-void zip(const void* f, const Walk<2>& walk, const S* a, const S* b, S* y) {
+template <class F, class S> void zip(const void* f, const Walk<2>& walk, const S* a, const S* b, S* y) {
     follow(walk, [&](std::size_t i, const auto& at) {
         y[i] = static_cast<const F*>(f)->value(a[at[0]], b[at[1]]);
     });
 }
 
 // Gradients for operand 0 (a) or 1 (b). What is not kept is null and takes dy's place, unread by the functor.
-template <class F, std::size_t operand, class S>
-void zip_back(const void* f, const Walk<2>& walk, const S* dy, const S* a, const S* b, const S* y,
-              Into<S[]> d) {
+template <class F, std::size_t operand, class S> void zip_back(const void* f, const Walk<2>& walk,
+                                                               const S* dy, const S* a, const S* b,
+                                                               const S* y, Into<S[]> d) {
     constexpr Keeps keeps = operand == 0 ? F::for_a : F::for_b;
     sum_along(walk, operand, d, [&](std::size_t i, const auto& at) {
         const S kept_a = keeps.a ? a[at[0]] : dy[i], kept_b = keeps.b ? b[at[1]] : dy[i],
@@ -109,8 +101,7 @@ void zip_back(const void* f, const Walk<2>& walk, const S* dy, const S* a, const
     });
 }
 
-template <class S>
-void where(const Walk<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
+template <class S> void where(const Walk<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
     follow(walk, [&](std::size_t i, const auto& at) { y[i] = c[at[0]] ? a[at[1]] : b[at[2]]; });
 }
 
@@ -122,23 +113,19 @@ void where_back(const Walk<3>& walk, const std::int32_t* c, const S* dy, int pla
 
 // ---- memory ----
 
-template <class S>
-void fill(S value, S* y, std::size_t n) {
+template <class S> void fill(S value, S* y, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) y[i] = value;
 }
 
-template <class S>
-void add_scaled(S factor, const S* x, Into<S[]> y, std::size_t n) {
+template <class S> void add_scaled(S factor, const S* x, Into<S[]> y, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) store(y, i, factor * x[i]);
 }
 
-template <class S>
-void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
+template <class S> void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
     follow(walk, [&](std::size_t i, const auto& at) { store(y, i, x[at[0]]); });
 }
 
-template <class S>
-void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
+template <class S> void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
     if (x.how == Write::set) {
         for (std::size_t i = 0; i < walk.reach[0]; ++i) x.dst[i] = S(0);
         follow(walk, [&](std::size_t, const auto& at) { x.dst[at[0]] = -S(0); });
@@ -146,9 +133,8 @@ void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
     follow(walk, [&](std::size_t i, const auto& at) { x.dst[at[0]] += dy[i]; });
 }
 
-template <class S>
-void block(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
-           std::size_t width) {
+template <class S> void block(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch,
+                              std::size_t count, std::size_t width) {
     for (std::size_t r = 0; r < count; ++r)
         for (std::size_t i = 0; i < width; ++i) store(y, r * y_pitch + i, x[r * x_pitch + i]);
 }
@@ -160,9 +146,8 @@ void rows(const S* x, const std::int32_t* index, S* y, std::size_t count, std::s
             y[r * width + i] = x[static_cast<std::size_t>(index[r]) * width + i];
 }
 
-template <class S>
-void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count, std::size_t height,
-               std::size_t width) {
+template <class S> void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count,
+                                  std::size_t height, std::size_t width) {
     if (dx.how == Write::set) fill(S(0), dx.dst, height * width);
     for (std::size_t r = 0; r < count; ++r)
         for (std::size_t i = 0; index[r] >= 0 && i < width; ++i)
@@ -172,30 +157,26 @@ void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t
 // ---- reductions ----
 
 // run(first, step, o, i): where a run of `reduced` elements starts, the step between them, and whose it is.
-template <class Run>
-void each_run(const Fold& fold, Run run) {
+template <class Run> void each_run(const Fold& fold, Run run) {
     for (std::size_t o = 0; o < fold.outer; ++o)
         for (std::size_t i = 0; i < fold.inner; ++i)
             run(o * fold.reduced * fold.inner + i, fold.inner, o * fold.inner + i);
 }
 
-template <class S>
-S largest(const S* x, std::size_t step, std::size_t n) {  // NaN wins
+template <class S> S largest(const S* x, std::size_t step, std::size_t n) {  // NaN wins
     S m = x[0];
     for (std::size_t r = 1; r < n; ++r)
         if (x[r * step] > m || x[r * step] != x[r * step]) m = x[r * step];
     return m;
 }
 
-template <class S>
-S sum_exp(const S* x, S shift, std::size_t step, std::size_t n) {
+template <class S> S sum_exp(const S* x, S shift, std::size_t step, std::size_t n) {
     S total = S(0);
     for (std::size_t r = 0; r < n; ++r) total += exp(x[r * step] - shift);
     return total;
 }
 
-template <class S>
-void sum(const S* x, Into<S[]> y, const Fold& fold) {
+template <class S> void sum(const S* x, Into<S[]> y, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         S total = sum_start(y.dst[at], y.how, fold.reduced);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += x[first + r * step];
@@ -203,28 +184,24 @@ void sum(const S* x, Into<S[]> y, const Fold& fold) {
     });
 }
 
-template <class S>
-void mean(const S* x, S* y, const Fold& fold) {
+template <class S> void mean(const S* x, S* y, const Fold& fold) {
     sum(x, {y, Write::set}, fold);
     for (std::size_t i = 0; i < fold.outer * fold.inner; ++i) y[i] = y[i] / number<S>(fold.reduced);
 }
 
-template <class S>
-void spread(const S* dy, S divisor, Into<S[]> dx, const Fold& fold) {
+template <class S> void spread(const S* dy, S divisor, Into<S[]> dx, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, dy[at] / divisor);
     });
 }
 
-template <class S>
-void max(const S* x, S* y, const Fold& fold) {
+template <class S> void max(const S* x, S* y, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         y[at] = largest(x + first, step, fold.reduced);
     });
 }
 
-template <class S>
-void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S> void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         std::size_t ties = 0;  // none where y is NaN: all receive 0 / 0
         for (std::size_t r = 0; r < fold.reduced; ++r) ties += x[first + r * step] == y[at];
@@ -234,8 +211,7 @@ void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fol
     });
 }
 
-template <class S>
-S log_sum_exp(const S* x, std::size_t step, std::size_t n) {
+template <class S> S log_sum_exp(const S* x, std::size_t step, std::size_t n) {
     const S infinity = as<S>(std::numeric_limits<double>::infinity());
     if (n == 0) return -infinity;
     const S m = largest(x, step, n);
@@ -243,23 +219,20 @@ S log_sum_exp(const S* x, std::size_t step, std::size_t n) {
     return log(sum_exp(x, shift, step, n)) + shift;
 }
 
-template <class S>
-void logsumexp(const S* x, S* y, const Fold& fold) {
+template <class S> void logsumexp(const S* x, S* y, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         y[at] = log_sum_exp(x + first, step, fold.reduced);
     });
 }
 
-template <class S>
-void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S> void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         for (std::size_t r = 0; r < fold.reduced; ++r)
             store(dx, first + r * step, dy[at] * exp(x[first + r * step] - y[at]));
     });
 }
 
-template <class S>
-void softmax(const S* x, S* y, const Fold& fold) {
+template <class S> void softmax(const S* x, S* y, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         if (fold.reduced == 0) return;
         const S m = largest(x + first, step, fold.reduced), total = sum_exp(x + first, m, step, fold.reduced);
@@ -268,8 +241,7 @@ void softmax(const S* x, S* y, const Fold& fold) {
     });
 }
 
-template <class S>
-void softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = S(0);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step] * y[first + r * step];
@@ -278,8 +250,7 @@ void softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
     });
 }
 
-template <class S>
-void log_softmax(const S* x, S* y, const Fold& fold) {
+template <class S> void log_softmax(const S* x, S* y, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         if (fold.reduced == 0) return;
         const S m = largest(x + first, step, fold.reduced),
@@ -289,8 +260,7 @@ void log_softmax(const S* x, S* y, const Fold& fold) {
     });
 }
 
-template <class S>
-void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S> void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = S(0);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step];
@@ -301,8 +271,7 @@ void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
 
 // ---- linear algebra ----
 
-template <class S>
-void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
+template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
     for (std::size_t i = 0; i < p.m; ++i)
         for (std::size_t j = 0; j < p.n; ++j) {
             S total = sum_start(c.dst[i * p.n + j], c.how, p.k);
@@ -339,9 +308,9 @@ void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t
                 " is not one of the " + std::to_string(classes) + " classes");
 }
 
-template <class S>
-void cross_entropy(const S* logits, const std::int32_t* labels, const Targets& targets, S* probabilities,
-                   S* total, S* count, std::size_t rows, std::size_t classes) {
+template <class S> void cross_entropy(const S* logits, const std::int32_t* labels, const Targets& targets,
+                                      S* probabilities, S* total, S* count, std::size_t rows,
+                                      std::size_t classes) {
     S sum = S(0);
     std::size_t counted = 0;
     for (std::size_t r = 0; r < rows; ++r) {
@@ -365,9 +334,9 @@ void cross_entropy(const S* logits, const std::int32_t* labels, const Targets& t
     *count = number<S>(counted);
 }
 
-template <class S>
-void cross_entropy_back(const S* dtotal, const S* probabilities, const std::int32_t* labels,
-                        const Targets& targets, Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
+template <class S> void cross_entropy_back(const S* dtotal, const S* probabilities,
+                                           const std::int32_t* labels, const Targets& targets,
+                                           Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
     const double share = targets.smoothing / static_cast<double>(classes);
     const S elsewhere = as<S>(share), at_label = as<S>(1 - targets.smoothing + share);
     for (std::size_t r = 0; r < rows; ++r)
@@ -380,9 +349,8 @@ void cross_entropy_back(const S* dtotal, const S* probabilities, const std::int3
         }
 }
 
-template <class S>
-void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd, std::size_t rows,
-                std::size_t width) {
+template <class S> void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd,
+                                   std::size_t rows, std::size_t width) {
     for (std::size_t r = 0; r < rows; ++r, x += width, y += width) {
         S total = S(0), squares = S(0);
         for (std::size_t i = 0; i < width; ++i) total += x[i];
@@ -396,9 +364,8 @@ void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, 
     }
 }
 
-template <class S>
-void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd, Into<S[]> dx,
-                     std::size_t rows, std::size_t width) {
+template <class S> void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd,
+                                        Into<S[]> dx, std::size_t rows, std::size_t width) {
     for (std::size_t r = 0; r < rows; ++r) {
         const auto scaled = [&](std::size_t i) { return (x[r * width + i] - mean[r]) * rstd[r]; };
         const auto slope = [&](std::size_t i) {
@@ -414,9 +381,8 @@ void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean, cons
     }
 }
 
-template <class S>
-void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain,
-                          std::size_t rows, std::size_t width) {
+template <class S> void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd,
+                                             Into<S[]> dgain, std::size_t rows, std::size_t width) {
     for (std::size_t i = 0; i < width; ++i) {
         S total = sum_start(dgain.dst[i], dgain.how, rows);
         for (std::size_t r = 0; r < rows; ++r)
@@ -427,15 +393,13 @@ void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd,
 
 // ---- optimizers ----
 
-template <class Step, class S>
-void update(std::span<const Update<S>> list, const Told<Step>& told) {
+template <class Step, class S> void update(std::span<const Update<S>> list, const Told<Step>& told) {
     if (told.off()) return;
     for (const Update<S>& u : list)
         for (std::size_t i = 0; i < u.size; ++i) update_element(told.get(), u, i);
 }
 
-template <class S>
-void measure(std::span<const Update<S>> list, bool squares, double* found) {
+template <class S> void measure(std::span<const Update<S>> list, bool squares, double* found) {
     found[0] = found[1] = 0;
     for (const Update<S>& u : list)
         for (std::size_t i = 0; i < u.size; ++i) {
@@ -448,14 +412,12 @@ void measure(std::span<const Update<S>> list, bool squares, double* found) {
 // ---- batch norm and dropout ----
 
 // visit(f, at) for each element of (items, features, space), whose feature is f.
-template <class Visit>
-void each_of_feature(const Fold& fold, Visit visit) {
+template <class Visit> void each_of_feature(const Fold& fold, Visit visit) {
     for (std::size_t i = 0; i < fold.outer * fold.reduced * fold.inner; ++i)
         visit(i / fold.inner % fold.reduced, i);
 }
 
-template <class S>
-void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
+template <class S> void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
     const S terms = number<S>(fold.outer * fold.inner);
     fill(S(0), mean, fold.reduced);
     each_of_feature(fold, [&](std::size_t f, std::size_t i) { mean[f] += x[i]; });
@@ -466,16 +428,14 @@ void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
     for (std::size_t f = 0; f < fold.reduced; ++f) variance[f] = variance[f] / terms;
 }
 
-template <class S>
-void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
-                const Fold& fold) {
+template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias,
+                                   S* y, const Fold& fold) {
     each_of_feature(
         fold, [&](std::size_t f, std::size_t i) { y[i] = (x[i] - mean[f]) * rstd[f] * gain[f] + bias[f]; });
 }
 
-template <class S>
-void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
-                          const Fold& fold) {
+template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total,
+                                             S* along, const Fold& fold) {
     fill(S(0), total, fold.reduced);
     fill(S(0), along, fold.reduced);
     each_of_feature(fold, [&](std::size_t f, std::size_t i) {
@@ -484,9 +444,8 @@ void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd,
     });
 }
 
-template <class S>
-void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain, const S* total,
-                     const S* along, Into<S[]> dx, const Fold& fold) {
+template <class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
+                                        const S* total, const S* along, Into<S[]> dx, const Fold& fold) {
     const S terms = number<S>(fold.outer * fold.inner);
     each_of_feature(fold, [&](std::size_t f, std::size_t i) {
         S slope = dy[i];
@@ -495,9 +454,8 @@ void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, cons
     });
 }
 
-template <class S>
-void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y, std::size_t items,
-             std::size_t width) {
+template <class S> void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y, std::size_t items,
+                                std::size_t width) {
     for (std::size_t i = 0; i < items * width; ++i) {
         const std::uint64_t index = DropoutMask::index(mask.first + i / width, i % width);
         const bool kept = random::bits(mask.key(), mask.stream, index) >= mask.dropped;
@@ -507,8 +465,7 @@ void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y, std::siz
 
 // ---- the table ----
 
-template <class S>
-Kernels<S> table() {
+template <class S> Kernels<S> table() {
     Kernels<S> t;
     [&]<class... F>(std::tuple<F...>*) {
         t.map = {map<F, S>...};

@@ -35,9 +35,8 @@ void im2col(const S* x, S* columns, const SlidingWindow& windows, std::size_t im
     });
 }
 
-template <class S>
-void col2im(const S* columns, Into<S[]> x, const SlidingWindow& windows, std::size_t images,
-            std::size_t channels) {
+template <class S> void col2im(const S* columns, Into<S[]> x, const SlidingWindow& windows,
+                               std::size_t images, std::size_t channels) {
     if (x.how == Write::set) std::fill_n(x.dst, images * channels * windows.height * windows.width, S(0));
     each_place(windows, images, channels, [&](std::size_t at, bool inside, std::size_t pixel) {
         if (inside) x.dst[pixel] += columns[at];
@@ -60,9 +59,8 @@ void max_pool(const S* x, S* y, std::int32_t* place, const SlidingWindow& w, std
             }
 }
 
-template <class S>
-void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow& w,
-                   std::size_t planes) {
+template <class S> void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx,
+                                      const SlidingWindow& w, std::size_t planes) {
     if (dx.how == Write::set) std::fill_n(dx.dst, planes * w.height * w.width, S(0));
     for (std::size_t i = 0; i < planes * w.down * w.across; ++i)
         dx.dst[i / (w.down * w.across) * w.height * w.width + static_cast<std::size_t>(place[i])] += dy[i];

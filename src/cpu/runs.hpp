@@ -17,16 +17,14 @@ namespace tally::cpu {
 
 // ---- sources: what a run reads ----
 
-template <class S>
-struct Run {  // neighbours in memory
+template <class S> struct Run {  // neighbours in memory
     const S* p;
     Batch<S> whole(std::size_t i) const { return Batch<S>::load_unaligned(p + i); }
     Batch<S> part(std::size_t i, std::size_t n) const { return load_part(p + i, n); }
     Run from(std::size_t i) const { return {p + i}; }
 };
 
-template <class S>
-struct One {  // the same number everywhere
+template <class S> struct One {  // the same number everywhere
     Batch<S> v;
     explicit One(S x) : v(x) {}
     Batch<S> whole(std::size_t) const { return v; }
@@ -34,8 +32,7 @@ struct One {  // the same number everywhere
     One from(std::size_t) const { return *this; }
 };
 
-template <class S>
-struct Strided {  // any other step
+template <class S> struct Strided {  // any other step
     const S* p;
     std::ptrdiff_t step;
     Batch<S> whole(std::size_t i) const { return part(i, lanes<S>); }
@@ -46,10 +43,7 @@ struct Strided {  // any other step
 };
 
 // A destination from its element i on.
-template <class S, class Index>
-Into<S[]> from(Into<S[]> d, Index i) {
-    return {d.dst + i, d.how};
-}
+template <class S, class Index> Into<S[]> from(Into<S[]> d, Index i) { return {d.dst + i, d.how}; }
 
 // ---- elementwise ----
 
@@ -73,8 +67,7 @@ void each(std::size_t n, std::size_t room, S* dst, F f, X... x) {
         store_part(v, dst + i, n - i);
 }
 
-template <class S, class F, class... X>
-void each(std::size_t n, Into<S[]> into, F f, X... x) {
+template <class S, class F, class... X> void each(std::size_t n, Into<S[]> into, F f, X... x) {
     if (into.how == Write::set)
         each<Write::set>(n, n, into.dst, f, x...);
     else
@@ -82,22 +75,15 @@ void each(std::size_t n, Into<S[]> into, F f, X... x) {
 }
 
 struct Same {  // the identity
-    template <class T>
-    T operator()(T x) const {
-        return x;
-    }
+    template <class T> T operator()(T x) const { return x; }
 };
 
 // ---- sums ----
 
 // The start of a sum that adds nothing: -0 + x is x for every x, -0 included. A sum of no terms is 0.
-template <class S>
-constexpr S nothing_yet(std::size_t terms) {
-    return terms ? -S(0) : S(0);
-}
+template <class S> constexpr S nothing_yet(std::size_t terms) { return terms ? -S(0) : S(0); }
 
-template <class S>
-S add_lanes(Batch<S> v) {
+template <class S> S add_lanes(Batch<S> v) {
     alignas(line) S x[lanes<S>];
     v.store_aligned(x);
     for (std::size_t half = lanes<S> / 2; half > 0; half /= 2)
@@ -106,8 +92,7 @@ S add_lanes(Batch<S> v) {
 }
 
 // v with its lanes from n on replaced.
-template <class S>
-Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
+template <class S> Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
     alignas(line) static constexpr auto place = [] {
         std::array<S, lanes<S>> made{};
         for (std::size_t i = 0; i < lanes<S>; ++i) made[i] = static_cast<S>(i);
@@ -139,22 +124,19 @@ Batch<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
 // Keeps the compiler from "vectorising" a sum whose order is fixed: that only adds overhead.
 inline void one_by_one() { asm volatile(""); }
 
-template <class S>
-S sum_in_order(S start, const S* x, std::size_t n) {
+template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i, one_by_one()) start += x[i];
     return start;
 }
 
 // Fast, and the same bits every time, but not the order of the terms.
-template <class S>
-[[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
+template <class S> [[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
     return add_lanes(fold_lanes(
         n, -S(0), [](auto a, auto b) { return a + b; }, Same(), Run<S>{x}));
 }
 
 // start + f(x[0]...) + f(x[1]...) + ...: term after term up to `ordered` terms, in lanes beyond.
-template <class S, class F, class... X>
-S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
+template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
     constexpr std::size_t chunk = 256;
     alignas(line) S terms[chunk];
     S total = n <= ordered ? start : -S(0);
@@ -168,8 +150,7 @@ S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
 
 // y (+)= f of the rows of x, one after the other; four at a time, so that y is not written more often than
 // needed.
-template <class S, class F>
-void sum_rows(const S* x, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
+template <class S, class F> void sum_rows(const S* x, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
     if (rows == 0 || width == 0) {
         if (y.how == Write::set) std::fill_n(y.dst, width, S(0));
         return;
@@ -200,14 +181,10 @@ void sum_rows(const S* x, Into<S[]> y, std::size_t rows, std::size_t width, F f)
 // ---- the largest ----
 
 struct Larger {  // NaN wins (asked with ==, since in xsimd 8 NaN != NaN is false)
-    template <class V>
-    V operator()(V a, V b) const {
-        return select(a == a, select(a > b, a, b), a);
-    }
+    template <class V> V operator()(V a, V b) const { return select(a == a, select(a > b, a, b), a); }
 };
 
-template <class S>
-S largest(const S* x, std::size_t n) {
+template <class S> S largest(const S* x, std::size_t n) {
     using V = Batch<S>;
     constexpr std::size_t L = lanes<S>;
     const S lowest = -std::numeric_limits<S>::infinity();
@@ -238,8 +215,7 @@ S largest(const S* x, std::size_t n) {
 
 inline constexpr std::size_t strip = 256;
 
-template <class Body>
-void in_strips(std::size_t columns, Body body) {
+template <class Body> void in_strips(std::size_t columns, Body body) {
     for (std::size_t i = 0; i < columns; i += strip) body(i, std::min(strip, columns - i));
 }
 

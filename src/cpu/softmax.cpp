@@ -24,8 +24,7 @@ const auto log_softmax_slope = [](auto y, auto dy, auto total) { return dy - exp
 const auto logsumexp_slope = [](auto x, auto dy, auto y) { return dy * exp(x - y); };
 
 struct FiniteShift {  // inf - inf would be NaN
-    template <class T>
-    T operator()(T largest) const {
+    template <class T> T operator()(T largest) const {
         const T infinity = as<T>(std::numeric_limits<double>::infinity());
         return select(largest == infinity, as<T>(0), select(largest == -infinity, as<T>(0), largest));
     }
@@ -66,14 +65,12 @@ void softmax_columns(const S* x, S* y, std::size_t rows, std::size_t pitch, std:
     }
 }
 
-template <class S>
-void log_softmax_row(const S* x, S* y, std::size_t n) {
+template <class S> void log_softmax_row(const S* x, S* y, std::size_t n) {
     const SoftmaxRow<S> row = softmax_row(x, y, n);
     each<Write::set>(n, n, y, less_less, Run<S>{x}, One<S>(row.largest), One<S>(row.log_total));
 }
 
-template <class S, bool logarithm>
-void softmax_or_log(const S* x, S* y, const Fold& fold) {
+template <class S, bool logarithm> void softmax_or_log(const S* x, S* y, const Fold& fold) {
     const std::size_t size = fold.reduced * fold.inner;
     if (size == 0) return;
     for (std::size_t o = 0; o < fold.outer; ++o, x += size, y += size) {
@@ -107,29 +104,22 @@ void back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold, Terms terms, 
     }
 }
 
-template <class S>
-void softmax(const S* x, S* y, const Fold& fold) {
-    softmax_or_log<S, false>(x, y, fold);
-}
+template <class S> void softmax(const S* x, S* y, const Fold& fold) { softmax_or_log<S, false>(x, y, fold); }
 
-template <class S>
-void log_softmax(const S* x, S* y, const Fold& fold) {
+template <class S> void log_softmax(const S* x, S* y, const Fold& fold) {
     softmax_or_log<S, true>(x, y, fold);
 }
 
-template <class S>
-void softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
     back(dy, y, dx, fold, times, softmax_slope);
 }
 
-template <class S>
-void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S> void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
     back(
         dy, y, dx, fold, [](auto d, auto) { return d; }, log_softmax_slope);
 }
 
-template <class S>
-void logsumexp(const S* x, S* y, const Fold& fold) {
+template <class S> void logsumexp(const S* x, S* y, const Fold& fold) {
     const std::size_t size = fold.reduced * fold.inner;
     if (fold.reduced == 0) std::fill_n(y, fold.outer * fold.inner, -std::numeric_limits<S>::infinity());
     for (std::size_t o = 0; size && o < fold.outer; ++o, x += size, y += fold.inner) {
@@ -151,8 +141,7 @@ void logsumexp(const S* x, S* y, const Fold& fold) {
     }
 }
 
-template <class S>
-void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S> void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
     for (std::size_t o = 0; o < fold.outer; ++o, dy += fold.inner, y += fold.inner) {
         const std::size_t rows = fold.inner == 1 ? 1 : fold.reduced,
                           width = fold.inner == 1 ? fold.reduced : fold.inner;
@@ -167,8 +156,7 @@ void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fol
 
 }  // namespace
 
-template <class S>
-SoftmaxRow<S> softmax_row(const S* x, S* y, std::size_t n) {
+template <class S> SoftmaxRow<S> softmax_row(const S* x, S* y, std::size_t n) {
     const S m = largest(x, n);
     each<Write::set>(n, n, y, exp_less, Run<S>{x}, One<S>(m));
     const S total = sum_in_lanes(y, n);
@@ -179,8 +167,7 @@ SoftmaxRow<S> softmax_row(const S* x, S* y, std::size_t n) {
 template SoftmaxRow<float> softmax_row(const float*, float*, std::size_t);
 template SoftmaxRow<double> softmax_row(const double*, double*, std::size_t);
 
-template <class S>
-void install_softmax(Kernels<S>& t) {
+template <class S> void install_softmax(Kernels<S>& t) {
     t.softmax = softmax<S>;
     t.softmax_back = softmax_back<S>;
     t.log_softmax = log_softmax<S>;

@@ -5,13 +5,11 @@
 
 namespace tally::cpu {
 
-template <class S>
-struct SoftmaxRow {
+template <class S> struct SoftmaxRow {
     S largest, log_total;  // log of the sum of exp(x - largest)
 };
 
 // y = softmax(x); n is at least 1.
-template <class S>
-SoftmaxRow<S> softmax_row(const S* x, S* y, std::size_t n);
+template <class S> SoftmaxRow<S> softmax_row(const S* x, S* y, std::size_t n);
 
 }  // namespace tally::cpu

@@ -16,8 +16,7 @@ namespace tally {
 
 namespace {
 
-template <class S>
-Kernels<S> assemble() {
+template <class S> Kernels<S> assemble() {
     Kernels<S> table{};
     cpu::install_elementwise(table);
     cpu::install_memory(table);
@@ -33,10 +32,7 @@ Kernels<S> assemble() {
     return table;
 }
 
-template <>
-Kernels<Dual<double>> assemble() {
-    return reference::table<Dual<double>>();
-}
+template <> Kernels<Dual<double>> assemble() { return reference::table<Dual<double>>(); }
 
 [[maybe_unused]] const bool one_thread = (openblas_set_num_threads(1), true);
 
@@ -48,8 +44,7 @@ bool capturing(Device device) { return device != Device::cpu && peer::capturing(
 
 std::uint64_t waits(Device device) { return device == Device::cpu ? 0 : peer::waits(); }
 
-template <class S>
-const Kernels<S>& find_kernels(Device device) {
+template <class S> const Kernels<S>& find_kernels(Device device) {
     static const Kernels<S> cpu = assemble<S>();
     const Kernels<S>& found = device == Device::cpu ? cpu : peer::kernels<S>();
     found_kernels<S>[static_cast<std::size_t>(device)].store(&found, std::memory_order_release);

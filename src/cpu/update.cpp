@@ -22,8 +22,7 @@ void update_batch(const Step& step, const Update<S>& u, Load load, Store store) 
     if (u.second && u.gradient) store(second, u.second);
 }
 
-template <class Step, class S>
-void update(std::span<const Update<S>> list, const Told<Step>& told) {
+template <class Step, class S> void update(std::span<const Update<S>> list, const Told<Step>& told) {
     constexpr std::size_t L = lanes<S>;
     if (told.off()) return;
     const Step step = told.get();  // copies, which no store can change
@@ -41,8 +40,7 @@ void update(std::span<const Update<S>> list, const Told<Step>& told) {
 }
 
 // The sum of f(x) in 16 interleaved sums.
-template <class Sum, class S, class F>
-Sum sum_of(const S* x, std::size_t n, F f) {
+template <class Sum, class S, class F> Sum sum_of(const S* x, std::size_t n, F f) {
     constexpr std::size_t width = 16;
     std::array<Sum, width> lane{};
     std::size_t i = 0;
@@ -54,8 +52,7 @@ Sum sum_of(const S* x, std::size_t n, F f) {
     return lane[0];
 }
 
-template <class S>
-void measure(std::span<const Update<S>> list, bool squares, double* found) {
+template <class S> void measure(std::span<const Update<S>> list, bool squares, double* found) {
     found[0] = found[1] = 0;
     for (const Update<S>& u : list) {
         double sum;
@@ -70,8 +67,7 @@ void measure(std::span<const Update<S>> list, bool squares, double* found) {
 
 }  // namespace
 
-template <class S>
-void install_update(Kernels<S>& t) {
+template <class S> void install_update(Kernels<S>& t) {
     t.sgd = update<SgdStep<S>, S>;
     t.adam = update<AdamStep<S>, S>;
     t.average = update<AverageStep<S>, S>;

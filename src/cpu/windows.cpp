@@ -106,9 +106,8 @@ void max_pool(const S* x, S* y, std::int32_t* place, const SlidingWindow& w, std
     }
 }
 
-template <class S>
-void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow& w,
-                   std::size_t planes) {
+template <class S> void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx,
+                                      const SlidingWindow& w, std::size_t planes) {
     const std::size_t pixels = w.height * w.width, windows = w.down * w.across;
     if (dx.how == Write::set) std::fill_n(dx.dst, planes * pixels, S(0));
     for (std::size_t plane = 0; plane < planes; ++plane, dx.dst += pixels, dy += windows, place += windows)
@@ -117,8 +116,7 @@ void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx, const S
 
 }  // namespace
 
-template <class S>
-void install_windows(Kernels<S>& t) {
+template <class S> void install_windows(Kernels<S>& t) {
     t.im2col = im2col<S>;
     t.col2im = col2im<S>;
     t.max_pool = max_pool<S>;

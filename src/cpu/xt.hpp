@@ -23,13 +23,11 @@
 namespace tally::cpu {
 
 // Fixed rank and row-major: what xtensor assigns at the speed of a loop, without allocating.
-template <class S>
-auto vector_view(S* p, std::size_t n) {
+template <class S> auto vector_view(S* p, std::size_t n) {
     return xt::adapt(p, n, xt::no_ownership(), std::array<std::size_t, 1>{n});
 }
 
-template <class S>
-auto matrix_view(S* p, std::size_t rows, std::size_t columns) {
+template <class S> auto matrix_view(S* p, std::size_t rows, std::size_t columns) {
     return xt::adapt(p, rows * columns, xt::no_ownership(), std::array<std::size_t, 2>{rows, columns});
 }
 

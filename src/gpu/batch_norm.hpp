@@ -18,13 +18,11 @@ TALLY_HOST_DEVICE constexpr std::size_t feature_of(const Fold& fold, std::size_t
     return at / fold.inner % fold.reduced;
 }
 
-template <class S>
-struct BatchMomentsBody {
+template <class S> struct BatchMomentsBody {
     const S* x;
     S *mean, *variance;
     Fold fold;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t feature) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t feature) const {
         const std::size_t terms = fold.outer * fold.inner;
         const auto value = [&](std::size_t i) { return x[term_of(fold, feature, i)]; };
         const S n = static_cast<S>(terms), m = sum_in_team<S>(team, terms, value) / n;
@@ -39,8 +37,7 @@ struct BatchMomentsBody {
     }
 };
 
-template <class S>
-struct BatchNormBody {
+template <class S> struct BatchNormBody {
     const S *x, *mean, *rstd, *gain, *bias;
     S* y;
     Fold fold;
@@ -50,13 +47,11 @@ struct BatchNormBody {
     }
 };
 
-template <class S>
-struct BatchNormBackSumsBody {
+template <class S> struct BatchNormBackSumsBody {
     const S *dy, *x, *mean, *rstd;
     S *total, *along;
     Fold fold;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t feature) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t feature) const {
         const std::size_t terms = fold.outer * fold.inner;
         const S m = mean[feature], scale = rstd[feature];
         const S sum =
@@ -72,8 +67,7 @@ struct BatchNormBackSumsBody {
     }
 };
 
-template <class S>
-struct BatchNormBackBody {
+template <class S> struct BatchNormBackBody {
     const S *dy, *x, *mean, *rstd, *gain, *total, *along;
     Into<S[]> dx;
     Fold fold;
@@ -89,38 +83,34 @@ struct BatchNormBackBody {
 
 inline std::size_t elements(const Fold& fold) { return fold.outer * fold.reduced * fold.inner; }
 
-template <class On, class S>
-void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
+template <class On, class S> void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
     with_lanes_for(fold.outer * fold.inner, [&]<std::size_t lanes>() {
         On::template teams<lanes>("batch_norm, moments", fold.reduced,
                                   BatchMomentsBody<S>{x, mean, variance, fold});
     });
 }
 
-template <class On, class S>
-void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
-                const Fold& fold) {
+template <class On, class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain,
+                                             const S* bias, S* y, const Fold& fold) {
     On::each("batch_norm", elements(fold), BatchNormBody<S>{x, mean, rstd, gain, bias, y, fold});
 }
 
-template <class On, class S>
-void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
-                          const Fold& fold) {
+template <class On, class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd,
+                                                       S* total, S* along, const Fold& fold) {
     with_lanes_for(fold.outer * fold.inner, [&]<std::size_t lanes>() {
         On::template teams<lanes>("batch_norm, sums", fold.reduced,
                                   BatchNormBackSumsBody<S>{dy, x, mean, rstd, total, along, fold});
     });
 }
 
-template <class On, class S>
-void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain, const S* total,
-                     const S* along, Into<S[]> dx, const Fold& fold) {
+template <class On, class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd,
+                                                  const S* gain, const S* total, const S* along, Into<S[]> dx,
+                                                  const Fold& fold) {
     On::each("batch_norm, backward", elements(fold),
              BatchNormBackBody<S>{dy, x, mean, rstd, gain, total, along, dx, fold});
 }
 
-template <class On, class S>
-void install_batch_norm(Kernels<S>& t) {
+template <class On, class S> void install_batch_norm(Kernels<S>& t) {
     t.batch_moments = batch_moments<On, S>;
     t.batch_norm = batch_norm<On, S>;
     t.batch_norm_back_sums = batch_norm_back_sums<On, S>;

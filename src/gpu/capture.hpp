@@ -38,8 +38,7 @@ inline void refuse_giving_back(bool capturing, std::size_t bytes) {
                     "hold their address; drop_cache() before");
 }
 
-template <class S>
-struct DecideBody {
+template <class S> struct DecideBody {
     Conditions<S> conditions;
     const WrongLabel* wrong;
     Decisions<S>* decisions;

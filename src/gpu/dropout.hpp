@@ -9,8 +9,7 @@
 
 namespace tally::gpu {
 
-template <class S>
-struct DropoutBody {
+template <class S> struct DropoutBody {
     const S* x;
     DropoutMask mask;
     S scale;
@@ -27,16 +26,12 @@ struct DropoutBody {
     }
 };
 
-template <class On, class S>
-void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y, std::size_t items,
-             std::size_t width) {
+template <class On, class S> void dropout(const S* x, const DropoutMask& mask, S scale, Into<S[]> y,
+                                          std::size_t items, std::size_t width) {
     const std::size_t blocks = (width + 3) / 4;
     On::each("dropout", items * blocks, DropoutBody<S>{x, mask, scale, y, width, blocks});
 }
 
-template <class On, class S>
-void install_dropout(Kernels<S>& t) {
-    t.dropout = dropout<On, S>;
-}
+template <class On, class S> void install_dropout(Kernels<S>& t) { t.dropout = dropout<On, S>; }
 
 }  // namespace tally::gpu

@@ -11,16 +11,14 @@
 
 namespace tally::gpu {
 
-template <class F, class S>
-struct MapBody {
+template <class F, class S> struct MapBody {
     F f;
     const S* x;
     S* y;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const { y[i] = f.value(x[i]); }
 };
 
-template <class F, class S>
-struct MapBackBody {
+template <class F, class S> struct MapBackBody {
     F f;
     const S *dy, *kept;
     Into<S[]> dx;
@@ -32,8 +30,7 @@ struct MapBackBody {
     }
 };
 
-template <class F, class S>
-struct ZipBody {
+template <class F, class S> struct ZipBody {
     F f;
     Walk<2> walk;
     const S *a, *b;
@@ -44,8 +41,7 @@ struct ZipBody {
     }
 };
 
-template <class S>
-struct WhereBody {
+template <class S> struct WhereBody {
     Walk<3> walk;
     const std::int32_t* c;
     const S *a, *b;
@@ -59,8 +55,7 @@ struct WhereBody {
 // ---- gradients, summed where their operand repeats ----
 
 // One term of a two-operand gradient. What is not kept is null and takes dy's place, unread by the functor.
-template <class F, std::size_t operand, class S>
-struct SlopeTerm {
+template <class F, std::size_t operand, class S> struct SlopeTerm {
     F f;
     const S *dy, *a, *b, *y;
     TALLY_HOST_DEVICE S operator()(const Places<3>& at) const {
@@ -77,8 +72,7 @@ struct SlopeTerm {
     }
 };
 
-template <class S>
-struct WhereTerm {
+template <class S> struct WhereTerm {
     const std::int32_t* c;
     const S* dy;
     bool where_true;
@@ -87,24 +81,21 @@ struct WhereTerm {
     }
 };
 
-template <class S>
-struct CopyTerm {
+template <class S> struct CopyTerm {
     const S* dy;
     TALLY_HOST_DEVICE S operator()(const Places<2>& at) const { return dy[at[1]]; }
 };
 
 // d[place] (+)= all terms that meet there, in rows of `length`: row after row, each in order or summed by the
 // team. A place that the walk does not visit gets no term.
-template <int Operands, class S, class Term>
-struct MeetingBody {
+template <int Operands, class S, class Term> struct MeetingBody {
     Meeting<Operands> walk;
     std::size_t length;
     bool in_order;
     Term term;
     Into<S[]> d;
 
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t place) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t place) const {
         Places<Operands + 1> first;
         const std::size_t terms = walk.first_at(place, first) ? walk.repeats.size : 0;
         Into<S[]> to{d.dst + place, d.how};
@@ -136,8 +127,7 @@ void sum_along(const char* name, const Walk<Operands>& walk, std::size_t operand
 
 // ---- the slots ----
 
-template <class On, class F, class S>
-void map(const void* f, const S* x, S* y, std::size_t n) {
+template <class On, class F, class S> void map(const void* f, const S* x, S* y, std::size_t n) {
     On::each(F::name, n, MapBody<F, S>{*static_cast<const F*>(f), x, y});
 }
 
@@ -151,9 +141,9 @@ void zip(const void* f, const Walk<2>& walk, const S* a, const S* b, S* y) {
     On::each(F::name, walk.size, ZipBody<F, S>{*static_cast<const F*>(f), walk, a, b, y});
 }
 
-template <class On, class F, std::size_t operand, class S>
-void zip_back(const void* f, const Walk<2>& walk, const S* dy, const S* a, const S* b, const S* y,
-              Into<S[]> d) {
+template <class On, class F, std::size_t operand, class S> void zip_back(const void* f, const Walk<2>& walk,
+                                                                         const S* dy, const S* a, const S* b,
+                                                                         const S* y, Into<S[]> d) {
     sum_along<On>(F::name, walk, operand, d,
                   SlopeTerm<F, operand, S>{*static_cast<const F*>(f), dy, a, b, y});
 }
@@ -168,8 +158,7 @@ void where_back(const Walk<3>& walk, const std::int32_t* c, const S* dy, int pla
     sum_along<On>("where", walk, static_cast<std::size_t>(place), d, WhereTerm<S>{c, dy, place == 1});
 }
 
-template <class On, class S>
-void install_elementwise(Kernels<S>& t) {
+template <class On, class S> void install_elementwise(Kernels<S>& t) {
     [&]<class... F>(std::tuple<F...>*) {
         t.map = {map<On, F, S>...};
         t.map_back = {map_back<On, F, S>...};

@@ -27,15 +27,13 @@ TALLY_HOST_DEVICE constexpr bool is_class(std::int32_t label, std::size_t classe
     return label >= 0 && static_cast<std::size_t>(label) < classes;
 }
 
-template <class S>
-struct RowLossBody {
+template <class S> struct RowLossBody {
     const S* logits;
     const std::int32_t* labels;
     Targets targets;
     S *probabilities, *losses;
     std::size_t classes;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t row) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t row) const {
         using std::exp, std::log;
         const S* x = logits + row * classes;
         S* y = probabilities + row * classes;
@@ -57,16 +55,14 @@ struct RowLossBody {
     }
 };
 
-template <class S>
-struct TotalLossBody {
+template <class S> struct TotalLossBody {
     const S* losses;
     const std::int32_t* labels;
     std::int32_t ignore;
     S *total, *count;
     std::size_t rows, classes;
     WrongLabel* wrong;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t) const {
         add_terms(team, rows, rows <= ordered_sum, Into<S[]>{total, Write::set},
                   [&](std::size_t r) { return losses[r]; });
         const std::size_t counted = team.fold(
@@ -82,8 +78,7 @@ struct TotalLossBody {
     }
 };
 
-template <class S>
-struct CrossEntropyBackBody {
+template <class S> struct CrossEntropyBackBody {
     const S *dtotal, *probabilities;
     const std::int32_t* labels;
     std::int32_t ignore;
@@ -98,9 +93,9 @@ struct CrossEntropyBackBody {
     }
 };
 
-template <class On, class S>
-void cross_entropy(const S* logits, const std::int32_t* labels, const Targets& targets, S* probabilities,
-                   S* total, S* count, std::size_t rows, std::size_t classes) {
+template <class On, class S> void cross_entropy(const S* logits, const std::int32_t* labels,
+                                                const Targets& targets, S* probabilities, S* total, S* count,
+                                                std::size_t rows, std::size_t classes) {
     const typename On::template Scratch<S> losses(rows);
     const RowLossBody<S> of_rows{logits, labels, targets, probabilities, losses.data(), classes};
     with_lanes_for(classes,
@@ -122,8 +117,7 @@ void cross_entropy_back(const S* dtotal, const S* probabilities, const std::int3
                                      dlogits, classes});
 }
 
-template <class On, class S>
-void install_loss(Kernels<S>& t) {
+template <class On, class S> void install_loss(Kernels<S>& t) {
     t.cross_entropy = cross_entropy<On, S>;
     t.cross_entropy_back = cross_entropy_back<On, S>;
 }

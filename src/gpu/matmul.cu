@@ -32,8 +32,7 @@ cublasStatus_t gemm(cublasOperation_t first, cublasOperation_t second, int m, in
 
 }  // namespace
 
-template <class S>
-void OnDevice::multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
+template <class S> void OnDevice::multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
     constexpr auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());
     if (p.m > most || p.n > most || p.k > most)
         throw Error("[matmul] " + words(p) + ": cuBLAS takes extents up to " + std::to_string(most));

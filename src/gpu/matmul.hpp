@@ -10,8 +10,7 @@
 
 namespace tally::gpu {
 
-template <class S>
-struct ProductBody {
+template <class S> struct ProductBody {
     Product p;
     const S *a, *b;
     const S* bias;  // the start of each row, or null
@@ -28,8 +27,7 @@ struct ProductBody {
     }
 };
 
-template <class S>
-struct RepeatRowBody {
+template <class S> struct RepeatRowBody {
     const S* row;
     S* y;
     std::size_t width;
@@ -37,8 +35,7 @@ struct RepeatRowBody {
 };
 
 // A thread for each column, row after row.
-template <class S>
-struct ReluBiasBackBody {
+template <class S> struct ReluBiasBackBody {
     const S *dy, *y;
     S* dz;
     Into<S[]> dbias;
@@ -58,8 +55,7 @@ struct ReluBiasBackBody {
 // A product with one summed element has one order only.
 inline bool multiplies_in_order(const Product& p) { return p.k <= 1 || p.m * p.n * p.k <= ordered_limit; }
 
-template <class On, class S>
-void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
+template <class On, class S> void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (multiplies_in_order(p))
         On::each("matmul", p.m * p.n, ProductBody<S>{p, a, b, nullptr, c});
     else
@@ -93,8 +89,7 @@ void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t
                  MapBackBody<functor::Relu, S>{{}, dy, y, {dz, Write::set}});
 }
 
-template <class On, class S>
-void install_matmul(Kernels<S>& t) {
+template <class On, class S> void install_matmul(Kernels<S>& t) {
     t.matmul = matmul<On, S>;
     t.linear = linear<On, S>;
     t.linear_relu = linear_relu<On, S>;

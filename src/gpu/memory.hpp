@@ -11,31 +11,27 @@
 
 namespace tally::gpu {
 
-template <class S>
-struct FillBody {
+template <class S> struct FillBody {
     S value;
     S* y;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const { y[i] = value; }
 };
 
-template <class S>
-struct AddScaledBody {
+template <class S> struct AddScaledBody {
     S factor;
     const S* x;
     Into<S[]> y;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const { store(y, i, factor * x[i]); }
 };
 
-template <class S>
-struct GatherBody {
+template <class S> struct GatherBody {
     Walk<1> walk;
     const S* x;
     Into<S[]> y;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const { store(y, i, x[places_at(walk, i)[0]]); }
 };
 
-template <class S>
-struct BlockBody {
+template <class S> struct BlockBody {
     const S* x;
     std::size_t x_pitch;
     Into<S[]> y;
@@ -46,8 +42,7 @@ struct BlockBody {
     }
 };
 
-template <class S>
-struct RowsBody {
+template <class S> struct RowsBody {
     const S* x;
     const std::int32_t* index;
     S* y;
@@ -58,14 +53,12 @@ struct RowsBody {
 };
 
 // A team for each row of dy: the first row with its index adds all those with the same index, in their order.
-template <class S>
-struct RowsBackBody {
+template <class S> struct RowsBackBody {
     const S* dy;
     const std::int32_t* index;
     S* dx;
     std::size_t count, width;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t row) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t row) const {
         const std::int32_t own = index[row];
         if (own < 0) return;
         const std::size_t first = team.fold(
@@ -81,29 +74,24 @@ struct RowsBackBody {
     }
 };
 
-template <class On, class S>
-void fill(S value, S* y, std::size_t n) {
+template <class On, class S> void fill(S value, S* y, std::size_t n) {
     On::each("fill", n, FillBody<S>{value, y});
 }
 
-template <class On, class S>
-void add_scaled(S factor, const S* x, Into<S[]> y, std::size_t n) {
+template <class On, class S> void add_scaled(S factor, const S* x, Into<S[]> y, std::size_t n) {
     On::each("add_scaled", n, AddScaledBody<S>{factor, x, y});
 }
 
-template <class On, class S>
-void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
+template <class On, class S> void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
     On::each("gather", walk.size, GatherBody<S>{walk, x, y});
 }
 
-template <class On, class S>
-void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
+template <class On, class S> void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
     sum_along<On>("scatter", walk, 0, x, CopyTerm<S>{dy});
 }
 
-template <class On, class S>
-void block_to_block(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
-                    std::size_t width) {
+template <class On, class S> void block_to_block(const S* x, std::size_t x_pitch, Into<S[]> y,
+                                                 std::size_t y_pitch, std::size_t count, std::size_t width) {
     On::each("block", count * width, BlockBody<S>{x, x_pitch, y, y_pitch, width});
 }
 
@@ -112,15 +100,13 @@ void rows(const S* x, const std::int32_t* index, S* y, std::size_t count, std::s
     On::each("rows", count * width, RowsBody<S>{x, index, y, width});
 }
 
-template <class On, class S>
-void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count, std::size_t height,
-               std::size_t width) {
+template <class On, class S> void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx,
+                                            std::size_t count, std::size_t height, std::size_t width) {
     if (dx.how == Write::set) fill<On>(S(0), dx.dst, height * width);
     On::template teams<warp>("rows, backward", count, RowsBackBody<S>{dy, index, dx.dst, count, width});
 }
 
-template <class On, class S>
-void install_memory(Kernels<S>& t) {
+template <class On, class S> void install_memory(Kernels<S>& t) {
     t.fill = fill<On, S>;
     t.add_scaled = add_scaled<On, S>;
     t.gather = gather<On, S>;

@@ -20,10 +20,8 @@ inline const peer::Host& host() { return *the_host; }
 struct Refused {};  // by the host, which has noted why
 
 // A function as it is called from outside.
-template <auto f>
-struct Noting;
-template <class Result, class... Arguments, Result (*f)(Arguments...)>
-struct Noting<f> {
+template <auto f> struct Noting;
+template <class Result, class... Arguments, Result (*f)(Arguments...)> struct Noting<f> {
     static Result call(Arguments... arguments) noexcept {
         try {
             return f(arguments...);
@@ -36,41 +34,32 @@ struct Noting<f> {
         return Result();
     }
 };
-template <auto f>
-inline constexpr auto noting = &Noting<f>::call;
+template <auto f> inline constexpr auto noting = &Noting<f>::call;
 
-template <class On, class S>
-struct Bare {  // the kernels that throw
+template <class On, class S> struct Bare {  // the kernels that throw
     static inline std::array<AnyFunction, kernel_slots<S>> slots{};
 };
 
-template <class On, class S>
-struct NotingSlots {
-    template <std::size_t i>
-    struct Slot {
-        template <class... Arguments>
-        using Function = void(Arguments...);
-        template <class... Arguments>
-        constexpr operator Function<Arguments...>*() const {
+template <class On, class S> struct NotingSlots {
+    template <std::size_t i> struct Slot {
+        template <class... Arguments> using Function = void(Arguments...);
+        template <class... Arguments> constexpr operator Function<Arguments...>*() const {
             return [](Arguments... arguments) { Noting<run<Arguments...>>::call(arguments...); };
         }
-        template <class... Arguments>
-        static void run(Arguments... arguments) {
+        template <class... Arguments> static void run(Arguments... arguments) {
             reinterpret_cast<Function<Arguments...>*>(Bare<On, S>::slots[i])(arguments...);
         }
     };
 };
 
-template <class On, class S>
-const Kernels<S>* noting_kernels(const Kernels<S>& bare) {
+template <class On, class S> const Kernels<S>* noting_kernels(const Kernels<S>& bare) {
     Bare<On, S>::slots = slots_of(bare);
     static constexpr Kernels<S> made = each_slot<S, NotingSlots<On, S>::template Slot>();
     return &made;
 }
 
 // `Device` has static functions of those names; missing() is empty or says why there is no such device.
-template <class Device>
-const peer::Table* table_of() {
+template <class Device> const peer::Table* table_of() {
     using On = typename Device::On;
     if (const std::string why = Device::missing(); !why.empty()) throw Error(why);
     static const peer::Table made{
@@ -94,8 +83,7 @@ const peer::Table* table_of() {
     return &made;
 }
 
-template <class Device>
-const peer::Table* open(const peer::Host* library) noexcept {
+template <class Device> const peer::Table* open(const peer::Host* library) noexcept {
     the_host = library;
     return Noting<table_of<Device>>::call();
 }

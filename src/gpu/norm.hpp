@@ -10,14 +10,12 @@
 
 namespace tally::gpu {
 
-template <class S>
-struct LayerNormBody {
+template <class S> struct LayerNormBody {
     const S *x, *gain, *bias;
     S eps;
     S *y, *mean, *rstd;
     std::size_t width;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t row) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t row) const {
         using std::sqrt;
         const S *from = x + row * width, n = static_cast<S>(width);
         S* to = y + row * width;
@@ -40,8 +38,7 @@ struct LayerNormBody {
 private:
     // A row whose squares, or whose sum, are beyond what S holds: divided by its largest number it is not.
     // There eps is nothing beside a variance that is not 0.
-    template <class T>
-    TALLY_HOST_DEVICE void large(T& team, std::size_t row) const {
+    template <class T> TALLY_HOST_DEVICE void large(T& team, std::size_t row) const {
         using std::sqrt;
         const S *from = x + row * width, n = static_cast<S>(width);
         S* to = y + row * width;
@@ -62,13 +59,11 @@ private:
     }
 };
 
-template <class S>
-struct LayerNormBackBody {
+template <class S> struct LayerNormBackBody {
     const S *dy, *x, *gain, *mean, *rstd;
     Into<S[]> dx;
     std::size_t width;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t row) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t row) const {
         const S m = mean[row], scale = rstd[row], n = static_cast<S>(width);
         const std::size_t first = row * width;
         const auto scaled = [&](std::size_t i) { return (x[first + i] - m) * scale; };
@@ -82,8 +77,7 @@ struct LayerNormBackBody {
     }
 };
 
-template <class S>
-struct LayerNormBackGainBody {
+template <class S> struct LayerNormBackGainBody {
     const S *dy, *x, *mean, *rstd;
     Into<S[]> dgain;
     std::size_t rows, width;
@@ -97,29 +91,26 @@ struct LayerNormBackGainBody {
     }
 };
 
-template <class On, class S>
-void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd, std::size_t rows,
-                std::size_t width) {
+template <class On, class S> void layer_norm(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean,
+                                             S* rstd, std::size_t rows, std::size_t width) {
     const LayerNormBody<S> body{x, gain, bias, eps, y, mean, rstd, width};
     with_lanes_for(width, [&]<std::size_t lanes>() { On::template teams<lanes>("layer_norm", rows, body); });
 }
 
-template <class On, class S>
-void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd, Into<S[]> dx,
-                     std::size_t rows, std::size_t width) {
+template <class On, class S> void layer_norm_back(const S* dy, const S* x, const S* gain, const S* mean,
+                                                  const S* rstd, Into<S[]> dx, std::size_t rows,
+                                                  std::size_t width) {
     const LayerNormBackBody<S> body{dy, x, gain, mean, rstd, dx, width};
     with_lanes_for(
         width, [&]<std::size_t lanes>() { On::template teams<lanes>("layer_norm, backward", rows, body); });
 }
 
-template <class On, class S>
-void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain,
-                          std::size_t rows, std::size_t width) {
+template <class On, class S> void layer_norm_back_gain(const S* dy, const S* x, const S* mean, const S* rstd,
+                                                       Into<S[]> dgain, std::size_t rows, std::size_t width) {
     On::each("layer_norm, gain", width, LayerNormBackGainBody<S>{dy, x, mean, rstd, dgain, rows, width});
 }
 
-template <class On, class S>
-void install_norm(Kernels<S>& t) {
+template <class On, class S> void install_norm(Kernels<S>& t) {
     t.layer_norm = layer_norm<On, S>;
     t.layer_norm_back = layer_norm_back<On, S>;
     t.layer_norm_back_gain = layer_norm_back_gain<On, S>;

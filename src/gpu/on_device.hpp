@@ -22,8 +22,7 @@ struct WarpTeam {
     static constexpr unsigned everyone = 0xFFFFFFFFu;
     unsigned lane;
 
-    template <class F>
-    __device__ void each(std::size_t n, F f) {
+    template <class F> __device__ void each(std::size_t n, F f) {
         for (std::size_t i = lane; i < n; i += lanes) f(i);
     }
     template <class T, class Combine, class F>
@@ -34,8 +33,7 @@ struct WarpTeam {
             total = combine(total, __shfl_down_sync(everyone, total, half));
         return __shfl_sync(everyone, total, 0);
     }
-    template <class S, class F>
-    __device__ void add_in_order(std::size_t n, Into<S[]> place, F f) {
+    template <class S, class F> __device__ void add_in_order(std::size_t n, Into<S[]> place, F f) {
         S total = lane == 0 ? start_of(place, 0, n) : S(0);
         for (std::size_t first = 0; first < n; first += lanes) {
             const S term = first + lane < n ? f(first + lane) : S(0);
@@ -44,8 +42,7 @@ struct WarpTeam {
         }
         if (lane == 0) *place.dst = total;
     }
-    template <class F>
-    __device__ void alone(F f) {
+    template <class F> __device__ void alone(F f) {
         if (lane == 0) f();
     }
 };
@@ -55,8 +52,7 @@ struct BlockTeam {
     unsigned lane;
     unsigned char* shared;  // a number a lane, of up to eight bytes
 
-    template <class F>
-    __device__ void each(std::size_t n, F f) {
+    template <class F> __device__ void each(std::size_t n, F f) {
         for (std::size_t i = lane; i < n; i += lanes) f(i);
     }
     template <class T, class Combine, class F>
@@ -74,8 +70,7 @@ struct BlockTeam {
         __syncthreads();
         return numbers[0];
     }
-    template <class S, class F>
-    __device__ void add_in_order(std::size_t n, Into<S[]> place, F f) {
+    template <class S, class F> __device__ void add_in_order(std::size_t n, Into<S[]> place, F f) {
         S* const terms = reinterpret_cast<S*>(shared);
         S total = lane == 0 ? start_of(place, 0, n) : S(0);
         for (std::size_t first = 0; first < n; first += lanes) {
@@ -87,19 +82,18 @@ struct BlockTeam {
         }
         if (lane == 0) *place.dst = total;
     }
-    template <class F>
-    __device__ void alone(F f) {
+    template <class F> __device__ void alone(F f) {
         if (lane == 0) f();
     }
 };
 
-template <class Body>
-__global__ void __launch_bounds__(block) run_each(std::size_t n, const __grid_constant__ Body body) {
+template <class Body> __global__ void __launch_bounds__(block)
+    run_each(std::size_t n, const __grid_constant__ Body body) {
     for (std::size_t i = blockIdx.x * block + threadIdx.x; i < n; i += gridDim.x * block) body(i);
 }
 
-template <std::size_t lanes, class Body>
-__global__ void __launch_bounds__(block) run_teams(std::size_t count, const __grid_constant__ Body body) {
+template <std::size_t lanes, class Body> __global__ void __launch_bounds__(block)
+    run_teams(std::size_t count, const __grid_constant__ Body body) {
     constexpr std::size_t together = block / lanes;  // teams in a block
     const std::size_t first = blockIdx.x * together + threadIdx.x / lanes;
     for (std::size_t i = first; i < count; i += gridDim.x * together) {
@@ -119,8 +113,7 @@ __global__ void __launch_bounds__(block) run_teams(std::size_t count, const __gr
 }
 
 struct OnDevice {
-    template <class Body>
-    static void each(const char* name, std::size_t n, const Body& body) {
+    template <class Body> static void each(const char* name, std::size_t n, const Body& body) {
         if (n == 0) return;
         run_each<<<blocks_for((n + block - 1) / block), unsigned(block), 0, stream()>>>(n, body);
         started(name, body, n, "elements");
@@ -135,11 +128,9 @@ struct OnDevice {
         started(name, body, count, lanes == 1 ? "threads" : lanes == warp ? "warps" : "blocks");
     }
 
-    template <class S>
-    static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c);
+    template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c);
 
-    template <class S>
-    using Scratch = LedgerScratch<S>;
+    template <class S> using Scratch = LedgerScratch<S>;
 
     static WrongLabel* wrong_label();  // in memory that both sides see; looked at when the host waits anyway
     static void labels_were_read() {}

@@ -13,16 +13,13 @@
 
 namespace tally::gpu {
 
-template <std::size_t Lanes>
-struct HostTeam {
+template <std::size_t Lanes> struct HostTeam {
     static constexpr std::size_t lanes = Lanes;
 
-    template <class F>
-    void each(std::size_t n, F f) {
+    template <class F> void each(std::size_t n, F f) {
         for (std::size_t i = n; i-- > 0;) f(i);
     }
-    template <class T, class Combine, class F>
-    T fold(std::size_t n, T nothing, Combine combine, F f) {
+    template <class T, class Combine, class F> T fold(std::size_t n, T nothing, Combine combine, F f) {
         std::array<T, Lanes> lane;
         for (std::size_t l = Lanes; l-- > 0;) {
             lane[l] = nothing;
@@ -32,24 +29,18 @@ struct HostTeam {
             for (std::size_t l = 0; l < half; ++l) lane[l] = combine(lane[l], lane[l + half]);
         return lane[0];
     }
-    template <class S, class F>
-    void add_in_order(std::size_t n, Into<S[]> place, F f) {
+    template <class S, class F> void add_in_order(std::size_t n, Into<S[]> place, F f) {
         Alone().add_in_order(n, place, f);
     }
-    template <class F>
-    void alone(F f) {
-        f();
-    }
+    template <class F> void alone(F f) { f(); }
 };
 
-template <>
-struct HostTeam<1> : Alone {};
+template <> struct HostTeam<1> : Alone {};
 
 static_assert(Team<HostTeam<1>> && Team<HostTeam<warp>> && Team<HostTeam<block>>);
 
 struct OnHost {
-    template <class Body>
-    static void each(const char*, std::size_t n, const Body& body) {
+    template <class Body> static void each(const char*, std::size_t n, const Body& body) {
         for (std::size_t i = n; i-- > 0;) body(i);
     }
 
@@ -62,13 +53,11 @@ struct OnHost {
     }
 
     // Where a GPU asks its library, the host has the body for small products.
-    template <class S>
-    static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
         each("matmul", p.m * p.n, ProductBody<S>{p, a, b, nullptr, c});
     }
 
-    template <class S>
-    class Scratch {  // memory between two launches
+    template <class S> class Scratch {  // memory between two launches
     public:
         explicit Scratch(std::size_t n) : numbers_(n) {}
         S* data() const { return numbers_.data(); }
@@ -88,8 +77,7 @@ struct OnHost {
     }
 };
 
-template <class S>
-const Kernels<S>& host_table() {
+template <class S> const Kernels<S>& host_table() {
     static const Kernels<S> made = table<OnHost, S>();
     return made;
 }

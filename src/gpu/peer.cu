@@ -121,10 +121,7 @@ struct Cuda {
     }
     static std::uint64_t waits() { return gpu::waits(); }
 
-    template <class S>
-    static Kernels<S> kernels() {
-        return table<On, S>();
-    }
+    template <class S> static Kernels<S> kernels() { return table<On, S>(); }
 
     // ---- capturing ----
 
@@ -160,8 +157,7 @@ struct Cuda {
         delete graph;
     }
 
-    template <class S>
-    static void decide(const Conditions<S>& conditions, Decisions<S>* decisions) {
+    template <class S> static void decide(const Conditions<S>& conditions, Decisions<S>* decisions) {
         On::each("decide", 1, DecideBody<S>{conditions, On::wrong_label(), decisions});
     }
 

@@ -63,8 +63,7 @@ public:
         run();
     }
     // Host code that may touch the memory of the device.
-    template <class F>
-    void open(F f) {
+    template <class F> void open(F f) {
         protect(PROT_READ | PROT_WRITE);
         f();
         protect(PROT_NONE);
@@ -105,21 +104,18 @@ private:
 };
 
 struct OnPretended {
-    template <class Body>
-    static void each(const char* name, std::size_t n, const Body& body) {
+    template <class Body> static void each(const char* name, std::size_t n, const Body& body) {
         Pretended::one().later([=] { gpu::OnHost::each(name, n, body); });
     }
     template <std::size_t lanes, class Body>
     static void teams(const char* name, std::size_t count, const Body& body) {
         Pretended::one().later([=] { gpu::OnHost::teams<lanes>(name, count, body); });
     }
-    template <class S>
-    static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
         Pretended::one().later([=] { gpu::OnHost::multiply(p, a, b, c); });
     }
 
-    template <class S>
-    using Scratch = gpu::LedgerScratch<S>;
+    template <class S> using Scratch = gpu::LedgerScratch<S>;
 
     static gpu::WrongLabel* wrong_label() {
         static gpu::WrongLabel wrong;
@@ -165,10 +161,7 @@ struct Pretend {
     }
     static std::uint64_t waits() { return Pretended::one().waits(); }
 
-    template <class S>
-    static Kernels<S> kernels() {
-        return gpu::table<On, S>();
-    }
+    template <class S> static Kernels<S> kernels() { return gpu::table<On, S>(); }
 
     static bool capturing() { return Pretended::one().captured() != nullptr; }
     static void begin_capture() { Pretended::one().capture(new peer::Graph); }
@@ -183,8 +176,7 @@ struct Pretend {
     }
     static void discard(peer::Graph* graph) noexcept { delete graph; }
 
-    template <class S>
-    static void decide(const Conditions<S>& conditions, Decisions<S>* decisions) {
+    template <class S> static void decide(const Conditions<S>& conditions, Decisions<S>* decisions) {
         On::each("decide", 1, gpu::DecideBody<S>{conditions, On::wrong_label(), decisions});
     }
 

@@ -17,8 +17,7 @@ struct RunOf {
 };
 
 // Columns are left to one thread each: their neighbours read the neighbouring numbers.
-template <class On, class Body>
-void for_each_run(const char* name, const Fold& fold, const Body& body) {
+template <class On, class Body> void for_each_run(const char* name, const Fold& fold, const Body& body) {
     const std::size_t results = fold.outer * fold.inner;
     if (fold.inner != 1) return On::template teams<1>(name, results, body);
     with_lanes_for(fold.reduced,
@@ -29,14 +28,12 @@ inline bool sums_in_order(const Fold& fold) {
     return fold.inner != 1 || fold.reduced <= (fold.outer == 1 ? ordered_sum : ordered_row);
 }
 
-template <class S, bool divides>
-struct SumBody {
+template <class S, bool divides> struct SumBody {
     const S* x;
     Into<S[]> y;
     Fold fold;
     bool in_order;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         const RunOf run(fold, result);
         const Into<S[]> to{y.dst + result, y.how};
         add_terms(team, fold.reduced, in_order, to, [&](std::size_t r) { return x[run[r]]; });
@@ -44,8 +41,7 @@ struct SumBody {
     }
 };
 
-template <class S>
-struct SpreadBody {
+template <class S> struct SpreadBody {
     const S* dy;
     S divisor;
     Into<S[]> dx;
@@ -55,13 +51,11 @@ struct SpreadBody {
     }
 };
 
-template <class S>
-struct MaxBody {
+template <class S> struct MaxBody {
     const S* x;
     S* y;
     Fold fold;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         const RunOf run(fold, result);
         const S m = team.fold(fold.reduced, lowest<S>(), Larger(), [&](std::size_t r) { return x[run[r]]; });
         team.alone([&] { y[result] = m; });
@@ -69,13 +63,11 @@ struct MaxBody {
 };
 
 // PyTorch's formula: where y is NaN nothing equals it, and all receive 0 / 0.
-template <class S>
-struct MaxBackBody {
+template <class S> struct MaxBackBody {
     const S *dy, *x, *y;
     Into<S[]> dx;
     Fold fold;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         const RunOf run(fold, result);
         const S m = y[result];
         const std::size_t ties = team.fold(fold.reduced, std::size_t(0), Plus(),
@@ -85,23 +77,19 @@ struct MaxBackBody {
     }
 };
 
-template <class On, class S>
-void sum(const S* x, Into<S[]> y, const Fold& fold) {
+template <class On, class S> void sum(const S* x, Into<S[]> y, const Fold& fold) {
     for_each_run<On>("sum", fold, SumBody<S, false>{x, y, fold, sums_in_order(fold)});
 }
 
-template <class On, class S>
-void mean(const S* x, S* y, const Fold& fold) {
+template <class On, class S> void mean(const S* x, S* y, const Fold& fold) {
     for_each_run<On>("mean", fold, SumBody<S, true>{x, {y, Write::set}, fold, sums_in_order(fold)});
 }
 
-template <class On, class S>
-void spread(const S* dy, S divisor, Into<S[]> dx, const Fold& fold) {
+template <class On, class S> void spread(const S* dy, S divisor, Into<S[]> dx, const Fold& fold) {
     On::each("spread", fold.outer * fold.reduced * fold.inner, SpreadBody<S>{dy, divisor, dx, fold});
 }
 
-template <class On, class S>
-void max(const S* x, S* y, const Fold& fold) {
+template <class On, class S> void max(const S* x, S* y, const Fold& fold) {
     for_each_run<On>("max", fold, MaxBody<S>{x, y, fold});
 }
 
@@ -110,8 +98,7 @@ void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fol
     for_each_run<On>("max, backward", fold, MaxBackBody<S>{dy, x, y, dx, fold});
 }
 
-template <class On, class S>
-void install_reduce(Kernels<S>& t) {
+template <class On, class S> void install_reduce(Kernels<S>& t) {
     t.sum = sum<On, S>;
     t.mean = mean<On, S>;
     t.spread = spread<On, S>;

@@ -8,8 +8,7 @@
 
 namespace tally::gpu {
 
-template <class S>
-class LedgerScratch {
+template <class S> class LedgerScratch {
 public:
     explicit LedgerScratch(std::size_t n) : storage_(host().allocate(n * sizeof(S))) {
         if (storage_ == nullptr) throw Refused();

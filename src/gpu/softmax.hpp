@@ -10,13 +10,11 @@
 
 namespace tally::gpu {
 
-template <class S>
-struct ExpSum {
+template <class S> struct ExpSum {
     S shift, total;  // the sum of exp(x - shift)
 };
 
-template <class S>
-TALLY_HOST_DEVICE constexpr S finite_shift(S largest) {  // inf - inf would be NaN
+template <class S> TALLY_HOST_DEVICE constexpr S finite_shift(S largest) {  // inf - inf would be NaN
     return largest == -lowest<S>() || largest == lowest<S>() ? S(0) : largest;
 }
 
@@ -29,13 +27,11 @@ TALLY_HOST_DEVICE constexpr ExpSum<S> exp_sum(T& team, std::size_t n, bool only_
     return {shift, sum_in_team<S>(team, n, [&](std::size_t i) { return exp(value(i) - shift); })};
 }
 
-template <class S, bool logarithm>
-struct SoftmaxBody {
+template <class S, bool logarithm> struct SoftmaxBody {
     const S* x;
     S* y;
     Fold fold;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         using std::exp, std::log;
         const RunOf run(fold, result);
         const auto [shift, total] =
@@ -50,13 +46,11 @@ struct SoftmaxBody {
     }
 };
 
-template <class S, bool logarithm>
-struct SoftmaxBackBody {
+template <class S, bool logarithm> struct SoftmaxBackBody {
     const S *dy, *y;
     Into<S[]> dx;
     Fold fold;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         using std::exp;
         const RunOf run(fold, result);
         const S total = sum_in_team<S>(team, fold.reduced, [&](std::size_t r) {
@@ -69,13 +63,11 @@ struct SoftmaxBackBody {
     }
 };
 
-template <class S>
-struct LogSumExpBody {
+template <class S> struct LogSumExpBody {
     const S* x;
     S* y;
     Fold fold;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         using std::log;
         const RunOf run(fold, result);
         const ExpSum<S> sum = exp_sum<S>(team, fold.reduced, true, [&](std::size_t r) { return x[run[r]]; });
@@ -83,8 +75,7 @@ struct LogSumExpBody {
     }
 };
 
-template <class S>
-struct LogSumExpBackBody {
+template <class S> struct LogSumExpBackBody {
     const S *dy, *x, *y;
     Into<S[]> dx;
     Fold fold;
@@ -95,28 +86,23 @@ struct LogSumExpBackBody {
     }
 };
 
-template <class On, class S>
-void softmax(const S* x, S* y, const Fold& fold) {
+template <class On, class S> void softmax(const S* x, S* y, const Fold& fold) {
     for_each_run<On>("softmax", fold, SoftmaxBody<S, false>{x, y, fold});
 }
 
-template <class On, class S>
-void log_softmax(const S* x, S* y, const Fold& fold) {
+template <class On, class S> void log_softmax(const S* x, S* y, const Fold& fold) {
     for_each_run<On>("log_softmax", fold, SoftmaxBody<S, true>{x, y, fold});
 }
 
-template <class On, class S>
-void softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class On, class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
     for_each_run<On>("softmax, backward", fold, SoftmaxBackBody<S, false>{dy, y, dx, fold});
 }
 
-template <class On, class S>
-void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class On, class S> void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
     for_each_run<On>("log_softmax, backward", fold, SoftmaxBackBody<S, true>{dy, y, dx, fold});
 }
 
-template <class On, class S>
-void logsumexp(const S* x, S* y, const Fold& fold) {
+template <class On, class S> void logsumexp(const S* x, S* y, const Fold& fold) {
     for_each_run<On>("logsumexp", fold, LogSumExpBody<S>{x, y, fold});
 }
 
@@ -126,8 +112,7 @@ void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fol
              LogSumExpBackBody<S>{dy, x, y, dx, fold});
 }
 
-template <class On, class S>
-void install_softmax(Kernels<S>& t) {
+template <class On, class S> void install_softmax(Kernels<S>& t) {
     t.softmax = softmax<On, S>;
     t.softmax_back = softmax_back<On, S>;
     t.log_softmax = log_softmax<On, S>;

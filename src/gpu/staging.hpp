@@ -16,8 +16,7 @@ struct StagingRing {
 //  - pinned(bytes): memory that the device can read;
 //  - send(to, from, bytes): queues the copy from there to the device;
 //  - mark(part), await(part): notes how far the queue is; waits until it has come that far.
-template <class Link>
-class Staging : StagingRing {
+template <class Link> class Staging : StagingRing {
 public:
     explicit Staging(Link link)
         : link_(link), memory_(static_cast<std::byte*>(link.pinned(parts * part_bytes))) {}

@@ -20,8 +20,7 @@
 
 namespace tally::gpu {
 
-template <class On, class S>
-Kernels<S> table() {
+template <class On, class S> Kernels<S> table() {
     Kernels<S> t{};
     install_elementwise<On>(t);
     install_memory<On>(t);

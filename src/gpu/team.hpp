@@ -18,24 +18,17 @@
 namespace tally::gpu {
 
 struct Plus {
-    template <class T>
-    TALLY_HOST_DEVICE constexpr T operator()(T a, T b) const {
-        return a + b;
-    }
+    template <class T> TALLY_HOST_DEVICE constexpr T operator()(T a, T b) const { return a + b; }
 };
 
 struct Larger {  // NaN wins
-    template <class T>
-    TALLY_HOST_DEVICE constexpr T operator()(T a, T b) const {
+    template <class T> TALLY_HOST_DEVICE constexpr T operator()(T a, T b) const {
         return select(a == a, select(a > b, a, b), a);
     }
 };
 
 struct Smaller {
-    template <class T>
-    TALLY_HOST_DEVICE constexpr T operator()(T a, T b) const {
-        return b < a ? b : a;
-    }
+    template <class T> TALLY_HOST_DEVICE constexpr T operator()(T a, T b) const { return b < a ? b : a; }
 };
 
 // What every Team offers. Element i belongs to lane i % lanes, always: a lane may read what it wrote, not
@@ -55,28 +48,21 @@ concept Team = requires(T team, Into<double[]> place, double (*term)(std::size_t
 };
 
 // The start of a sum that adds nothing: -0 + x is x for every x, -0 included. A sum of no terms is 0.
-template <class S>
-TALLY_HOST_DEVICE constexpr S nothing_yet(std::size_t terms) {
+template <class S> TALLY_HOST_DEVICE constexpr S nothing_yet(std::size_t terms) {
     return terms ? -S(0) : S(0);
 }
 
-template <class S>
-TALLY_HOST_DEVICE constexpr S start_of(Into<S[]> into, std::size_t i, std::size_t terms) {
+template <class S> TALLY_HOST_DEVICE constexpr S start_of(Into<S[]> into, std::size_t i, std::size_t terms) {
     return into.how == Write::set ? nothing_yet<S>(terms) : into.dst[i];
 }
 
-template <class S>
-TALLY_HOST_DEVICE constexpr void store(Into<S[]> into, std::size_t i, S value) {
+template <class S> TALLY_HOST_DEVICE constexpr void store(Into<S[]> into, std::size_t i, S value) {
     into.dst[i] = into.how == Write::set ? value : into.dst[i] + value;
 }
 
-template <class S>
-TALLY_HOST_DEVICE constexpr S lowest() {
-    return -std::numeric_limits<S>::infinity();
-}
+template <class S> TALLY_HOST_DEVICE constexpr S lowest() { return -std::numeric_limits<S>::infinity(); }
 
-template <class S, class T, class F>
-TALLY_HOST_DEVICE constexpr S sum_in_team(T& team, std::size_t n, F f) {
+template <class S, class T, class F> TALLY_HOST_DEVICE constexpr S sum_in_team(T& team, std::size_t n, F f) {
     return team.fold(n, -S(0), Plus(), f);
 }
 
@@ -92,8 +78,7 @@ TALLY_HOST_DEVICE constexpr void add_terms(T& team, std::size_t n, bool in_order
 struct Alone {
     static constexpr std::size_t lanes = 1;
 
-    template <class F>
-    TALLY_HOST_DEVICE constexpr void each(std::size_t n, F f) {
+    template <class F> TALLY_HOST_DEVICE constexpr void each(std::size_t n, F f) {
         for (std::size_t i = 0; i < n; ++i) f(i);
     }
     template <class T, class Combine, class F>
@@ -114,18 +99,14 @@ struct Alone {
         for (; i < n; ++i) total += f(i);
         *place.dst = total;
     }
-    template <class F>
-    TALLY_HOST_DEVICE constexpr void alone(F f) {
-        f();
-    }
+    template <class F> TALLY_HOST_DEVICE constexpr void alone(F f) { f(); }
 };
 static_assert(Team<Alone>);
 
 // How many lanes work on a row of n neighbours. Only sizes decide, so that the same call gives the same bits.
 inline constexpr std::size_t warp = 32, block = 256;
 
-template <class Launch>
-void with_lanes_for(std::size_t n, Launch launch) {
+template <class Launch> void with_lanes_for(std::size_t n, Launch launch) {
     if (n <= 4)
         launch.template operator()<1>();
     else if (n <= 1024)

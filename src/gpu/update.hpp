@@ -15,8 +15,7 @@ namespace tally::gpu {
 inline constexpr std::size_t tensors_at_once = 64;  // what a launch's arguments hold: 4 KiB in all
 
 // Some tensors, one after the other, as if they were one.
-template <class S>
-struct Tensors {
+template <class S> struct Tensors {
     std::array<Update<S>, tensors_at_once> list;
     std::array<std::size_t, tensors_at_once> ends;  // of each, counted from the first element of all
     std::size_t count = 0, size = 0;
@@ -38,8 +37,7 @@ struct Tensors {
 };
 
 // Calls with as many tensors at a time as a launch takes.
-template <class S, class Launch>
-void in_launches(std::span<const Update<S>> list, Launch launch) {
+template <class S, class Launch> void in_launches(std::span<const Update<S>> list, Launch launch) {
     Tensors<S> some;
     const auto send = [&] {
         if (some.size > 0) launch(some);
@@ -53,8 +51,7 @@ void in_launches(std::span<const Update<S>> list, Launch launch) {
     send();
 }
 
-template <class S, class Step>
-struct UpdateBody {
+template <class S, class Step> struct UpdateBody {
     Tensors<S> tensors;
     Told<Step> step;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
@@ -75,13 +72,11 @@ void update(std::span<const Update<S>> list, const Told<Step>& step) {
 // A team adds up one piece of the numbers; one team adds up the pieces. Sizes alone decide where they begin.
 inline constexpr std::size_t piece = 8192;
 
-template <class S>
-struct MeasureBody {
+template <class S> struct MeasureBody {
     Tensors<S> tensors;
     bool squares;
     double* found;  // two numbers a piece
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t which) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t which) const {
         const std::size_t from = which * piece, left = tensors.size - from, n = left < piece ? left : piece;
         const auto number = [&](std::size_t i) {
             const auto [tensor, element] = tensors.find(from + i);
@@ -107,16 +102,14 @@ struct GatherPiecesBody {
     const double* pieces;
     double* found;
     std::size_t count;
-    template <class T>
-    TALLY_HOST_DEVICE void operator()(T& team, std::size_t which) const {
+    template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t which) const {
         const double total =
             sum_in_team<double>(team, count, [&](std::size_t i) { return pieces[2 * i + which]; });
         team.alone([&] { found[which] = count ? total : 0; });
     }
 };
 
-template <class On, class S>
-void measure(std::span<const Update<S>> list, bool squares, double* found) {
+template <class On, class S> void measure(std::span<const Update<S>> list, bool squares, double* found) {
     const auto pieces_of = [](const Tensors<S>& some) { return (some.size + piece - 1) / piece; };
     std::size_t pieces = 0;
     in_launches(list, [&](const Tensors<S>& some) { pieces += pieces_of(some); });
@@ -130,8 +123,7 @@ void measure(std::span<const Update<S>> list, bool squares, double* found) {
     On::template teams<block>("measure, total", 2, GatherPiecesBody{parts.data(), found, pieces});
 }
 
-template <class On, class S>
-void install_update(Kernels<S>& t) {
+template <class On, class S> void install_update(Kernels<S>& t) {
     t.sgd = update<On, SgdStep<S>, S>;
     t.adam = update<On, AdamStep<S>, S>;
     t.average = update<On, AverageStep<S>, S>;

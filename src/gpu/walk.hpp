@@ -11,8 +11,7 @@
 
 namespace tally::gpu {
 
-template <int Operands>
-using Places = std::array<std::ptrdiff_t, static_cast<std::size_t>(Operands)>;
+template <int Operands> using Places = std::array<std::ptrdiff_t, static_cast<std::size_t>(Operands)>;
 
 // A GPU divides 64-bit numbers many times more slowly.
 TALLY_HOST_DEVICE constexpr std::size_t divided(std::size_t i, std::size_t by) {
@@ -21,9 +20,9 @@ TALLY_HOST_DEVICE constexpr std::size_t divided(std::size_t i, std::size_t by) {
                : i / by;
 }
 
-template <int Operands>
-TALLY_HOST_DEVICE constexpr void step(Places<Operands>& at, const Walk<Operands>& walk, std::size_t axis,
-                                      std::size_t by) {
+template <int Operands> TALLY_HOST_DEVICE constexpr void step(Places<Operands>& at,
+                                                              const Walk<Operands>& walk, std::size_t axis,
+                                                              std::size_t by) {
     for (std::size_t o = 0; o < Operands; ++o)
         at[o] += walk.stride[o][axis] * static_cast<std::ptrdiff_t>(by);
 }
@@ -47,8 +46,7 @@ TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const Walk<Operands>& wal
 // A walk seen from one operand: the axes along which it moves, and those along which it repeats, whose terms
 // are summed. An operand more than the walk had counts the elements themselves. Broadcasting and permuting
 // never lead two combinations of the moving axes to one place, and that is assumed here.
-template <int Operands>
-struct Meeting {
+template <int Operands> struct Meeting {
     Walk<Operands + 1> moves;    // the operand's largest stride first
     Walk<Operands + 1> repeats;  // in the walk's order
     std::size_t operand;
@@ -74,8 +72,7 @@ struct Meeting {
     }
 };
 
-template <int Operands>
-Meeting<Operands> meeting(const Walk<Operands>& walk, std::size_t operand) {
+template <int Operands> Meeting<Operands> meeting(const Walk<Operands>& walk, std::size_t operand) {
     Meeting<Operands> made{{}, {}, operand};
     std::array<std::size_t, max_rank> after{};  // elements that one step along the axis passes
     std::size_t product = 1;

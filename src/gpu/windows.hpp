@@ -16,8 +16,7 @@ TALLY_HOST_DEVICE constexpr std::size_t split_off(std::size_t& i, std::size_t ex
     return rest;
 }
 
-template <class S>
-struct Im2colBody {
+template <class S> struct Im2colBody {
     const S* x;
     S* columns;
     SlidingWindow w;
@@ -42,8 +41,7 @@ TALLY_HOST_DEVICE constexpr bool seen_by(std::size_t pixel, std::size_t place, c
     return from_start % w.stride == 0 && window < count;
 }
 
-template <class S>
-struct Col2imBody {
+template <class S> struct Col2imBody {
     const S* columns;
     Into<S[]> x;
     SlidingWindow w;
@@ -65,8 +63,7 @@ struct Col2imBody {
     }
 };
 
-template <class S>
-struct MaxPoolBody {
+template <class S> struct MaxPoolBody {
     const S* x;
     S* y;
     std::int32_t* place;
@@ -87,8 +84,7 @@ struct MaxPoolBody {
     }
 };
 
-template <class S>
-struct MaxPoolBackBody {
+template <class S> struct MaxPoolBackBody {
     const S* dy;
     const std::int32_t* place;
     Into<S[]> dx;
@@ -128,14 +124,12 @@ void max_pool(const S* x, S* y, std::int32_t* place, const SlidingWindow& w, std
     On::each("max_pool", planes * w.down * w.across, MaxPoolBody<S>{x, y, place, w});
 }
 
-template <class On, class S>
-void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow& w,
-                   std::size_t planes) {
+template <class On, class S> void max_pool_back(const S* dy, const std::int32_t* place, Into<S[]> dx,
+                                                const SlidingWindow& w, std::size_t planes) {
     On::each("max_pool, backward", planes * w.height * w.width, MaxPoolBackBody<S>{dy, place, dx, w});
 }
 
-template <class On, class S>
-void install_windows(Kernels<S>& t) {
+template <class On, class S> void install_windows(Kernels<S>& t) {
     t.im2col = im2col<On, S>;
     t.col2im = col2im<On, S>;
     t.max_pool = max_pool<On, S>;

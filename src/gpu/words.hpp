@@ -8,8 +8,7 @@
 
 namespace tally::gpu {
 
-template <class Sizes>
-std::string in_brackets(const Sizes& sizes, std::size_t count) {
+template <class Sizes> std::string in_brackets(const Sizes& sizes, std::size_t count) {
     std::string text = "(";
     for (std::size_t i = 0; i < count; ++i) text += (i ? ", " : "") + std::to_string(sizes[i]);
     return text + ")";
@@ -21,8 +20,7 @@ inline std::string words(const Product& p) {
 }
 
 // The shape that a body carries, or else how many there are of what is launched.
-template <class Body>
-std::string sizes_of(const Body& body, std::size_t count, const char* of) {
+template <class Body> std::string sizes_of(const Body& body, std::size_t count, const char* of) {
     if constexpr (requires { body.fold.reduced; }) {
         const std::size_t sizes[] = {body.fold.outer, body.fold.reduced, body.fold.inner};
         return in_brackets(sizes, 3);

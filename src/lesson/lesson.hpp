@@ -70,14 +70,12 @@ struct Cell {
     Cell(const char* text) : words(text), is_words(true) {}
     Cell(std::string text) : words(std::move(text)), is_words(true) {}
     Cell(std::string_view text) : words(text), is_words(true) {}
-    template <std::same_as<bool> B>
-    Cell(B yes) : words(yes ? "yes" : "no"), is_words(true) {}
+    template <std::same_as<bool> B> Cell(B yes) : words(yes ? "yes" : "no"), is_words(true) {}
     template <class T>
     requires(std::constructible_from<Numbers, const T&> && !std::convertible_to<const T&, std::string_view>)
         Cell(const T& value)
         : numbers(value) {}
-    template <Number T>
-    Cell(std::initializer_list<T> list) : numbers(list) {}
+    template <Number T> Cell(std::initializer_list<T> list) : numbers(list) {}
 };
 
 void show(std::string_view name, const Cell& value);
@@ -85,10 +83,7 @@ void show(std::string_view name, const Cell& value);
 // A table whose rows may grow in a loop; once it has rows, it is shown when the lesson goes on.
 class Table {
 public:
-    template <class... Cells>
-    void row(const Cells&... cells) {
-        add({Cell(cells)...});
-    }
+    template <class... Cells> void row(const Cells&... cells) { add({Cell(cells)...}); }
 
 private:
     friend Table table(std::vector<std::string> columns);
@@ -123,8 +118,7 @@ bool check_close(std::string_view name, const Numbers& got, const Numbers& expec
 
 // The bound of n roundings in a row, relative to the sum of the magnitudes: n u / (1 - n u), where u is half
 // the distance from 1 to the next number.
-template <class S>
-constexpr double gamma_bound(int n) {
+template <class S> constexpr double gamma_bound(int n) {
     const double nu = n * static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;
     return nu / (1 - nu);
 }

@@ -41,26 +41,23 @@ struct Numbers {
 
     Numbers() = default;
 
-    template <Number T>
-    Numbers(T number) : values{static_cast<double>(number)}, type(type_of<T>) {}
+    template <Number T> Numbers(T number) : values{static_cast<double>(number)}, type(type_of<T>) {}
 
-    template <Number T>
-    Numbers(std::initializer_list<T> list) : Numbers(std::vector<T>(list)) {}
+    template <Number T> Numbers(std::initializer_list<T> list) : Numbers(std::vector<T>(list)) {}
 
-    template <NumberRange R>
-    Numbers(const R& range) : type(type_of<std::remove_cvref_t<std::ranges::range_reference_t<R>>>) {
+    template <NumberRange R> Numbers(const R& range)
+        : type(type_of<std::remove_cvref_t<std::ranges::range_reference_t<R>>>) {
         for (auto number : range) values.push_back(static_cast<double>(number));
         shape = {static_cast<std::int64_t>(values.size())};
     }
 
-    template <ArrayLike A>
-    Numbers(const A& array) : type(type_of<std::remove_cvref_t<decltype(array.to_vector()[0])>>) {
+    template <ArrayLike A> Numbers(const A& array)
+        : type(type_of<std::remove_cvref_t<decltype(array.to_vector()[0])>>) {
         for (auto extent : array.shape()) shape.push_back(static_cast<std::int64_t>(extent));
         for (auto number : array.to_vector()) values.push_back(static_cast<double>(number));
     }
 
-    template <HasValue V>
-    Numbers(const V& var) : Numbers(var.value()) {}
+    template <HasValue V> Numbers(const V& var) : Numbers(var.value()) {}
 
     static Numbers not_there() {
         Numbers none;
@@ -69,10 +66,9 @@ struct Numbers {
     }
 
 private:
-    template <class T>
-    static constexpr Type type_of = std::is_integral_v<T>    ? Type::integer
-                                    : std::same_as<T, float> ? Type::float32
-                                                             : Type::float64;
+    template <class T> static constexpr Type type_of = std::is_integral_v<T>    ? Type::integer
+                                                       : std::same_as<T, float> ? Type::float32
+                                                                                : Type::float64;
 };
 
 // The gradient of a variable, or "-" while none has arrived.

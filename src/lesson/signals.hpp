@@ -40,8 +40,7 @@ inline Unhandled unhandled(int signal) {
 }
 
 // Handles a signal, with all others held back meanwhile; one that is ignored on purpose (nohup) stays so.
-template <class Handler>
-bool handle_unless_ignored(int signal, Handler handler, struct sigaction& before) {
+template <class Handler> bool handle_unless_ignored(int signal, Handler handler, struct sigaction& before) {
     if (::sigaction(signal, nullptr, &before) != 0 || before.sa_handler == SIG_IGN) return false;
     struct sigaction action {};
     action.sa_sigaction = handler;

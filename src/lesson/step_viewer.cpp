@@ -13,8 +13,7 @@ namespace tally::lesson {
 
 namespace {
 
-template <class E>
-const E* last_of(const std::vector<Event>& events) {
+template <class E> const E* last_of(const std::vector<Event>& events) {
     for (auto event = events.rbegin(); event != events.rend(); ++event) {
         if (const auto* found = std::get_if<E>(&event->is)) return found;
     }

@@ -38,13 +38,11 @@ Accumulate<S>::Accumulate(Optimizer<S>& optimizer, AccumulationSteps steps, Redu
       name_(optimizer.name()),
       window_(optimizer, {.micro_batches = steps_.at(0), .reduction = reduction, .tail = tail}) {}
 
-template <class S>
-std::string Accumulate<S>::announcement() const {
+template <class S> std::string Accumulate<S>::announcement() const {
     return "Wrapping '" + name_ + "' optimizer with GA of " + std::to_string(window_.planned()) + " steps";
 }
 
-template <class S>
-bool Accumulate<S>::step(std::int64_t items) {
+template <class S> bool Accumulate<S>::step(std::int64_t items) {
     const auto refuse = [&](const std::string& why) {  // its gradient is there already
         window_.whole([&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
     };
@@ -59,13 +57,9 @@ bool Accumulate<S>::step(std::int64_t items) {
     return window_.full() && window_.finish().stepped;
 }
 
-template <class S>
-bool Accumulate<S>::flush() {
-    return window_.flush().stepped;
-}
+template <class S> bool Accumulate<S>::flush() { return window_.flush().stepped; }
 
-template <class S>
-void Accumulate<S>::begin_epoch(std::int64_t epoch) {
+template <class S> void Accumulate<S>::begin_epoch(std::int64_t epoch) {
     window_.plan(steps_.at(epoch));
     if (window_.full()) window_.finish();
 }

@@ -33,8 +33,7 @@ private:
 // the mean of what came, or the sum, is said here, since wrappers of this name do either; and so is what
 // becomes of a tail. A mean of means is the mean over all only where all are of one size: tell step() how
 // many items came, and another number is an Error.
-template <class S>
-class Accumulate {
+template <class S> class Accumulate {
 public:
     Accumulate(Optimizer<S>& optimizer, AccumulationSteps steps, Reduction reduction,
                Tail tail = Tail::scale);

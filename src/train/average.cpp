@@ -17,15 +17,13 @@ MovingAverage<S>::MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOp
     for (const Var<Array<S>>& parameter : parameters_) averages_.push_back(parameter.value().clone());
 }
 
-template <class S>
-void MovingAverage<S>::prepare() {
+template <class S> void MovingAverage<S>::prepare() {
     refuse_swapped("update");  // before the parameters have been stepped
     for (Array<S>& average : averages_) average.writable();
     list_.reserve(averages_.size());
 }
 
-template <class S>
-AverageStep<S> MovingAverage<S>::numbers() const {
+template <class S> AverageStep<S> MovingAverage<S>::numbers() const {
     refuse_swapped("update");
     double decay = options_.decay;
     if (options_.bias_correction)  // what the corrected average of t - 1 updates weighs in that of t
@@ -34,8 +32,7 @@ AverageStep<S> MovingAverage<S>::numbers() const {
     return {static_cast<S>(decay), static_cast<S>(1 - decay)};
 }
 
-template <class S>
-void MovingAverage<S>::launch(const Told<AverageStep<S>>& step) {
+template <class S> void MovingAverage<S>::launch(const Told<AverageStep<S>>& step) {
     list_.clear();
     for (std::size_t i = 0; i < averages_.size(); ++i) {
         Update<S> one;
@@ -48,14 +45,12 @@ void MovingAverage<S>::launch(const Told<AverageStep<S>>& step) {
     kernels<S>(averages_[0].device()).average(list_, step);
 }
 
-template <class S>
-void MovingAverage<S>::update() {
+template <class S> void MovingAverage<S>::update() {
     launch(numbers());
     ++updates_;
 }
 
-template <class S>
-const Array<S>& MovingAverage<S>::value(std::size_t i) const {
+template <class S> const Array<S>& MovingAverage<S>::value(std::size_t i) const {
     refuse_swapped("value");
     if (i >= averages_.size())
         throw Error("[average] there are " + std::to_string(averages_.size()) +
@@ -63,8 +58,7 @@ const Array<S>& MovingAverage<S>::value(std::size_t i) const {
     return averages_[i];
 }
 
-template <class S>
-void MovingAverage<S>::swap() {
+template <class S> void MovingAverage<S>::swap() {
     std::vector<Array<S>> kept;
     for (const Var<Array<S>>& parameter : parameters_) kept.push_back(parameter.value().clone());
     std::vector<Update<S>> copies;  // all are prepared before the first is written
@@ -81,15 +75,13 @@ void MovingAverage<S>::swap() {
     swapped_ = !swapped_;
 }
 
-template <class S>
-void MovingAverage<S>::refuse_swapped(const char* doing) const {
+template <class S> void MovingAverage<S>::refuse_swapped(const char* doing) const {
     if (swapped_)
         throw Error(std::string("[average] ") + doing +
                     ": the model has the averages for weights; swap() back first");
 }
 
-template <class S>
-void MovingAverage<S>::save(TrainingState& state, const std::string& under) const {
+template <class S> void MovingAverage<S>::save(TrainingState& state, const std::string& under) const {
     refuse_swapped("save");
     state.put(under + "/parameters", static_cast<std::int64_t>(averages_.size()));
     state.put(under + "/updates", updates_);

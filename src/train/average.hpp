@@ -20,8 +20,7 @@ struct AverageOptions {
 };
 
 // PyTorch's swa_utils.AveragedModel with averages = decay * average + (1 - decay) * parameter.
-template <class S>
-class MovingAverage {
+template <class S> class MovingAverage {
 public:
     explicit MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOptions options = {});
     MovingAverage(const MovingAverage&) = delete;
@@ -44,8 +43,7 @@ public:
     Commit prepare_load(const TrainingState& state, const std::string& under);
 
 private:
-    template <class>
-    friend class CapturedWindow;
+    template <class> friend class CapturedWindow;
 
     AverageStep<S> numbers() const;  // of the next update
     void launch(const Told<AverageStep<S>>& step);

@@ -39,8 +39,7 @@ std::vector<Items> split(const Items& items, const std::vector<std::int64_t>& si
 
 // The rows of these items, one below the other. Plain items share the array's memory; others are copied, on
 // the CPU.
-template <class S>
-Array<S> rows(const Array<S>& array, const Items& items);
+template <class S> Array<S> rows(const Array<S>& array, const Items& items);
 
 extern template Array<float> rows(const Array<float>&, const Items&);
 extern template Array<double> rows(const Array<double>&, const Items&);

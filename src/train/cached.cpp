@@ -10,8 +10,7 @@
 namespace tally {
 namespace {
 
-template <class S>
-class Cache {
+template <class S> class Cache {
 public:
     using V = Var<Array<S>>;
     using Encode = std::function<V(std::size_t encoder, std::size_t part, bool again)>;
@@ -43,8 +42,7 @@ public:
 
     // Once the loss has gone backward: each part again, by sweep(y, gradient). The last encoder first, as one
     // graph would.
-    template <class Sweep>
-    void backward(Sweep sweep) const {
+    template <class Sweep> void backward(Sweep sweep) const {
         for (std::size_t encoder = all_.size(); encoder-- > 0;) {
             if (!all_[encoder].has_grad()) continue;
             std::int64_t row = 0;

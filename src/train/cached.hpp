@@ -20,8 +20,7 @@
 namespace tally {
 
 // What each encoder has made of all items, in their order.
-template <class S>
-using Representations = std::vector<Var<Array<S>>>;
+template <class S> using Representations = std::vector<Var<Array<S>>>;
 
 // backward() of loss(representations), where encoder(part) encodes a part: a row for each of its items. Any
 // number of encoders; they may share parameters, and the loss may have some of its own. An encoder must not

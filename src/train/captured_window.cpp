@@ -13,8 +13,7 @@
 
 namespace tally {
 
-template <class T>
-void refill(const Array<T>& place, const Array<T>& numbers) {
+template <class T> void refill(const Array<T>& place, const Array<T>& numbers) {
     if (!place.storage() || !numbers.storage()) fail_without_memory("refill");
     if (context.sweeps) refuse_in_sweep("refill");
     if (place.shape() != numbers.shape())
@@ -28,8 +27,7 @@ void refill(const Array<T>& place, const Array<T>& numbers) {
 namespace {
 
 // Of an update that was not made the learning rate is not left either.
-template <class S>
-class Rate {
+template <class S> class Rate {
 public:
     explicit Rate(Optimizer<S>& optimizer) : optimizer_(optimizer), before_(optimizer.learning_rate()) {}
     Rate(const Rate&) = delete;
@@ -46,8 +44,8 @@ private:
 
 }  // namespace
 
-template <class S>
-CapturedWindow<S>::CapturedWindow(Window<S>& window, Work work) : window_(window), work_(std::move(work)) {
+template <class S> CapturedWindow<S>::CapturedWindow(Window<S>& window, Work work)
+    : window_(window), work_(std::move(work)) {
     const WindowOptions<S>& options = window_.options_;
     const auto refuse = [](bool is, const std::string& what) {
         if (is) throw Error("[capture] " + what);
@@ -63,20 +61,15 @@ CapturedWindow<S>::CapturedWindow(Window<S>& window, Work work) : window_(window
            "a micro-batch is dropped by the host; use NonFinite::drop_window or raise");
 }
 
-template <class S>
-CapturedWindow<S>::~CapturedWindow() {
-    forget();
-}
+template <class S> CapturedWindow<S>::~CapturedWindow() { forget(); }
 
-template <class S>
-void CapturedWindow<S>::forget() {
+template <class S> void CapturedWindow<S>::forget() {
     peer::discard(std::exchange(graph_, nullptr));
     reserve_.reset();
     settled_ = false;
 }
 
-template <class S>
-Finished<S> CapturedWindow<S>::replay() {
+template <class S> Finished<S> CapturedWindow<S>::replay() {
     window_.expect_whole("replay");
     if (window_.micro_batches_ > 0)
         throw Error("[capture] the window is open, with " + std::to_string(window_.micro_batches_) +
@@ -90,8 +83,7 @@ Finished<S> CapturedWindow<S>::replay() {
 }
 
 // A window like any other, but that an error leaves nothing behind, as it does when it is captured.
-template <class S>
-Finished<S> CapturedWindow<S>::ordinary() {
+template <class S> Finished<S> CapturedWindow<S>::ordinary() {
     try {
         work_(window_);
         expect_capturable();
@@ -103,8 +95,7 @@ Finished<S> CapturedWindow<S>::ordinary() {
 }
 
 // What its function has left there must not be the host's to do.
-template <class S>
-void CapturedWindow<S>::expect_capturable() const {
+template <class S> void CapturedWindow<S>::expect_capturable() const {
     if (window_.micro_batches_ == 0) throw Error("[capture] no micro-batch has come");
     if (!window_.once_.empty()) throw Error("[capture] a term that counts once() is added by the host");
     if (!window_.effects_.empty())
@@ -112,8 +103,7 @@ void CapturedWindow<S>::expect_capturable() const {
 }
 
 // Its memory comes from the reserve.
-template <class S>
-Finished<S> CapturedWindow<S>::run() {
+template <class S> Finished<S> CapturedWindow<S>::run() {
     if (!reserve_) reserve_ = std::make_unique<memory::Reserve>(Device::cuda);
     const memory::Reserve::Use use(*reserve_);
     window_.discard();  // so that its sums, too, have their memory from there
@@ -124,8 +114,7 @@ Finished<S> CapturedWindow<S>::run() {
 }
 
 // Nothing is computed yet.
-template <class S>
-void CapturedWindow<S>::capture() {
+template <class S> void CapturedWindow<S>::capture() {
     if (!ready(decisions_)) decisions_ = Array<double>::empty({(sizeof(Decisions<S>) + 7) / 8}, Device::cuda);
     step_.numbers = reinterpret_cast<const Decisions<S>*>(decisions_.data());
     const auto over = [&] {
@@ -154,8 +143,7 @@ void CapturedWindow<S>::capture() {
 }
 
 // The whole window, and what finish() does.
-template <class S>
-void CapturedWindow<S>::hand_over() {
+template <class S> void CapturedWindow<S>::hand_over() {
     Decisions<S>* const there = reinterpret_cast<Decisions<S>*>(decisions_.raw());
     const WindowOptions<S>& options = window_.options_;
     window_.discard();  // its sums begin at 0 in every replay
@@ -184,8 +172,7 @@ void CapturedWindow<S>::hand_over() {
     if (options.average) options.average->launch({&there->average, &there->withheld});
 }
 
-template <class S>
-Conditions<S> CapturedWindow<S>::conditions() const {
+template <class S> Conditions<S> CapturedWindow<S>::conditions() const {
     const WindowOptions<S>& options = window_.options_;
     return {.sum = window_.sum_.value().data(),
             .count = window_.count_.value().data(),
@@ -196,8 +183,7 @@ Conditions<S> CapturedWindow<S>::conditions() const {
             .clips = options.max_norm.has_value()};
 }
 
-template <class S>
-Finished<S> CapturedWindow<S>::launch() {
+template <class S> Finished<S> CapturedWindow<S>::launch() {
     const WindowOptions<S>& options = window_.options_;
     Optimizer<S>& optimizer = window_.optimizer_;
     Rate<S> rate(optimizer);
@@ -226,8 +212,7 @@ Finished<S> CapturedWindow<S>::launch() {
 }
 
 // Why nothing was updated.
-template <class S>
-void CapturedWindow<S>::judge(const Decisions<S>& found, Finished<S>& done) {
+template <class S> void CapturedWindow<S>::judge(const Decisions<S>& found, Finished<S>& done) {
     const std::string nothing = "; nothing was updated";
     const double total = window_.options_.total;
     if (!(found.count > 0))
@@ -245,8 +230,7 @@ void CapturedWindow<S>::judge(const Decisions<S>& found, Finished<S>& done) {
 
 // Where parameters, gradients, moments and averages lie, after any of them that others hold has been copied
 // for them.
-template <class S>
-typename CapturedWindow<S>::Places CapturedWindow<S>::places() {
+template <class S> typename CapturedWindow<S>::Places CapturedWindow<S>::places() {
     Places all;
     for (const Var<Array<S>>& parameter : window_.parameters()) {
         parameter.change_value([&](Array<S>& value) { all.push_back(value.writable()); });

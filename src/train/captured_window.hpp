@@ -29,8 +29,7 @@ struct Graph;
 
 // Other numbers in the place of those before, for every handle: inputs of a captured window are looked for
 // where they were.
-template <class T>
-void refill(const Array<T>& place, const Array<T>& numbers);
+template <class T> void refill(const Array<T>& place, const Array<T>& numbers);
 
 // Each replay() is one update, with the bits that window.finish() would give. The first ones are that:
 // windows like any other, until one of them has found all the memory that it wanted; the next one is
@@ -38,8 +37,7 @@ void refill(const Array<T>& place, const Array<T>& numbers);
 // looks up; what follows from the gradients (whether they are numbers, the clip's factor) it decides itself,
 // and the host waits once to hear of it. Where a buffer has moved, because somebody holds a copy or a state
 // was loaded, it begins again. On the CPU nothing is captured: the function runs every time.
-template <class S>
-class CapturedWindow {
+template <class S> class CapturedWindow {
 public:
     // The function adds the micro-batches of one window, always the same ones, and holds its inputs by value.
     // Numbers of the host that it uses are those of the capture, for ever. All that it reads and the

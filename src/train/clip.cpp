@@ -10,16 +10,14 @@ namespace tally {
 
 namespace {
 
-template <class S>
-using Parameters = std::vector<Var<Array<S>>>;
+template <class S> using Parameters = std::vector<Var<Array<S>>>;
 
 struct Found {
     double norm;
     std::int64_t non_finite;
 };
 
-template <class S>
-Found measure(const char* who, const Parameters<S>& parameters, bool norm = true) {
+template <class S> Found measure(const char* who, const Parameters<S>& parameters, bool norm = true) {
     require_parameters(who, parameters);
     std::vector<Update<S>> list;
     for (const Var<Array<S>>& parameter : parameters)
@@ -37,8 +35,7 @@ Found measure(const char* who, const Parameters<S>& parameters, bool norm = true
     return {std::sqrt(read[0]), static_cast<std::int64_t>(read[1])};
 }
 
-template <class S>
-void limit(const Parameters<S>& parameters, S factor, S most) {
+template <class S> void limit(const Parameters<S>& parameters, S factor, S most) {
     std::vector<Update<S>> list;
     for (const Var<Array<S>>& parameter : parameters)
         parameter.change_grad([&](Array<S>& gradient) {
@@ -52,13 +49,11 @@ void limit(const Parameters<S>& parameters, S factor, S most) {
 
 }  // namespace
 
-template <class S>
-double grad_norm(const Parameters<S>& parameters) {
+template <class S> double grad_norm(const Parameters<S>& parameters) {
     return measure("grad_norm", parameters).norm;
 }
 
-template <class S>
-std::int64_t count_non_finite(const Parameters<S>& parameters) {
+template <class S> std::int64_t count_non_finite(const Parameters<S>& parameters) {
     return measure("count_non_finite", parameters, false).non_finite;
 }
 
@@ -76,8 +71,7 @@ double clip_grad_norm(const Parameters<S>& parameters, double max_norm, NonFinit
     return found.norm;
 }
 
-template <class S>
-void clip_grad_value(const Parameters<S>& parameters, double most) {
+template <class S> void clip_grad_value(const Parameters<S>& parameters, double most) {
     require(most >= 0, "clip_grad_value", "limit must be from 0 on", most);
     require_parameters("clip_grad_value", parameters);
     limit(parameters, S(1), static_cast<S>(most));

@@ -13,15 +13,12 @@
 namespace tally {
 
 // The root of the sum of all squares; 0 where there is no gradient.
-template <class S>
-double grad_norm(const std::vector<Var<Array<S>>>& parameters);
+template <class S> double grad_norm(const std::vector<Var<Array<S>>>& parameters);
 
 // How many elements of the gradients are infinite or NaN.
-template <class S>
-std::int64_t count_non_finite(const std::vector<Var<Array<S>>>& parameters);
+template <class S> std::int64_t count_non_finite(const std::vector<Var<Array<S>>>& parameters);
 
-template <class S>
-bool has_non_finite_gradient(const std::vector<Var<Array<S>>>& parameters) {
+template <class S> bool has_non_finite_gradient(const std::vector<Var<Array<S>>>& parameters) {
     return count_non_finite(parameters) > 0;
 }
 
@@ -29,12 +26,10 @@ bool has_non_finite_gradient(const std::vector<Var<Array<S>>>& parameters) {
 enum class NonFiniteNorm { pass, raise };
 
 // Multiplies all gradients by max_norm / (norm + 1e-6), if that is below 1; returns the norm before.
-template <class S>
-double clip_grad_norm(const std::vector<Var<Array<S>>>& parameters, double max_norm,
-                      NonFiniteNorm non_finite = NonFiniteNorm::pass);
+template <class S> double clip_grad_norm(const std::vector<Var<Array<S>>>& parameters, double max_norm,
+                                         NonFiniteNorm non_finite = NonFiniteNorm::pass);
 
 // Brings every element into [-limit, limit]; NaN stays NaN.
-template <class S>
-void clip_grad_value(const std::vector<Var<Array<S>>>& parameters, double limit);
+template <class S> void clip_grad_value(const std::vector<Var<Array<S>>>& parameters, double limit);
 
 }  // namespace tally

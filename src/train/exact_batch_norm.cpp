@@ -10,8 +10,7 @@ namespace tally {
 namespace {
 
 // Where the only batch norm stands in the model.
-template <class S>
-std::size_t only_batch_norm(Sequential<S>& model) {
+template <class S> std::size_t only_batch_norm(Sequential<S>& model) {
     std::string names;
     std::vector<const Module<S>*> found;
     for (const auto& [name, module] : modules(model))
@@ -35,8 +34,7 @@ std::size_t only_batch_norm(Sequential<S>& model) {
         "itself");
 }
 
-template <class S>
-void add_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
+template <class S> void add_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
     if (!parameter.wants_grad()) return;
     take(parameter.node()->into(), gradient);
     settle(parameter.node()->gradient, MemoryClass::gradient);
@@ -44,8 +42,7 @@ void add_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
 
 }  // namespace
 
-template <class S>
-void add_with_exact_batch_norm(
+template <class S> void add_with_exact_batch_norm(
     Window<S>& window, Sequential<S>& model, const std::vector<Items>& micro_batches,
     const std::function<Var<Array<S>>(const Items&)>& input,
     const std::function<Loss<Array<S>>(const Var<Array<S>>& y, const Items&)>& loss) {

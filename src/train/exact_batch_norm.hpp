@@ -28,8 +28,7 @@ namespace tally {
 //
 // Refuses, in words, a model with more such layers (each would need the window's statistics, and the
 // gradients through them, before the next can begin), and one that has it inside another module.
-template <class S>
-void add_with_exact_batch_norm(
+template <class S> void add_with_exact_batch_norm(
     Window<S>& window, Sequential<S>& model, const std::vector<Items>& micro_batches,
     const std::function<Var<Array<S>>(const Items&)>& input,
     const std::function<Loss<Array<S>>(const Var<Array<S>>& y, const Items&)>& loss);

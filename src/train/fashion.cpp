@@ -33,8 +33,7 @@ std::string found(const std::string& folder, const std::string& name) {
     return path;
 }
 
-template <class S>
-Array<S> zero_to_one(const std::vector<std::uint8_t>& pixels) {
+template <class S> Array<S> zero_to_one(const std::vector<std::uint8_t>& pixels) {
     std::array<S, 256> scaled{};
     for (std::size_t level = 0; level < scaled.size(); ++level)
         scaled[level] = static_cast<S>(level) / static_cast<S>(255);
@@ -44,8 +43,7 @@ Array<S> zero_to_one(const std::vector<std::uint8_t>& pixels) {
     return images;
 }
 
-template <class S>
-Pictures<S> load_pictures(const std::string& images_path, const std::string& labels_path) {
+template <class S> Pictures<S> load_pictures(const std::string& images_path, const std::string& labels_path) {
     const Idx images = load_idx(images_path), labels = load_idx(labels_path);
     const auto side = static_cast<std::int64_t>(garments::picture_side);
     if (images.shape.rank() != 3 || images.shape[1] != side || images.shape[2] != side)
@@ -64,8 +62,7 @@ Pictures<S> load_pictures(const std::string& images_path, const std::string& lab
                                 std::vector<std::int32_t>(labels.values.begin(), labels.values.end()))};
 }
 
-template <class S>
-std::string sizes(const Fashion<S>& fashion) {
+template <class S> std::string sizes(const Fashion<S>& fashion) {
     return std::to_string(fashion.train.count()) + " pictures to train and " +
            std::to_string(fashion.test.count()) + " to test with";
 }
@@ -78,8 +75,7 @@ bool has_fashion(const std::string& folder) {
     return false;
 }
 
-template <class S>
-Fashion<S> load_fashion(const std::string& folder) {
+template <class S> Fashion<S> load_fashion(const std::string& folder) {
     const std::string paths[] = {found(folder, train_images), found(folder, train_labels),
                                  found(folder, test_images), found(folder, test_labels)};
     Fashion<S> fashion{load_pictures<S>(paths[0], paths[1]), load_pictures<S>(paths[2], paths[3]), true, ""};
@@ -103,8 +99,7 @@ Pictures<S> generated_pictures(std::int64_t count, std::uint64_t seed, std::int6
     return {zero_to_one<S>(pixels), Array<std::int32_t>({count}, labels)};
 }
 
-template <class S>
-Fashion<S> generated_fashion(std::uint64_t seed, std::int64_t train, std::int64_t test) {
+template <class S> Fashion<S> generated_fashion(std::uint64_t seed, std::int64_t train, std::int64_t test) {
     Fashion<S> fashion{generated_pictures<S>(train, seed), generated_pictures<S>(test, seed, first_of_test),
                        false, ""};
     fashion.origin =

@@ -17,15 +17,13 @@ inline constexpr std::array<const char*, 10> fashion_classes = {
 // Where tools/get-fashion-mnist puts the files, seen from the root of this repository.
 inline constexpr const char* fashion_folder = "data/fashion-mnist";
 
-template <class S>
-struct Pictures {
+template <class S> struct Pictures {
     Array<S> images;             // (count, 784), from 0, black, to 1, white
     Array<std::int32_t> labels;  // (count), places in fashion_classes
     std::int64_t count() const { return images.shape()[0]; }
 };
 
-template <class S>
-struct Fashion {
+template <class S> struct Fashion {
     Pictures<S> train, test;
     bool real = false;
     std::string origin;  // the same in words
@@ -35,8 +33,7 @@ struct Fashion {
 bool has_fashion(const std::string& folder);
 
 // The four files as they are published, packed (.gz) or not; an Error when they don't fit together.
-template <class S>
-Fashion<S> load_fashion(const std::string& folder);
+template <class S> Fashion<S> load_fashion(const std::string& folder);
 
 // Drawn pictures; the one with number i depends on the seed and on i only, and has the same bits everywhere.
 template <class S>
@@ -47,8 +44,7 @@ template <class S>
 Fashion<S> generated_fashion(std::uint64_t seed, std::int64_t train = 60000, std::int64_t test = 10000);
 
 // The real one where its files are, otherwise the generated one.
-template <class S>
-Fashion<S> find_fashion(const std::string& folder, std::uint64_t seed) {
+template <class S> Fashion<S> find_fashion(const std::string& folder, std::uint64_t seed) {
     return has_fashion(folder) ? load_fashion<S>(folder) : generated_fashion<S>(seed);
 }
 

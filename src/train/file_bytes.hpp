@@ -19,8 +19,7 @@ namespace tally {
 std::vector<std::byte> read_file(const char* op, const std::string& path);
 
 // What f makes of a file; that it does not fit into memory is an Error, too, which names the file.
-template <class F>
-auto within_memory(const char* op, const std::string& path, F f) {
+template <class F> auto within_memory(const char* op, const std::string& path, F f) {
     try {
         return f();
     } catch (const std::bad_alloc&) {
@@ -50,8 +49,7 @@ public:
         at_ += count;
         return taken;
     }
-    template <class T>
-    T number(const char* what) {
+    template <class T> T number(const char* what) {
         static_assert(std::is_arithmetic_v<T>);
         T value;
         std::memcpy(&value, take(sizeof value, what).data(), sizeof value);

@@ -5,29 +5,25 @@
 
 namespace tally {
 
-template <class S>
-void Hold<S>::take(Sweeps sweeps) {
+template <class S> void Hold<S>::take(Sweeps sweeps) {
     on_ = true;
     sweeps_ = sweeps;
     const std::uint8_t how = sweeps == Sweeps::own ? touch::held | touch::sealed : touch::held;
     for (const Var<Array<S>>& parameter : parameters_) parameter.node()->touched |= how;
 }
 
-template <class S>
-void Hold<S>::untouch() {
+template <class S> void Hold<S>::untouch() {
     for (const Var<Array<S>>& parameter : parameters_)
         if (on_ || !(parameter.node()->touched & touch::held)) parameter.node()->untouch();
 }
 
-template <class S>
-void Hold<S>::release() {
+template <class S> void Hold<S>::release() {
     if (!on_) return;
     on_ = false;
     for (const Var<Array<S>>& parameter : parameters_) parameter.node()->touched &= touch::arrived;
 }
 
-template <class S>
-void Hold<S>::look() {
+template <class S> void Hold<S>::look() {
     if (!on_) return;
     left_.clear();
     for (const Var<Array<S>>& parameter : parameters_) {
@@ -37,8 +33,7 @@ void Hold<S>::look() {
     }
 }
 
-template <class S>
-void Hold<S>::expect_as_left(const char* doing) const {
+template <class S> void Hold<S>::expect_as_left(const char* doing) const {
     if (!on_) return;
     for (std::size_t i = 0; i < left_.size(); ++i) {
         const ValueNode<Array<S>>& node = *parameters_[i].node();
@@ -59,8 +54,7 @@ void Hold<S>::expect_as_left(const char* doing) const {
     }
 }
 
-template <class S>
-bool Hold<S>::met() const {
+template <class S> bool Hold<S>::met() const {
     return std::any_of(parameters_.begin(), parameters_.end(), [&](const Var<Array<S>>& parameter) {
         return (parameter.node()->touched & (on_ ? touch::met : touch::arrived)) != 0;
     });

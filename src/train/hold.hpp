@@ -12,8 +12,7 @@ namespace tally {
 
 // What others try on a parameter that is held is refused where they try it (var.hpp). What writes to its
 // memory by another way, as refill() does, is noticed when the window looks again.
-template <class S>
-class Hold {
+template <class S> class Hold {
 public:
     // Others go backward through micro-batches and tell the window, or the window does so alone.
     enum class Sweeps { theirs, own };

@@ -21,8 +21,7 @@ struct Conv2dOptions {
 
 // x (items, in, height, width) under windows of (size, size); all initially uniform within 1/sqrt(in * size *
 // size).
-template <class S>
-class Conv2d : public Layer<S> {
+template <class S> class Conv2d : public Layer<S> {
 public:
     Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, Stream stream, Conv2dOptions options = {})
         : options_(options) {
@@ -49,8 +48,7 @@ private:
 };
 
 // Windows side by side, unless a stride is given.
-template <class S>
-class MaxPool2d : public Layer<S> {
+template <class S> class MaxPool2d : public Layer<S> {
 public:
     explicit MaxPool2d(std::int64_t size, std::int64_t stride = 0) : size_(size), stride_(stride) {}
 
@@ -66,8 +64,7 @@ private:
 // x (items, features) or (items, features, height, width). In training each micro-batch is normalised by its
 // own statistics, so how a window is split changes what is computed. Its micro-batches' statistics are pooled
 // as if they were one batch, and move the running statistics once, when the window finishes.
-template <class S>
-class BatchNorm : public Layer<S> {
+template <class S> class BatchNorm : public Layer<S> {
 public:
     explicit BatchNorm(std::int64_t features, double eps = 1e-5, double momentum = 0.1)
         : weight(parameter(Array<S>::full({features}, S(1)))),

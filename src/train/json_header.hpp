@@ -41,8 +41,7 @@ public:
     }
 
     // {"key": value, ...}: `member(key, place of the key)` reads each value.
-    template <class Member>
-    void object(Member member) {
+    template <class Member> void object(Member member) {
         expect('{');
         if (accept('}')) return;
         do {

@@ -34,8 +34,7 @@ Var<Array<S>> uniform_parameter(const Shape& shape, double bound, Stream stream,
 }
 
 // x (..., in) · weight (in, out) + bias (out); all initially uniform within 1/sqrt(in).
-template <class S>
-class Linear : public Layer<S> {
+template <class S> class Linear : public Layer<S> {
 public:
     Linear(std::int64_t in, std::int64_t out, Stream stream, bool with_bias = true) {
         const double bound = in > 0 ? 1 / std::sqrt(static_cast<double>(in)) : 0;
@@ -55,27 +54,23 @@ protected:
     }
 };
 
-template <class S>
-class ReLU : public Layer<S> {
+template <class S> class ReLU : public Layer<S> {
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return relu(std::move(x)); }
 };
 
-template <class S>
-class Tanh : public Layer<S> {
+template <class S> class Tanh : public Layer<S> {
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return tanh(std::move(x)); }
 };
 
-template <class S>
-class GELU : public Layer<S> {
+template <class S> class GELU : public Layer<S> {
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return gelu(std::move(x)); }
 };
 
 // Each item, whatever its axes, becomes a row.
-template <class S>
-class Flatten : public Layer<S> {
+template <class S> class Flatten : public Layer<S> {
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
         const Shape& shape = x.shape();
@@ -86,8 +81,7 @@ protected:
     }
 };
 
-template <class S>
-class LayerNorm : public Layer<S> {
+template <class S> class LayerNorm : public Layer<S> {
 public:
     explicit LayerNorm(std::int64_t width, double eps = 1e-5)
         : weight(parameter(Array<S>::full({width}, S(1)))),
@@ -112,8 +106,7 @@ private:
 // In training each element is dropped with probability p, and otherwise divided by 1 - p. The first axis is
 // that of the items: which elements an item loses depends on its number in the window, not on how the window
 // was split. The layers of a model draw apart; a layer that is called twice in a pass drops the same twice.
-template <class S>
-class Dropout : public Layer<S> {
+template <class S> class Dropout : public Layer<S> {
 public:
     explicit Dropout(double p = 0.5, std::optional<std::uint64_t> stream = {}) : p_(p), stream_(stream) {
         if (!(p >= 0 && p <= 1))
@@ -137,8 +130,7 @@ private:
 
 // A row of a table (entries, width) for each index; all initially normal. The row `padding` begins as zeros
 // and stays as it is; a negative one counts from the end.
-template <class S>
-class Embedding : public Module<S> {
+template <class S> class Embedding : public Module<S> {
 public:
     Embedding(std::int64_t entries, std::int64_t width, Stream stream,
               std::optional<std::int64_t> padding = {})
@@ -169,8 +161,7 @@ private:
 
 // Multi-head self-attention over x (items, places, width): every place looks at all, or with `causal` at none
 // that comes later.
-template <class S>
-class SelfAttention : public Layer<S> {
+template <class S> class SelfAttention : public Layer<S> {
 public:
     SelfAttention(std::int64_t width, std::int64_t heads, Stream stream, bool causal = false)
         : width_(width), heads_(heads), causal_(causal) {
@@ -230,16 +221,13 @@ private:
 };
 
 // One layer after the other; their names are 0, 1, 2, ...
-template <class S>
-class Sequential : public Layer<S> {
+template <class S> class Sequential : public Layer<S> {
 public:
     Sequential() = default;
-    template <std::derived_from<Layer<S>>... Layers>
-    explicit Sequential(Layers... layers) {
+    template <std::derived_from<Layer<S>>... Layers> explicit Sequential(Layers... layers) {
         (add(std::move(layers)), ...);
     }
-    template <std::derived_from<Layer<S>> Added>
-    void add(Added layer) {
+    template <std::derived_from<Layer<S>> Added> void add(Added layer) {
         layers_.push_back(std::make_shared<Added>(std::move(layer)));
         listed(*this);
     }

@@ -12,10 +12,8 @@
 namespace tally {
 namespace {
 
-
 // The memory of a window's parameters, gradients and optimizer, as it was before a try.
-template <class S>
-class Before {
+template <class S> class Before {
 public:
     explicit Before(const Window<S>& window)
         : window_(window),
@@ -74,9 +72,8 @@ MicroBatchSize::MicroBatchSize(std::int64_t begin, std::int64_t retries) : size_
                     " are asked for");
 }
 
-template <class S>
-Finished<S> MicroBatchSize::update(Window<S>& window, std::int64_t items,
-                                   const std::function<void(std::int64_t)>& fill) {
+template <class S> Finished<S> MicroBatchSize::update(Window<S>& window, std::int64_t items,
+                                                      const std::function<void(std::int64_t)>& fill) {
     if (!window.empty())
         throw Error(
             "[micro_batch] the window holds something already, which could not be tried again; "

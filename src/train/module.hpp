@@ -131,11 +131,9 @@ struct Stream {
 
 // ---- members ----
 
-template <class S>
-class Module;
+template <class S> class Module;
 
-template <class S>
-struct Member {
+template <class S> struct Member {
     std::string name;
     Var<Array<S>> parameter;                 // empty for a buffer
     Array<S>* buffer = nullptr;              // numbers that belong to the model and want no gradient
@@ -143,8 +141,7 @@ struct Member {
     Array<std::int32_t>* counter = nullptr;  // a buffer of whole numbers, which stays on the CPU
 };
 
-template <class S>
-class Members {
+template <class S> class Members {
 public:
     // A parameter that a layer goes without is passed over.
     void parameter(const std::string& name, const Var<Array<S>>& value) {
@@ -190,8 +187,7 @@ struct Checkpointing {
 };
 
 // A model or a part of one. It may move, but not while a window is open: effects point at it.
-template <class S>
-class Module {
+template <class S> class Module {
 public:
     Module() = default;
     Module(Module&&) = default;
@@ -210,8 +206,7 @@ public:
     virtual LayerStream* stream() { return nullptr; }
 };
 
-template <class S>
-void Members<S>::place_streams(Module<S>& model) {
+template <class S> void Members<S>::place_streams(Module<S>& model) {
     std::map<std::uint64_t, std::string> told;
     std::vector<std::pair<std::size_t, LayerStream*>> untold;
     std::set<const LayerStream*> seen;
@@ -237,8 +232,7 @@ void Members<S>::place_streams(Module<S>& model) {
 }
 
 // A module of one input and one output.
-template <class S>
-class Layer : public Module<S> {
+template <class S> class Layer : public Module<S> {
 public:
     Var<Array<S>> operator()(Var<Array<S>> x, Pass& pass) { return forward(std::move(x), pass); }
     // Without a pass: as it is used when training is over.
@@ -253,22 +247,17 @@ protected:
 };
 
 // All that a model tells of itself; from now on its layers know their places.
-template <class S>
-Members<S> listed(Module<S>& model) {
+template <class S> Members<S> listed(Module<S>& model) {
     Members<S> members;
     model.list(members);
     members.place_streams(model);
     return members;
 }
 
-template <class S>
-std::vector<Member<S>> members(Module<S>& model) {
-    return listed(model).all();
-}
+template <class S> std::vector<Member<S>> members(Module<S>& model) { return listed(model).all(); }
 
 // The model, by no name, and all its parts.
-template <class S>
-std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
+template <class S> std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
     const Members<S> members = listed(model);
     std::vector<std::pair<std::string, Module<S>*>> all{{"", &model}};
     all.insert(all.end(), members.modules().begin(), members.modules().end());
@@ -276,8 +265,7 @@ std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
 }
 
 // The outermost chains in the model, which from now on are checkpointed: how many there are.
-template <class S>
-std::size_t checkpoint(Module<S>& model, const Checkpointing& how) {
+template <class S> std::size_t checkpoint(Module<S>& model, const Checkpointing& how) {
     std::size_t chains = 0;
     std::vector<std::string> done;
     for (const auto& [name, module] : modules(model)) {
@@ -290,8 +278,7 @@ std::size_t checkpoint(Module<S>& model, const Checkpointing& how) {
 }
 
 // A parameter that several layers share is there once, by its first name.
-template <class S>
-std::vector<std::pair<std::string, Var<Array<S>>>> named_parameters(Module<S>& model) {
+template <class S> std::vector<std::pair<std::string, Var<Array<S>>>> named_parameters(Module<S>& model) {
     std::vector<std::pair<std::string, Var<Array<S>>>> named;
     std::set<const void*> seen;
     for (const Member<S>& member : members(model))
@@ -300,8 +287,7 @@ std::vector<std::pair<std::string, Var<Array<S>>>> named_parameters(Module<S>& m
     return named;
 }
 
-template <class S>
-std::vector<Var<Array<S>>> parameters(Module<S>& model) {
+template <class S> std::vector<Var<Array<S>>> parameters(Module<S>& model) {
     std::vector<Var<Array<S>>> all;
     for (auto& [name, parameter] : named_parameters(model)) all.push_back(std::move(parameter));
     return all;
@@ -310,8 +296,7 @@ std::vector<Var<Array<S>>> parameters(Module<S>& model) {
 // ---- changing what parameters hold ----
 
 // In place: other handles see it, and a rule that saved the value before will notice.
-template <class S>
-void assign(const Var<Array<S>>& parameter, const Array<S>& value) {
+template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& value) {
     Array<S>& held = parameter.checked("assign").value;
     if (parameter.node()->state != State::leaf) throw Error("[assign] only a parameter can be given a value");
     if (held.shape() != value.shape())
@@ -327,8 +312,7 @@ void assign(const Var<Array<S>>& parameter, const Array<S>& value) {
 
 // What a parameter, a buffer or a counter will hold. It is made with all the memory that is needed, so that
 // of many either all are committed or none: commit() cannot fail.
-template <class S>
-class NewNumbers {
+template <class S> class NewNumbers {
 public:
     NewNumbers(const Var<Array<S>>& parameter, Array<S> numbers) : parameter_(parameter) {
         const ValueNode<Array<S>>& node = parameter_.checked("load");
@@ -373,8 +357,7 @@ private:
 };
 
 // Parameters stay the same for whoever holds them, an optimizer for example; their gradients are let go.
-template <class S>
-void to(Module<S>& model, Device device) {
+template <class S> void to(Module<S>& model, Device device) {
     for (const Member<S>& member : members(model))
         if (member.parameter) member.parameter.node()->expect_free("to");
     for (const Member<S>& member : members(model)) {

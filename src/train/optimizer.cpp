@@ -24,26 +24,22 @@ Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning
     for (const std::string& each : counts) counts_.emplace_back(each, Counts(parameters_.size(), 0));
 }
 
-template <class S>
-void Optimizer<S>::require_learning_rate(double rate) const {
+template <class S> void Optimizer<S>::require_learning_rate(double rate) const {
     if (!(std::isfinite(rate) && rate >= 0))  // takes no memory: an update that failed puts the rate back
         require(false, name_, "the learning rate must be a finite number from 0 on", rate);
 }
 
-template <class S>
-void Optimizer<S>::set_learning_rate(double rate) {
+template <class S> void Optimizer<S>::set_learning_rate(double rate) {
     schedule_learning_rate(rate);
     rate_was_set_ = true;
 }
 
-template <class S>
-void Optimizer<S>::schedule_learning_rate(double rate) {
+template <class S> void Optimizer<S>::schedule_learning_rate(double rate) {
     require_learning_rate(rate);
     learning_rate_ = rate;
 }
 
-template <class S>
-void Optimizer<S>::step() {
+template <class S> void Optimizer<S>::step() {
     expect_finished();
     expect_free("step");
     try {
@@ -55,16 +51,14 @@ void Optimizer<S>::step() {
     rate_was_set_ = false;
 }
 
-template <class S>
-void Optimizer<S>::expect_finished() const {
+template <class S> void Optimizer<S>::expect_finished() const {
     if (const std::int64_t lost = std::exchange(unfinished_, 0))
         throw Error("[window] the last window of this " + name_ + " ended with " + std::to_string(lost) +
                     " micro-batches in it: they were let go and nothing was updated. finish() or discard() a "
                     "window before it ends");
 }
 
-template <class S>
-void Optimizer<S>::expect_free(const char* what) const {
+template <class S> void Optimizer<S>::expect_free(const char* what) const {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         if (parameters_[i].node()->touched & touch::held & ~context.lifted)
             throw Error(
@@ -73,20 +67,17 @@ void Optimizer<S>::expect_free(const char* what) const {
                 " belongs to it: its finish() normalises, clips and steps, its discard() begins anew");
 }
 
-template <class S>
-void Optimizer<S>::let_go_of_unused() {
+template <class S> void Optimizer<S>::let_go_of_unused() {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         if (!remembers(i))
             for (auto& [name, arrays] : arrays_) arrays[i].let_go();
 }
 
-template <class S>
-bool Optimizer<S>::remembers(std::size_t i) const {
+template <class S> bool Optimizer<S>::remembers(std::size_t i) const {
     return std::any_of(counts_.begin(), counts_.end(), [i](const auto& each) { return each.second[i] > 0; });
 }
 
-template <class S>
-typename Optimizer<S>::Bytes Optimizer<S>::remembered() const {
+template <class S> typename Optimizer<S>::Bytes Optimizer<S>::remembered() const {
     Bytes bytes;
     for (const auto& [name, arrays] : arrays_)
         for (const Array<S>& array : arrays) {
@@ -96,14 +87,12 @@ typename Optimizer<S>::Bytes Optimizer<S>::remembered() const {
     return bytes;
 }
 
-template <class S>
-void Optimizer<S>::zero_grad() const {
+template <class S> void Optimizer<S>::zero_grad() const {
     expect_free("zero_grad");
     for (const Var<Array<S>>& parameter : parameters_) parameter.zero_grad();
 }
 
-template <class S>
-Update<S> Optimizer<S>::remembering(std::size_t i, std::size_t arrays) {
+template <class S> Update<S> Optimizer<S>::remembering(std::size_t i, std::size_t arrays) {
     const auto place = [&](std::size_t which) {
         Array<S>& array = arrays_[which].second[i];
         if (ready(array)) return array.writable();
@@ -118,8 +107,7 @@ Update<S> Optimizer<S>::remembering(std::size_t i, std::size_t arrays) {
     return update;
 }
 
-template <class S>
-template <class Launch>
+template <class S> template <class Launch>
 void Optimizer<S>::update_reached(std::size_t arrays, Launch launch) {
     std::map<std::int64_t, std::vector<Update<S>>> lists;
     std::vector<std::size_t> reached;
@@ -143,13 +131,11 @@ void Optimizer<S>::update_reached(std::size_t arrays, Launch launch) {
         ++count(0)[i];  // at the end: had memory run out, nothing would have changed
 }
 
-template <class S>
-void Optimizer<S>::put_numbers(std::int64_t, Decisions<S>&) const {
+template <class S> void Optimizer<S>::put_numbers(std::int64_t, Decisions<S>&) const {
     throw Error("[capture] the numbers of " + name_ + " cannot be told to a captured window");
 }
 
-template <class S>
-void Optimizer<S>::decide(const Capture& of, Decisions<S>& next) const {
+template <class S> void Optimizer<S>::decide(const Capture& of, Decisions<S>& next) const {
     const Counts& updates = counts_[0].second;
     for (std::size_t i : of.reached)
         if (updates[i] != updates[of.reached[0]])
@@ -160,19 +146,16 @@ void Optimizer<S>::decide(const Capture& of, Decisions<S>& next) const {
     put_numbers(of.reached.empty() ? 1 : updates[of.reached[0]] + 1, next);
 }
 
-template <class S>
-void Optimizer<S>::count_update(const Capture& of) {
+template <class S> void Optimizer<S>::count_update(const Capture& of) {
     for (std::size_t i : of.reached) ++count(0)[i];
 }
 
-template <class S>
-void Optimizer<S>::tell_places(std::vector<const void*>& places) {
+template <class S> void Optimizer<S>::tell_places(std::vector<const void*>& places) {
     for (auto& [name, arrays] : arrays_)
         for (Array<S>& array : arrays) places.push_back(ready(array) ? array.writable() : nullptr);
 }
 
-template <class S>
-void Optimizer<S>::save(TrainingState& state, const std::string& under) const {
+template <class S> void Optimizer<S>::save(TrainingState& state, const std::string& under) const {
     expect_finished();
     state.put(under + "/name", name_);
     state.put(under + "/parameters", static_cast<std::int64_t>(parameters_.size()));
@@ -186,8 +169,7 @@ void Optimizer<S>::save(TrainingState& state, const std::string& under) const {
     }
 }
 
-template <class S>
-Commit Optimizer<S>::prepare_load(const TrainingState& state, const std::string& under) {
+template <class S> Commit Optimizer<S>::prepare_load(const TrainingState& state, const std::string& under) {
     Reading saved(name_, state, under);
     const std::string kind = saved.template get<std::string>("name");
     if (kind != name_) saved.refuse("what is saved under '" + under + "' is of " + kind);
@@ -228,8 +210,7 @@ Commit Optimizer<S>::prepare_load(const TrainingState& state, const std::string&
 
 // ---- SGD ----
 
-template <class S>
-Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options)
+template <class S> Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options)
     : Optimizer<S>("SGD", std::move(parameters), options.learning_rate,
                    {{"momentum", options.momentum},
                     {"dampening", options.dampening},
@@ -248,8 +229,7 @@ Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options)
                     in_words(options.momentum) + ", dampening " + in_words(options.dampening));
 }
 
-template <class S>
-SgdStep<S> Sgd<S>::numbers() const {
+template <class S> SgdStep<S> Sgd<S>::numbers() const {
     return {static_cast<S>(-this->learning_rate()),
             static_cast<S>(options_.momentum),
             static_cast<S>(1 - options_.dampening),
@@ -258,8 +238,7 @@ SgdStep<S> Sgd<S>::numbers() const {
             options_.weight_decay != 0};
 }
 
-template <class S>
-void Sgd<S>::update() {
+template <class S> void Sgd<S>::update() {
     this->update_reached(options_.momentum != 0 ? 1 : 0, [&](std::int64_t, const auto& list) {
         this->kernel().sgd(list, this->told(numbers(), &Decisions<S>::sgd));
     });
@@ -267,9 +246,8 @@ void Sgd<S>::update() {
 
 // ---- Adam and its kin ----
 
-template <class S>
-Adam<S>::Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptions options,
-              const std::vector<std::string>& counts)
+template <class S> Adam<S>::Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptions options,
+                                 const std::vector<std::string>& counts)
     : Optimizer<S>(name, std::move(parameters), options.learning_rate,
                    {{"beta1", options.beta1},
                     {"beta2", options.beta2},
@@ -286,8 +264,7 @@ Adam<S>::Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptio
             options.weight_decay);
 }
 
-template <class S>
-AdamStep<S> Adam<S>::numbers(std::int64_t update) const {
+template <class S> AdamStep<S> Adam<S>::numbers(std::int64_t update) const {
     const auto t = static_cast<double>(update);
     const double rate = this->learning_rate(), decay = options_.weight_decay;
     AdamStep<S> step{};
@@ -304,15 +281,13 @@ AdamStep<S> Adam<S>::numbers(std::int64_t update) const {
     return step;
 }
 
-template <class S>
-void Adam<S>::update() {
+template <class S> void Adam<S>::update() {
     this->update_reached(moments, [&](std::int64_t number, const auto& list) {
         this->kernel().adam(list, this->told(numbers(number), &Decisions<S>::adam));
     });
 }
 
-template <class S>
-void AdamA<S>::fold() {
+template <class S> void AdamA<S>::fold() {
     this->expect_free("fold");
     const auto& parameters = this->parameters();
     auto& folds = this->count(1);
@@ -335,8 +310,7 @@ void AdamA<S>::fold() {
     }
 }
 
-template <class S>
-void AdamA<S>::update() {
+template <class S> void AdamA<S>::update() {
     fold();
     const auto& parameters = this->parameters();
     auto &updates = this->count(0), &folds = this->count(1);

@@ -18,8 +18,7 @@
 
 namespace tally {
 
-template <class S>
-class Optimizer {
+template <class S> class Optimizer {
 public:
     using Parameters = std::vector<Var<Array<S>>>;
 
@@ -73,8 +72,7 @@ protected:
     using Options = std::vector<std::pair<std::string, double>>;
     using Arrays = std::vector<Array<S>>;      // one a parameter; no memory before it is needed
     using Counts = std::vector<std::int64_t>;  // likewise
-    template <class Of>
-    using Named = std::vector<std::pair<std::string, Of>>;
+    template <class Of> using Named = std::vector<std::pair<std::string, Of>>;
 
     // `remembers` and `counts` name what is kept for each parameter.
     Optimizer(std::string name, Parameters parameters, double learning_rate, Options options,
@@ -90,16 +88,14 @@ protected:
     // Puts the numbers of update t, from 1, in their place.
     virtual void put_numbers(std::int64_t t, Decisions<S>& into) const;
 
-    template <class Step>
-    Told<Step> told(const Step& now, Step Decisions<S>::*place) const {
+    template <class Step> Told<Step> told(const Step& now, Step Decisions<S>::*place) const {
         if (!capture_) return now;
         return {&(capture_->numbers->*place), &capture_->numbers->withheld};
     }
 
     // launch(number, list): the parameters that a gradient has reached; each counts its own updates, and
     // those with the same number, from 1, go together.
-    template <class Launch>
-    void update_reached(std::size_t arrays, Launch launch);
+    template <class Launch> void update_reached(std::size_t arrays, Launch launch);
 
 protected:
     void expect_free(const char* what) const;  // of any window's hold
@@ -128,8 +124,7 @@ struct SgdOptions {
     double weight_decay = 0;  // added to the gradient
 };
 
-template <class S>
-class Sgd : public Optimizer<S> {
+template <class S> class Sgd : public Optimizer<S> {
 public:
     Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options);
 
@@ -149,8 +144,7 @@ struct AdamOptions {
 };
 
 // Weight decay is added to the gradient.
-template <class S>
-class Adam : public Optimizer<S> {
+template <class S> class Adam : public Optimizer<S> {
 public:
     Adam(std::vector<Var<Array<S>>> parameters, AdamOptions options = {})
         : Adam("Adam", std::move(parameters), options, {"updates"}) {}
@@ -171,8 +165,7 @@ private:
 };
 
 // Weight decay shrinks the value, apart from the gradient.
-template <class S>
-class AdamW : public Adam<S> {
+template <class S> class AdamW : public Adam<S> {
 public:
     AdamW(std::vector<Var<Array<S>>> parameters, AdamOptions options = {.weight_decay = 1e-2})
         : Adam<S>("AdamW", std::move(parameters), options, {"updates"}) {}
@@ -185,8 +178,7 @@ protected:
 // the squares of the micro-batches' gradients instead of the square of their sum. (Zhang and others, "Adam
 // Accumulation to Reduce Memory Footprints of both Activations and Gradients", 2023.) With one micro-batch an
 // update it is AdamW.
-template <class S>
-class AdamA : public Adam<S> {
+template <class S> class AdamA : public Adam<S> {
 public:
     AdamA(std::vector<Var<Array<S>>> parameters, AdamOptions options = {})
         : Adam<S>("AdamA", std::move(parameters), options, {"updates", "folds"}) {}
@@ -201,14 +193,10 @@ protected:
     bool shrinks() const override { return true; }
 };
 
-template <class S>
-Sgd(std::initializer_list<Var<Array<S>>>, SgdOptions) -> Sgd<S>;
-template <class S>
-Adam(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> Adam<S>;
-template <class S>
-AdamW(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamW<S>;
-template <class S>
-AdamA(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamA<S>;
+template <class S> Sgd(std::initializer_list<Var<Array<S>>>, SgdOptions) -> Sgd<S>;
+template <class S> Adam(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> Adam<S>;
+template <class S> AdamW(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamW<S>;
+template <class S> AdamA(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamA<S>;
 
 extern template class Optimizer<float>;
 extern template class Optimizer<double>;

@@ -63,8 +63,7 @@ public:
 
     std::string name_of(const std::string& name) const { return under_ + "/" + name; }
     bool has(const std::string& name) const { return state_.has(name_of(name)); }
-    template <class T>
-    const T& get(const std::string& name) {
+    template <class T> const T& get(const std::string& name) {
         return state_.get<T>(*read_.insert(name_of(name)).first);
     }
     std::int64_t count(const std::string& name, std::int64_t most = std::int64_t{1} << 53) {
@@ -73,16 +72,14 @@ public:
             refuse("'" + name_of(name) + "' is no count: " + std::to_string(saved));
         return saved;
     }
-    template <class S>
-    Array<S> number(const std::string& name, const Array<S>& like) {
+    template <class S> Array<S> number(const std::string& name, const Array<S>& like) {
         const Array<S>& saved = get<Array<S>>(name);
         if (!ready(saved) || saved.shape() != Shape{})
             refuse("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", one number expected");
         return saved.to(like.device());
     }
     // An array of the form of `like`, on its device.
-    template <class S>
-    Array<S> array(const std::string& name, const Array<S>& like) {
+    template <class S> Array<S> array(const std::string& name, const Array<S>& like) {
         const Array<S>& saved = get<Array<S>>(name);
         if (!ready(saved) || saved.shape() != like.shape())
             refuse("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", its parameter " +

@@ -34,10 +34,9 @@ std::string checksum_digits(std::string_view file, std::size_t at) {
     return digits;
 }
 
-template <class S>
-constexpr std::string_view type_name = std::is_same_v<S, float>    ? "F32"
-                                       : std::is_same_v<S, double> ? "F64"
-                                                                   : "I32";
+template <class S> constexpr std::string_view type_name = std::is_same_v<S, float>    ? "F32"
+                                                          : std::is_same_v<S, double> ? "F64"
+                                                                                      : "I32";
 
 // ---- writing ----
 
@@ -93,8 +92,7 @@ public:
     }
 
 private:
-    template <class S>
-    void append(const std::map<std::string, AnyArray>& tensors) {
+    template <class S> void append(const std::map<std::string, AnyArray>& tensors) {
         for (const auto& [name, any] : tensors) {
             const auto* array = std::get_if<Array<S>>(&any);
             if (!array) continue;
@@ -222,8 +220,7 @@ void check_checksum(const ByteReader& reader, std::span<const std::byte> file, s
             at);
 }
 
-template <class S>
-Array<S> copied(const Shape& shape, std::span<const std::byte> numbers) {
+template <class S> Array<S> copied(const Shape& shape, std::span<const std::byte> numbers) {
     Array<S> array = Array<S>::empty(shape);
     if (!numbers.empty()) std::memcpy(array.raw(), numbers.data(), numbers.size());
     return array;

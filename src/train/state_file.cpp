@@ -24,8 +24,7 @@ enum class Kind : std::uint8_t { integer = 1, number = 2, text = 3, floats = 4, 
 
 class Writer {
 public:
-    template <class T>
-    void number(T value) {
+    template <class T> void number(T value) {
         static_assert(std::is_arithmetic_v<T>);
         file_.append(reinterpret_cast<const char*>(&value), sizeof value);
     }
@@ -45,8 +44,7 @@ public:
         number(std::uint64_t{value.size()});
         text(value);
     }
-    template <class S>
-    void entry(const Array<S>& value) {
+    template <class S> void entry(const Array<S>& value) {
         const Array<S> here = value.to(Device::cpu);
         const std::span<const S> numbers = here.span();
         kind(std::is_same_v<S, float> ? Kind::floats : Kind::doubles);
@@ -66,8 +64,7 @@ private:
     std::string file_;
 };
 
-template <class S>
-Array<S> read_array(ByteReader& reader) {
+template <class S> Array<S> read_array(ByteReader& reader) {
     const std::uint64_t shape_at = reader.at();
     std::vector<std::int64_t> extents(reader.number<std::uint8_t>("the number of axes"));
     for (std::int64_t& extent : extents) extent = reader.number<std::int32_t>("an extent");

@@ -18,8 +18,7 @@ namespace {
 
 constexpr std::int64_t record_width = 7;
 
-template <class S>
-WindowOptions<S> window_options(const TrainerOptions<S>& o) {
+template <class S> WindowOptions<S> window_options(const TrainerOptions<S>& o) {
     return {.micro_batches = o.gradient_accumulation_steps.at(0),
             .weigh = o.weigh,
             .tail = o.tail,
@@ -39,8 +38,7 @@ void require_at_least(const char* what, std::int64_t given, std::int64_t least) 
 
 // What decides the course of training beside its state. It names every option, so that none is added without
 // a thought of it; those that it leaves out may be others when training is resumed.
-template <class S>
-Course course(const TrainerOptions<S>& options, std::int64_t items) {
+template <class S> Course course(const TrainerOptions<S>& options, std::int64_t items) {
     [[maybe_unused]] const auto& [per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
                                   num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm,
                                   max_grad_value, schedule, average, weigh, tail, non_finite, checkpoint,
@@ -85,9 +83,8 @@ std::vector<UpdateRecord> as_records(const Reading& saved, const Array<double>& 
 
 }  // namespace
 
-template <class S>
-Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
-                    TrainerOptions<S> options)
+template <class S> Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items,
+                                       LossOf loss, TrainerOptions<S> options)
     : model_(model),
       optimizer_(optimizer),
       items_(items),
@@ -128,8 +125,7 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
 
 // ---- the loop ----
 
-template <class S>
-bool Trainer<S>::train_epoch() {
+template <class S> bool Trainer<S>::train_epoch() {
     if (epoch_ >= options_.num_train_epochs) return false;
     expect_same_parameters();
     open_metrics();
@@ -160,8 +156,7 @@ bool Trainer<S>::train_epoch() {
 }
 
 // One that was replaced in the model would stay as it is, whatever the optimizer does.
-template <class S>
-void Trainer<S>::expect_same_parameters() {
+template <class S> void Trainer<S>::expect_same_parameters() {
     std::map<std::string, const void*> now;
     for (const auto& [name, parameter] : named_parameters(model_)) now[name] = parameter.node();
     for (const auto& [name, node] : stepped_)
@@ -172,8 +167,7 @@ void Trainer<S>::expect_same_parameters() {
                 "assign(parameter, numbers) gives it other numbers; else make optimizer and Trainer anew");
 }
 
-template <class S>
-void Trainer<S>::micro_batch(const Items& items) {
+template <class S> void Trainer<S>::micro_batch(const Items& items) {
     window_.add(loss_(items, window_.pass(items.count())));
     came(items.count(), 1);
     const std::int64_t before = window_.updates();
@@ -181,16 +175,14 @@ void Trainer<S>::micro_batch(const Items& items) {
     save_if_due(window_.updates() > before);
 }
 
-template <class S>
-void Trainer<S>::came(std::int64_t items, std::int64_t micro_batches) {
+template <class S> void Trainer<S>::came(std::int64_t items, std::int64_t micro_batches) {
     position_ += items;
     samples_ += items;
     samples_since_ += items;
     micro_batches_ += micro_batches;
 }
 
-template <class S>
-void Trainer<S>::fitted_window(const Items& order) {
+template <class S> void Trainer<S>::fitted_window(const Items& order) {
     const std::int64_t steps = options_.gradient_accumulation_steps.at(epoch_),
                        size = options_.per_device_batch_size;
     const Items items = order.part(position_, std::min(items_, position_ + size * steps));
@@ -207,8 +199,7 @@ void Trainer<S>::fitted_window(const Items& order) {
     save_if_due(done.stepped);
 }
 
-template <class S>
-void Trainer<S>::save_if_due(bool updated) {
+template <class S> void Trainer<S>::save_if_due(bool updated) {
     const auto due = [](std::int64_t count, std::int64_t every) { return every > 0 && count % every == 0; };
     if (options_.checkpoint.empty()) return;
     if ((updated && due(window_.updates(), options_.save_steps)) ||
@@ -216,8 +207,7 @@ void Trainer<S>::save_if_due(bool updated) {
         save(options_.checkpoint);
 }
 
-template <class S>
-void Trainer<S>::finished(const Finished<S>& done) {
+template <class S> void Trainer<S>::finished(const Finished<S>& done) {
     if (!done.stepped) {
         if (window_.micro_batches() == 0) dropped_ += done.micro_batches;
         return;
@@ -231,14 +221,12 @@ void Trainer<S>::finished(const Finished<S>& done) {
 
 // ---- what is written on the way ----
 
-template <class S>
-double Trainer<S>::seconds() const {
+template <class S> double Trainer<S>::seconds() const {
     return seconds_ + (begun_ ? std::chrono::duration<double>(Clock::now() - *begun_).count() : 0);
 }
 
 // From the records, since a process that was killed may have written lines of updates that are made again.
-template <class S>
-void Trainer<S>::open_metrics() {
+template <class S> void Trainer<S>::open_metrics() {
     const auto open = [&](const std::string& path, std::ofstream& file, std::string text, auto line) {
         if (path.empty() || file.is_open()) return;
         for (const UpdateRecord& record : records_) text += line(record);
@@ -250,8 +238,7 @@ void Trainer<S>::open_metrics() {
     open(options_.metrics_jsonl, jsonl_, "", json_line);
 }
 
-template <class S>
-void Trainer<S>::log() {
+template <class S> void Trainer<S>::log() {
     const double now = seconds(), passed = now - logged_at_;
     since_.update = window_.updates();
     since_.epoch = static_cast<double>(epoch_) + static_cast<double>(position_) / static_cast<double>(items_);
@@ -284,8 +271,7 @@ void Trainer<S>::log() {
     }
 }
 
-template <class S>
-TrainingSummary Trainer<S>::summary() const {
+template <class S> TrainingSummary Trainer<S>::summary() const {
     const memory::Report report = memory::report(device());
     const auto most = [&](MemoryClass row) { return report.peak_by[static_cast<std::size_t>(row)]; };
     const std::size_t kept = most(MemoryClass::parameter) + most(MemoryClass::gradient);
@@ -303,8 +289,7 @@ TrainingSummary Trainer<S>::summary() const {
 
 // ---- checkpoints ----
 
-template <class S>
-void Trainer<S>::save(const std::string& path) const {
+template <class S> void Trainer<S>::save(const std::string& path) const {
     TrainingState state;
     for (auto& [name, value] : course(options_, items_)) state.put("trainer/options/" + name, value);
     state.put("trainer/epoch", epoch_);
@@ -318,8 +303,7 @@ void Trainer<S>::save(const std::string& path) const {
     save_state(path, state);
 }
 
-template <class S>
-void Trainer<S>::load(const std::string& path) {
+template <class S> void Trainer<S>::load(const std::string& path) {
     const TrainingState state = load_state(path);
     Reading saved("trainer", state, "trainer");
     for (const auto& [name, here] : course(options_, items_))
@@ -356,8 +340,7 @@ void Trainer<S>::load(const std::string& path) {
 
 namespace {
 
-template <class Visit>
-void in_batches(std::int64_t items, std::int64_t batch_size, Visit visit) {
+template <class Visit> void in_batches(std::int64_t items, std::int64_t batch_size, Visit visit) {
     if (items < 1) throw Error("[evaluate] there is nothing to evaluate");
     const NoGrad off;
     for (const Items& batch : split(in_order(items), batch_size)) visit(batch);
@@ -381,9 +364,9 @@ double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trai
     return mean(sum, count);
 }
 
-template <class S>
-Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
-                    const std::function<Var<Array<S>>(const Items&)>& logits, std::int32_t ignore) {
+template <class S> Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
+                                       const std::function<Var<Array<S>>(const Items&)>& logits,
+                                       std::int32_t ignore) {
     double sum = 0, right = 0, count = 0;
     in_batches(labels.shape().rank() == 1 ? labels.shape()[0] : 0, batch_size, [&](const Items& batch) {
         const Var<Array<S>> y = logits(batch);

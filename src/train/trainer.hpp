@@ -23,8 +23,7 @@
 
 namespace tally {
 
-template <class S>
-struct TrainerOptions {
+template <class S> struct TrainerOptions {
     std::int64_t per_device_batch_size = 8;  // items a micro-batch; an epoch's last may have fewer
     // Where memory runs out, the same window is tried again with half of them, which stays. An update has
     // per_device_batch_size * gradient_accumulation_steps items all the same. Checkpoints are then made
@@ -59,8 +58,7 @@ struct TrainerOptions {
     bool terminal = false;  // progress is written over the line before
 };
 
-template <class S>
-class Trainer {
+template <class S> class Trainer {
 public:
     // The loss over some items of the data set. Whatever is random or counted in the model asks the pass.
     using LossOf = std::function<Loss<Array<S>>(const Items& items, Pass& pass)>;
@@ -134,9 +132,9 @@ template <class S>
 double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trainer<S>::LossOf& loss);
 
 // Of a classifier, by its logits (items, classes); items labelled `ignore` do not count.
-template <class S>
-Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
-                    const std::function<Var<Array<S>>(const Items&)>& logits, std::int32_t ignore = -100);
+template <class S> Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
+                                       const std::function<Var<Array<S>>(const Items&)>& logits,
+                                       std::int32_t ignore = -100);
 
 extern template class Trainer<float>;
 extern template class Trainer<double>;

@@ -16,8 +16,7 @@ class TrainingState {
 public:
     using Entry = std::variant<std::int64_t, double, std::string, Array<float>, Array<double>>;
 
-    template <class T>
-    void put(const std::string& name, T value) {
+    template <class T> void put(const std::string& name, T value) {
         if (!entries_.emplace(name, Entry(std::move(value))).second)
             throw Error("[state] '" + name + "' is there already");
     }
@@ -25,8 +24,7 @@ public:
     bool has(const std::string& name) const { return entries_.count(name) > 0; }
 
     // An Error that says what is missing, or of another kind.
-    template <class T>
-    const T& get(const std::string& name) const {
+    template <class T> const T& get(const std::string& name) const {
         const auto found = entries_.find(name);
         if (found == entries_.end()) throw Error("[state] there is no '" + name + "'");
         const T* const value = std::get_if<T>(&found->second);

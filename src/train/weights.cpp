@@ -32,18 +32,15 @@ WeightOrder agreed_order(const std::string& path, const Safetensors& file, std::
     return wanted;
 }
 
-template <class S>
-const Array<S>& numbers_of(const Member<S>& member) {
+template <class S> const Array<S>& numbers_of(const Member<S>& member) {
     return member.buffer ? *member.buffer : member.parameter.value();
 }
 
-template <class S>
-Shape shape_of(const Member<S>& member) {
+template <class S> Shape shape_of(const Member<S>& member) {
     return member.counter ? member.counter->shape() : numbers_of(member).shape();
 }
 
-template <class S>
-Array<S> turned(const Array<S>& matrix) {
+template <class S> Array<S> turned(const Array<S>& matrix) {
     const Array<S> here = matrix.to(Device::cpu);
     const auto rows = static_cast<std::size_t>(here.shape()[0]),
                columns = static_cast<std::size_t>(here.shape()[1]);
@@ -57,8 +54,7 @@ Shape turned(const Shape& shape) { return {shape[1], shape[0]}; }
 
 }  // namespace
 
-template <class S>
-void save_weights(const std::string& path, Module<S>& model, WeightOrder order) {
+template <class S> void save_weights(const std::string& path, Module<S>& model, WeightOrder order) {
     std::map<std::string, AnyArray> tensors;
     for (const Member<S>& member : members(model)) {
         if (member.counter) {

@@ -14,13 +14,11 @@ namespace tally {
 
 namespace {
 
-template <class S>
-Var<Array<S>> number(double value, Device device) {
+template <class S> Var<Array<S>> number(double value, Device device) {
     return Array<S>::full({}, static_cast<S>(value), device);
 }
 
-template <class S, class F>
-void change_all(const std::vector<Var<Array<S>>>& parameters, const F& formula) {
+template <class S, class F> void change_all(const std::vector<Var<Array<S>>>& parameters, const F& formula) {
     for (const Var<Array<S>>& parameter : parameters)
         parameter.change_grad([&](Array<S>& gradient) {
             S* const place = gradient.writable();
@@ -29,8 +27,7 @@ void change_all(const std::vector<Var<Array<S>>>& parameters, const F& formula) 
 }
 
 // Inside Lift.
-template <class S>
-void set_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
+template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
     parameter.zero_grad();
     take(parameter.node()->into(), gradient);
     settle(parameter.node()->gradient, MemoryClass::gradient);
@@ -38,8 +35,7 @@ void set_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
 
 }  // namespace
 
-template <class S>
-Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options)
+template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options)
     : optimizer_(optimizer), options_(std::move(options)), hold_(optimizer.parameters()) {
     plan(options_.micro_batches);
     if (!(options_.total >= 0) || std::isinf(options_.total))
@@ -61,15 +57,13 @@ Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options)
     reset();
 }
 
-template <class S>
-void Window<S>::plan(std::int64_t micro_batches) {
+template <class S> void Window<S>::plan(std::int64_t micro_batches) {
     if (micro_batches < 0)
         throw Error("[window] cannot hold " + std::to_string(micro_batches) + " micro-batches");
     options_.micro_batches = micro_batches;
 }
 
-template <class S>
-Window<S>::~Window() {
+template <class S> Window<S>::~Window() {
     if (!hold_.on()) return;
     if (!saved_ && !broken_ && std::uncaught_exceptions() <= exceptions_)
         optimizer_.unfinished(micro_batches_);
@@ -77,8 +71,7 @@ Window<S>::~Window() {
     hold_.release();
 }
 
-template <class S>
-void Window<S>::expect_untouched() const {
+template <class S> void Window<S>::expect_untouched() const {
     for (std::size_t i = 0; i < parameters().size(); ++i) {
         const std::uint8_t touched = parameters()[i].node()->touched;
         if (!touched) continue;
@@ -93,16 +86,14 @@ void Window<S>::expect_untouched() const {
     }
 }
 
-template <class S>
-void Window<S>::expect_whole(const char* what) const {
+template <class S> void Window<S>::expect_whole(const char* what) const {
     if (context.sweeps) refuse_in_sweep(what);
     if (broken_)
         throw Error(std::string("[window] ") + what +
                     ": an error has left its gradients unfinished; discard() it and begin anew");
 }
 
-template <class S>
-void Window<S>::expect_one_way(const char* what, typename Hold<S>::Sweeps sweeps) const {
+template <class S> void Window<S>::expect_one_way(const char* what, typename Hold<S>::Sweeps sweeps) const {
     if (hold_.on() && hold_.sweeps() != sweeps)
         throw Error(std::string("[window] ") + what + ": its micro-batches so far came by " +
                     (sweeps == Hold<S>::Sweeps::own ? "swept()" : "add()") +
@@ -110,8 +101,7 @@ void Window<S>::expect_one_way(const char* what, typename Hold<S>::Sweeps sweeps
 }
 
 // What must hold before another micro-batch.
-template <class S>
-void Window<S>::expect_room(const char* what) const {
+template <class S> void Window<S>::expect_room(const char* what) const {
     if (full())
         throw Error(std::string("[window] ") + what + ": it is full with its " +
                     std::to_string(micro_batches_) + " micro-batches; finish() it first");
@@ -119,8 +109,7 @@ void Window<S>::expect_room(const char* what) const {
 }
 
 // A micro-batch is booked on the pass that it went forward in.
-template <class S>
-void Window<S>::expect_own_pass(const V& sum) const {
+template <class S> void Window<S>::expect_own_pass(const V& sum) const {
     const Node& node = sum.checked("add");
     if (node.thread == this_thread() && node.id < since_)
         throw Error(
@@ -132,8 +121,7 @@ void Window<S>::expect_own_pass(const V& sum) const {
             "before each forward");
 }
 
-template <class S>
-void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
+template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
     expect_whole("add");
     expect_one_way("add", Hold<S>::Sweeps::own);
     expect_room("add");
@@ -173,8 +161,7 @@ void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
 }
 
 // The pass of the micro-batch that was counted has happened.
-template <class S>
-void Window<S>::come() {
+template <class S> void Window<S>::come() {
     items_ += pending_.value_or(0);
     passed_ = passed_ || pending_;
     pending_.reset();
@@ -182,14 +169,12 @@ void Window<S>::come() {
     hold_.look();
 }
 
-template <class S>
-void Window<S>::once(V term) {
+template <class S> void Window<S>::once(V term) {
     expect_whole("once");
     once_.push_back(std::move(term));
 }
 
-template <class S>
-void Window<S>::swept(double counted, std::int64_t items) {
+template <class S> void Window<S>::swept(double counted, std::int64_t items) {
     expect_whole("swept");
     expect_one_way("swept", Hold<S>::Sweeps::theirs);
     if (!hold_.met() && counted > 0)
@@ -212,14 +197,12 @@ void Window<S>::swept(double counted, std::int64_t items) {
     });
 }
 
-template <class S>
-std::uint64_t Window<S>::seed() const {
+template <class S> std::uint64_t Window<S>::seed() const {
     const auto words = random::detail::words(options_.seed, 0, static_cast<std::uint64_t>(updates_));
     return random::detail::join(words[0], words[1]);
 }
 
-template <class S>
-Pass& Window<S>::pass(std::int64_t items) {
+template <class S> Pass& Window<S>::pass(std::int64_t items) {
     if (context.sweeps) refuse_in_sweep("pass");
     pass_.effects = {};  // of one whose loss was looked at and left out
     pass_.draws = {};
@@ -228,8 +211,7 @@ Pass& Window<S>::pass(std::int64_t items) {
     return part(items);
 }
 
-template <class S>
-Pass& Window<S>::part(std::int64_t items) {
+template <class S> Pass& Window<S>::part(std::int64_t items) {
     if (items < 0) throw Error("[window] pass: there are no " + std::to_string(items) + " items");
     if (!pending_) throw Error("[window] part: of no micro-batch; call pass() for the first part");
     pass_.training = true;
@@ -241,8 +223,7 @@ Pass& Window<S>::part(std::int64_t items) {
 
 // ---- drop_micro: what the gradients were before a micro-batch ----
 
-template <class S>
-void Window<S>::remember() {
+template <class S> void Window<S>::remember() {
     for (std::size_t i = 0; i < before_.size(); ++i) {
         const V& parameter = parameters()[i];
         before_there_[i] = parameter.has_grad();
@@ -254,8 +235,7 @@ void Window<S>::remember() {
     }
 }
 
-template <class S>
-bool Window<S>::dropped(const V& sum) {
+template <class S> bool Window<S>::dropped(const V& sum) {
     if (options_.non_finite != NonFinite::drop_micro) return false;
     if (!has_non_finite_gradient(parameters()) && std::isfinite(sum.item())) return false;
     const Lift own(touch::held | touch::sealed);
@@ -269,8 +249,7 @@ bool Window<S>::dropped(const V& sum) {
     return true;
 }
 
-template <class S>
-void Window<S>::count(const V& sum, const V& counted) {
+template <class S> void Window<S>::count(const V& sum, const V& counted) {
     const NoGrad off;
     sum_ = sum_ + detach(sum);
     count_ = count_ + counted;
@@ -279,13 +258,11 @@ void Window<S>::count(const V& sum, const V& counted) {
 
 // ---- the gate ----
 
-template <class S>
-double Window<S>::rounding() const {
+template <class S> double Window<S>::rounding() const {
     return 64 * static_cast<double>(std::numeric_limits<S>::epsilon()) * options_.total;
 }
 
-template <class S>
-bool Window<S>::complete(double counted, bool tail) const {
+template <class S> bool Window<S>::complete(double counted, bool tail) const {
     if (options_.total > 0) {
         if (std::abs(counted - options_.total) <= rounding()) return true;
         const bool short_of = options_.micro_batches > 0 ? !full() : counted < options_.total;
@@ -298,15 +275,13 @@ bool Window<S>::complete(double counted, bool tail) const {
     return options_.micro_batches == 0 || full();
 }
 
-template <class S>
-void Window<S>::expect_count(const char* what, double counted) const {
+template <class S> void Window<S>::expect_count(const char* what, double counted) const {
     if (!std::isfinite(counted) || counted < 0)
         throw Error(std::string("[window] ") + what + ": " + in_words(counted) +
                     " is no number of things that a loss could be divided by");
 }
 
-template <class S>
-void Window<S>::normalise(double counted) {
+template <class S> void Window<S>::normalise(double counted) {
     if (options_.reduction == Reduction::sum) return;
     if (options_.total == 0)
         change_all(parameters(), functor::DivNumber{counted});
@@ -315,8 +290,7 @@ void Window<S>::normalise(double counted) {
 }
 
 // Says whether all gradients are numbers, and the loss is.
-template <class S>
-bool Window<S>::finite_after_clipping(Finished<S>& done) {
+template <class S> bool Window<S>::finite_after_clipping(Finished<S>& done) {
     if (!std::isfinite(static_cast<double>(done.sum.item()))) return false;
     if (options_.max_norm) {
         done.norm = clip_grad_norm(parameters(), *options_.max_norm);
@@ -328,15 +302,13 @@ bool Window<S>::finite_after_clipping(Finished<S>& done) {
     return true;
 }
 
-template <class S>
-void Window<S>::expect_told(const char* what) const {
+template <class S> void Window<S>::expect_told(const char* what) const {
     if (hold_.on() && hold_.sweeps() == Hold<S>::Sweeps::theirs && hold_.met())
         throw Error(std::string("[window] ") + what +
                     ": a backward() has come since the last micro-batch that swept() was not told of");
 }
 
-template <class S>
-std::string Window<S>::not_finite(const Finished<S>& done) const {
+template <class S> std::string Window<S>::not_finite(const Finished<S>& done) const {
     const auto sum = static_cast<double>(done.sum.item());
     if (const std::int64_t elements = count_non_finite(parameters()))
         return std::to_string(elements) + " elements of the gradients are infinite or NaN";
@@ -344,8 +316,7 @@ std::string Window<S>::not_finite(const Finished<S>& done) const {
     return "the norm of the gradients is " + in_words(*done.norm) + ", though each element is finite";
 }
 
-template <class S>
-Finished<S> Window<S>::close(const char* what, bool tail) {
+template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
     expect_whole(what);
     if (micro_batches_ == 0) throw Error("[window] finish: no micro-batch has come");
     expect_told(what);
@@ -404,8 +375,7 @@ Finished<S> Window<S>::close(const char* what, bool tail) {
     return done;
 }
 
-template <class S>
-void Window<S>::discard() {
+template <class S> void Window<S>::discard() {
     if (context.sweeps) refuse_in_sweep("discard");
     hold_.untouch();
     if (broken_)  // a rule that failed may have left a gradient that is not counted as one
@@ -419,8 +389,7 @@ void Window<S>::discard() {
     reset();
 }
 
-template <class S>
-void Window<S>::reset() {
+template <class S> void Window<S>::reset() {
     micro_batches_ = dropped_ = items_ = 0;
     sum_ = count_ = zero_;
     once_.clear();

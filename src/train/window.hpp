@@ -46,8 +46,7 @@ enum class NonFinite {
     drop_window,  // no update
 };
 
-template <class S>
-struct WindowOptions {
+template <class S> struct WindowOptions {
     std::int64_t micro_batches = 0;  // when it is full; 0: when you say so
     // The denominator, if it is known beforehand: each micro-loss is then divided by it as it is recorded. 0:
     // it is found at the end, by one division.
@@ -64,8 +63,7 @@ struct WindowOptions {
 };
 
 // What a finished window was.
-template <class S>
-struct Finished {
+template <class S> struct Finished {
     bool stepped = false;
     std::int64_t micro_batches = 0, dropped = 0;
     double count = 0;                 // the denominator
@@ -74,8 +72,7 @@ struct Finished {
     double loss() const { return static_cast<double>(sum.item()) / count; }
 };
 
-template <class S>
-class Window {
+template <class S> class Window {
 public:
     using V = Var<Array<S>>;
 
@@ -90,8 +87,7 @@ public:
     // parameters and their gradients: what others try is an Error, until finish() or discard().
     void add(const Loss<Array<S>>& loss, double weight = 1);
     // A mean does not say of how many.
-    template <class NotALoss>
-    void add(const Var<NotALoss>&, double = 1) {
+    template <class NotALoss> void add(const Var<NotALoss>&, double = 1) {
         static_assert(!sizeof(NotALoss),
                       "window.add() wants the loss itself, which knows its count: write "
                       "window.add(mse(y, target)) without .mean(), or window.add({sum, count})");
@@ -103,15 +99,13 @@ public:
     void swept(double count, std::int64_t items = 0);
 
     // What f does makes sense as a whole only: after an error in it the window can but be discarded.
-    template <class F>
-    void whole(F f) {
+    template <class F> void whole(F f) {
         hold_.expect_as_left("whole");
         attempt(f);
         hold_.look();
     }
     // The rest of a micro-batch that has been added: goes backward into what the window holds.
-    template <class F>
-    void backward(F f) {
+    template <class F> void backward(F f) {
         const Lift sweep(touch::sealed);
         f();
     }
@@ -155,12 +149,10 @@ public:
                         std::optional<std::int64_t> planned);
 
 private:
-    template <class>
-    friend class CapturedWindow;
+    template <class> friend class CapturedWindow;
 
     const std::vector<V>& parameters() const { return optimizer_.parameters(); }
-    template <class F>
-    void attempt(F f) {
+    template <class F> void attempt(F f) {
         try {
             f();
         } catch (...) {
@@ -168,8 +160,7 @@ private:
             throw;
         }
     }
-    template <class F>
-    void own(F f) {
+    template <class F> void own(F f) {
         const Lift change(touch::held | touch::sealed);
         f();
     }

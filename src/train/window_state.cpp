@@ -16,8 +16,7 @@ namespace {
 
 using Names = std::map<const Node*, std::string>;
 
-template <class S>
-Names names_of(Module<S>* model) {
+template <class S> Names names_of(Module<S>* model) {
     Names names;
     if (model)
         for (const auto& [name, parameter] : named_parameters(*model)) names.emplace(parameter.node(), name);
@@ -26,8 +25,7 @@ Names names_of(Module<S>* model) {
 
 // What decides the course of training, in words that a saved window is compared by. It names every option, so
 // that none is added without a thought of it; only how many micro-batches are planned is compared apart.
-template <class S>
-Course course(const WindowOptions<S>& options) {
+template <class S> Course course(const WindowOptions<S>& options) {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, tail, non_finite, max_norm,
                                   max_value, schedule, average, seed] = options;
     return {{"total", in_words(total)},
@@ -125,9 +123,8 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
         throw Error("[window] save: an effect was left by what is no part of the model");
 }
 
-template <class S>
-Commit Window<S>::prepare_load(const TrainingState& state, const std::string& under, Module<S>* model,
-                               std::optional<std::int64_t> planned) {
+template <class S> Commit Window<S>::prepare_load(const TrainingState& state, const std::string& under,
+                                                  Module<S>* model, std::optional<std::int64_t> planned) {
     if (context.sweeps) refuse_in_sweep("load");
     const Lift own(hold_.on() ? touch::held : std::uint8_t{0});  // what this window holds, not another one's
     struct Loaded {

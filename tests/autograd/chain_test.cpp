@@ -19,8 +19,7 @@ namespace {
 using Sizes = std::vector<std::size_t>;
 
 // Layers of a few kinds, which count how often they are begun.
-template <class S>
-struct Layers {
+template <class S> struct Layers {
     using V = Var<Array<S>>;
     Chain<Array<S>> chain;
     std::vector<V> leaves;
@@ -57,8 +56,7 @@ struct Layers {
             return layer(std::move(x));
         });
     }
-    template <class Way>
-    std::vector<Array<S>> gradients(Way way) {
+    template <class Way> std::vector<Array<S>> gradients(Way way) {
         begun = 0;
         sum(way(leaves[0])).backward();
         std::vector<Array<S>> all;
@@ -73,8 +71,7 @@ struct Layers {
     }
 };
 
-template <class S>
-bool same(const std::vector<Array<S>>& a, const std::vector<Array<S>>& b) {
+template <class S> bool same(const std::vector<Array<S>>& a, const std::vector<Array<S>>& b) {
     for (std::size_t i = 0; i < a.size(); ++i)
         if (ready(a[i]) != ready(b[i]) || (ready(a[i]) && !same_bits(a[i], b[i]))) return false;
     return a.size() == b.size();
@@ -258,8 +255,7 @@ struct Uniform {
         sum(run_chain(chain, 0, 1, x)).backward();  // the gradients have their memory
         w.zero_grad(), b.zero_grad();
     }
-    template <class Way>
-    std::size_t peak(Way way) {
+    template <class Way> std::size_t peak(Way way) {
         w.zero_grad(), b.zero_grad();
         const std::size_t before = memory::in_use();
         memory::reset_peak();

@@ -61,8 +61,7 @@ std::shared_ptr<Program> draw(Random& random, std::size_t there, int depth) {
     return program;
 }
 
-template <class S>
-struct Model {
+template <class S> struct Model {
     using V = Var<Array<S>>;
     std::vector<V> leaves;  // weight, bias, gain, and two inputs
 

@@ -18,8 +18,7 @@ namespace {
 
 using A = Array<float>;
 
-template <class Rule>
-Tensor with_rule(Rule rule, Tensor x) {
+template <class Rule> Tensor with_rule(Rule rule, Tensor x) {
     return custom(
         "own", [](const A& of) { return of.clone(); }, std::move(rule), std::move(x));
 }

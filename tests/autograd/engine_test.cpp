@@ -22,38 +22,25 @@ using namespace tally::test;
 namespace {
 
 // One number as a value of kind T.
-template <class T>
-struct Kind {
+template <class T> struct Kind {
     static T make(double x) { return static_cast<T>(x); }
     static double number(const T& x) { return static_cast<double>(x); }
 };
-template <>
-struct Kind<Dual<double>> {
+template <> struct Kind<Dual<double>> {
     static Dual<double> make(double x) { return {x, 0.5}; }
     static double number(const Dual<double>& x) { return x.value; }
 };
-template <class S>
-struct Kind<Array<S>> {
+template <class S> struct Kind<Array<S>> {
     static Array<S> make(double x) { return Array<S>({1}, {Kind<S>::make(x)}); }
     static double number(const Array<S>& x) { return Kind<S>::number(x.item()); }
 };
 
-template <class T>
-T value(double x) {
-    return Kind<T>::make(x);
-}
-template <class T>
-T one() {
-    return ones_like(value<T>(0));
-}
-template <class T>
-double number(const T& x) {
-    return Kind<T>::number(x);
-}
+template <class T> T value(double x) { return Kind<T>::make(x); }
+template <class T> T one() { return ones_like(value<T>(0)); }
+template <class T> double number(const T& x) { return Kind<T>::number(x); }
 
 // x * x whose rule can be told to throw before or after its first contribution.
-template <class T>
-Var<T> fragile_square(Var<T> x, int throws_after) {
+template <class T> Var<T> fragile_square(Var<T> x, int throws_after) {
     Var<T> twin = x;
     return custom(
         "fragile", [](const T& a, const T& b) { return zip(functor::Mul{}, a, b); },

@@ -17,8 +17,7 @@
 namespace tally::test {
 
 // A case and its inputs as variables.
-template <class T>
-struct Inputs {
+template <class T> struct Inputs {
     const Fixture& fixture;
     std::map<std::string, Var<T>> variables = {};
 
@@ -26,18 +25,15 @@ struct Inputs {
     double number() const { return fixture.attributes.at("number").at(0); }
 };
 
-template <class T>
-struct Outcome {
+template <class T> struct Outcome {
     Outcome(Var<T> y) : result(std::move(y)) {}
     Outcome(const Loss<T>& loss) : result(loss.sum), count(loss.count) {}
     Var<T> result, count;
 };
 
-template <class T>
-using Table = std::map<std::string, std::function<Outcome<T>(const Inputs<T>&)>>;
+template <class T> using Table = std::map<std::string, std::function<Outcome<T>(const Inputs<T>&)>>;
 
-template <class T>
-const Table<T>& elementwise() {  // for numbers and arrays alike
+template <class T> const Table<T>& elementwise() {  // for numbers and arrays alike
     using In = const Inputs<T>&;
     // clang-format off
     static const Table<T> table{
@@ -82,8 +78,7 @@ inline Array<std::int32_t> integers(const Fixture& f, const char* name, Device d
     return {n.shape, std::vector<std::int32_t>(n.values.begin(), n.values.end()), device};
 }
 
-template <class S>
-const Table<Array<S>>& structured() {
+template <class S> const Table<Array<S>>& structured() {
     using T = Array<S>;
     using In = const Inputs<T>&;
     // clang-format off

@@ -84,9 +84,8 @@ Measure measure(const Fixture& f, const std::vector<double>& want, bool forward)
 }
 
 // What differs, in words; empty when nothing does. `times`: how often the gradient was accumulated.
-template <class S>
-std::string difference(const Fixture& f, const std::string& what, const Array<S>& got, const Numbers& want,
-                       bool forward, double times = 1) {
+template <class S> std::string difference(const Fixture& f, const std::string& what, const Array<S>& got,
+                                          const Numbers& want, bool forward, double times = 1) {
     if (got.shape() != want.shape)
         return what + " has the shape " + to_string(got.shape()) + ", not " + to_string(want.shape);
     const Measure m = measure(f, want.values, forward);
@@ -106,8 +105,7 @@ std::string difference(const Fixture& f, const std::string& what, const Array<S>
 
 // ---- running one case ----
 
-template <class S>
-Array<S> array_of(const Numbers& n) {
+template <class S> Array<S> array_of(const Numbers& n) {
     std::vector<S> values(n.values.size());
     std::transform(n.values.begin(), n.values.end(), values.begin(),
                    [](double v) { return static_cast<S>(v); });
@@ -115,8 +113,7 @@ Array<S> array_of(const Numbers& n) {
 }
 
 // Those with a recorded gradient are parameters, or only the one called `only`.
-template <class S>
-Inputs<Array<S>> inputs_of(const Fixture& f, const std::string& only = "") {
+template <class S> Inputs<Array<S>> inputs_of(const Fixture& f, const std::string& only = "") {
     Inputs<Array<S>> in{f};
     for (const auto& [name, numbers] : f.inputs) {
         const bool wants = f.gradients.count(name) && (only.empty() || only == name);
@@ -125,8 +122,7 @@ Inputs<Array<S>> inputs_of(const Fixture& f, const std::string& only = "") {
     return in;
 }
 
-template <class S>
-std::string disagreement(const Fixture& f) {
+template <class S> std::string disagreement(const Fixture& f) {
     const auto& compute = operation<S>(f.operation);
     if (f.raises) {
         try {
@@ -170,8 +166,7 @@ std::string disagreement(const Fixture& f) {
 }
 
 // The same elementwise case with plain numbers instead of arrays, element by element.
-template <class S>
-std::string scalar_disagreement(const Fixture& f) {
+template <class S> std::string scalar_disagreement(const Fixture& f) {
     const auto& compute = elementwise<S>().at(f.operation);
     Array<S> output = Array<S>::zeros(f.output.shape);
     std::map<std::string, Array<S>> gradients;
@@ -243,8 +238,7 @@ bool same_shapes(const Fixture& f) {
 
 const std::set<std::string> laws{"toy", "split_mse", "split_cross_entropy"};
 
-template <class Check>
-void each_case(bool single_precision, Check check) {
+template <class Check> void each_case(bool single_precision, Check check) {
     for (const auto& [op, cases] : fixtures()) {
         if (laws.count(op)) continue;
         for (const Fixture& f : cases) {
@@ -263,8 +257,7 @@ void each_case(bool single_precision, Check check) {
 
 // ---- the laws ----
 
-template <class S>
-double toy(const Fixture& f, const Inputs<Array<S>>& in) {
+template <class S> double toy(const Fixture& f, const Inputs<Array<S>>& in) {
     const Shape& shape = in["x"].shape();
     double total = 0;
     for (const auto& micro : split(in["x"], shape[0] / f.integer("parts"))) {
@@ -275,8 +268,7 @@ double toy(const Fixture& f, const Inputs<Array<S>>& in) {
     return total;
 }
 
-template <class S>
-double split_mse(const Fixture& f, const Inputs<Array<S>>& in) {
+template <class S> double split_mse(const Fixture& f, const Inputs<Array<S>>& in) {
     const auto xs = split(in["x"], f.integers("sizes")), targets = split(in["target"], f.integers("sizes"));
     double total = 0;
     for (std::size_t i = 0; i < xs.size(); ++i) {
@@ -289,8 +281,7 @@ double split_mse(const Fixture& f, const Inputs<Array<S>>& in) {
     return total;
 }
 
-template <class S>
-double split_cross_entropy(const Fixture& f, const Inputs<Array<S>>& in) {
+template <class S> double split_cross_entropy(const Fixture& f, const Inputs<Array<S>>& in) {
     const Numbers& all = f.indices.at("labels");
     const auto counted =
         std::count_if(all.values.begin(), all.values.end(), [](double label) { return label >= 0; });
@@ -323,8 +314,7 @@ void check_law(const std::string& law, double (*accumulate)(const Fixture&, cons
 
 // ---- which operations there are ----
 
-template <class... F>
-std::set<std::string> names(std::type_identity<std::tuple<F...>>) {
+template <class... F> std::set<std::string> names(std::type_identity<std::tuple<F...>>) {
     return {std::string(F::name)...};
 }
 

@@ -18,8 +18,7 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 bool close(double a, double b) { return a == b || std::abs(a - b) <= 1e-14 * std::max(1.0, std::abs(b)); }
 
 // The value, and the gradient times 3, of a formula of one operand.
-template <class F>
-void check(const F& f, double x, double value, double slope) {
+template <class F> void check(const F& f, double x, double value, double slope) {
     INFO(static_cast<const char*>(F::name) << " at " << x);
     const double y = f.value(x), kept = F::keeps == Keep::input    ? x
                                         : F::keeps == Keep::output ? y
@@ -31,8 +30,7 @@ void check(const F& f, double x, double value, double slope) {
     if (x != 0) CHECK(close(dual.rate, slope));
 }
 
-template <class F>
-void check(const F& f, double a, double b, double value, double slope_a, double slope_b) {
+template <class F> void check(const F& f, double a, double b, double value, double slope_a, double slope_b) {
     INFO(static_cast<const char*>(F::name) << " at " << a << ", " << b);
     const double y = f.value(a, b), nan = std::nan("");
     const auto kept = [&](bool needed, double x) { return needed ? x : nan; };

@@ -11,10 +11,8 @@ using namespace tally;
 
 namespace {
 
-template <class T>
-struct Outer {
-    template <class U>
-    struct Inner {};
+template <class T> struct Outer {
+    template <class U> struct Inner {};
 };
 
 std::string line(int number) { return "here_test.cpp:" + std::to_string(number); }

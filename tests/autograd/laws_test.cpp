@@ -23,8 +23,7 @@ using namespace tally::test;
 
 namespace {
 
-template <class S>
-Array<S> toy(bool exact_sums) {
+template <class S> Array<S> toy(bool exact_sums) {
     std::vector<double> rows{0.375, -1.25, 0.5,    -1.125, 0.5,  -0.875, 0.625, 1,
                              -1.5,  -0.25, -0.375, 0.25,   -1.5, 0.75,   -0.625};
     if (exact_sums)
@@ -35,8 +34,7 @@ Array<S> toy(bool exact_sums) {
 }
 
 // u, half the distance from 1 to the next number, and γ_n = nu / (1 - nu).
-template <class S>
-double gamma(double n) {
+template <class S> double gamma(double n) {
     const double u = static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;
     return n * u / (1 - n * u);
 }
@@ -45,9 +43,8 @@ template <class S>
 using Build = Var<Array<S>> (*)(const Var<Array<S>>& x, const std::vector<Var<Array<S>>>& parameters);
 
 // The gradients of the mean loss over all rows, and of N micro-losses each divided by N.
-template <class S>
-void expect_equal_bits(const Array<S>& data, const std::vector<Array<S>>& at, Build<S> build,
-                       std::int64_t micro_batches) {
+template <class S> void expect_equal_bits(const Array<S>& data, const std::vector<Array<S>>& at,
+                                          Build<S> build, std::int64_t micro_batches) {
     std::vector<Var<Array<S>>> whole, accumulated;
     for (const auto& value : at) {
         whole.push_back(parameter(value.clone()));
@@ -62,8 +59,7 @@ void expect_equal_bits(const Array<S>& data, const std::vector<Array<S>>& at, Bu
     }
 }
 
-template <class S>
-std::vector<double> in_double(const Array<S>& x) {
+template <class S> std::vector<double> in_double(const Array<S>& x) {
     const std::vector<S> numbers = x.to_vector();
     return std::vector<double>(numbers.begin(), numbers.end());
 }

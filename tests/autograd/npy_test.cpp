@@ -60,8 +60,7 @@ std::string complaint(const Folder& folder, const std::string& bytes) {
     return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
 }
 
-template <class S>
-bool same_bits(const Array<S>& a, const Array<S>& b) {
+template <class S> bool same_bits(const Array<S>& a, const Array<S>& b) {
     return a.shape() == b.shape() &&
            std::memcmp(a.span().data(), b.span().data(), a.span().size_bytes()) == 0;
 }

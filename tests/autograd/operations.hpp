@@ -25,21 +25,18 @@
 
 namespace tally::test {
 
-template <class S>
-struct Problem {
+template <class S> struct Problem {
     using Vars = std::vector<Var<Array<S>>>;
     std::vector<Array<S>> inputs;
     std::function<Var<Array<S>>(const Vars&)> f;
 };
 
-template <class S>
-struct OperationCase {
+template <class S> struct OperationCase {
     const char* name;
     std::function<Problem<S>(Random&)> draw;
 };
 
-template <class S>
-std::vector<OperationCase<S>> all_operations() {
+template <class S> std::vector<OperationCase<S>> all_operations() {
     using V = Var<Array<S>>;
     using Vars = std::vector<V>;
     std::vector<OperationCase<S>> all;

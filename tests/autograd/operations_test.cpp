@@ -13,8 +13,7 @@ using namespace tally::test;
 
 namespace {
 
-template <class S>
-std::string in_words(const Problem<S>& problem) {
+template <class S> std::string in_words(const Problem<S>& problem) {
     std::string text;
     for (const auto& input : problem.inputs) text += " " + to_string(input.shape());
     return text;
@@ -22,8 +21,7 @@ std::string in_words(const Problem<S>& problem) {
 
 constexpr std::uint64_t seeds = 24;
 
-template <class S>
-void expect_silence() {
+template <class S> void expect_silence() {
     const Poison poison;
     for (const OperationCase<S>& operation : all_operations<S>()) {
         for (std::uint64_t seed = 0; seed < seeds; ++seed) {

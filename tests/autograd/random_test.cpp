@@ -22,8 +22,7 @@ namespace {
 
 // The largest distance between the empirical and the true distribution function, times sqrt(n) (Kolmogorov
 // and Smirnov).
-template <class Distribution>
-double ks_distance(std::vector<double> sample, Distribution cumulative) {
+template <class Distribution> double ks_distance(std::vector<double> sample, Distribution cumulative) {
     std::sort(sample.begin(), sample.end());
     const auto n = static_cast<double>(sample.size());
     double worst = 0;

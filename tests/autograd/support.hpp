@@ -43,8 +43,7 @@ public:
             if (whole(0, 2) == 0) extent = 1;
         return Shape(extents);
     }
-    template <class S>
-    Array<S> array(const Shape& shape, double low = -2, double high = 2) {
+    template <class S> Array<S> array(const Shape& shape, double low = -2, double high = 2) {
         std::vector<S> values;
         for (std::size_t i = 0; i < shape.size(); ++i) values.push_back(static_cast<S>(between(low, high)));
         return Array<S>(shape, values, here());
@@ -72,22 +71,19 @@ struct Poison {
     Poison& operator=(const Poison&) = delete;
 };
 
-template <class S>
-bool same_bits(const Array<S>& a, const Array<S>& b) {
+template <class S> bool same_bits(const Array<S>& a, const Array<S>& b) {
     if (!(a.shape() == b.shape())) return false;
     const Array<S> at_a = a.to(Device::cpu), at_b = b.to(Device::cpu);
     return a.size() == 0 || std::memcmp(at_a.data(), at_b.data(), a.size() * sizeof(S)) == 0;
 }
 
-template <class S>
-bool any_nan(const Array<S>& x) {
+template <class S> bool any_nan(const Array<S>& x) {
     for (S value : x.to_vector())
         if (std::isnan(value)) return true;
     return false;
 }
 
-template <class F>
-std::string message_of(F f) {
+template <class F> std::string message_of(F f) {
     try {
         f();
     } catch (const Error& error) {

@@ -28,8 +28,7 @@ using namespace tally::test;
 
 namespace {
 
-template <class F>
-std::string elsewhere(F f) {
+template <class F> std::string elsewhere(F f) {
     std::string message;
     std::thread([&] { message = message_of(f); }).join();
     return message;

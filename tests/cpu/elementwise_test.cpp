@@ -10,8 +10,7 @@ namespace tally::test {
 namespace {
 
 // Where a functor is defined: logarithms and roots want positive numbers, losses probabilities.
-template <class F>
-std::pair<double, double> domain() {
+template <class F> std::pair<double, double> domain() {
     constexpr std::string_view name{F::name};
     if (name == "log" || name == "sqrt" || name == "pow" || name == "pow_number") return {0.1, 3};
     if (name == "binary_cross_entropy") return {0.05, 0.95};

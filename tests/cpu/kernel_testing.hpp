@@ -29,8 +29,7 @@ inline const std::vector<std::size_t> awkward_sizes{0,  1,  2,  3,  7,  8,   15,
 // Memory as the ledger hands it out: aligned, whole lines. Everything around the n elements is a guard, which
 // no kernel may change; it holds NaN, so that using what lies beyond the end shows up. `offset` makes it an
 // unaligned slice.
-template <class S>
-class Buffer {
+template <class S> class Buffer {
 public:
     explicit Buffer(std::size_t n, std::size_t offset = 0) : n_(n), start_(line_elements + offset) {
         bytes_ = ((start_ + n) * sizeof(S) + 63) / 64 * 64 + 64;
@@ -81,14 +80,10 @@ public:
         return std::uniform_int_distribution<std::size_t>(0, n)(engine_);
     }  // inclusive
     bool coin() { return upto(1) == 1; }
-    template <class T>
-    T pick(const std::vector<T>& from) {
-        return from[upto(from.size() - 1)];
-    }
+    template <class T> T pick(const std::vector<T>& from) { return from[upto(from.size() - 1)]; }
     Write how() { return coin() ? Write::add : Write::set; }
 
-    template <class S>
-    Buffer<S> numbers(std::size_t n, double low = -2, double high = 2) {
+    template <class S> Buffer<S> numbers(std::size_t n, double low = -2, double high = 2) {
         Buffer<S> made(n, coin() ? 0 : upto(9));
         for (S& x : made) x = static_cast<S>(std::uniform_real_distribution<double>(low, high)(engine_));
         return made;
@@ -99,8 +94,7 @@ public:
         return made;
     }
     // To be written: poisoned for `set`, filled for `add`.
-    template <class S>
-    Buffer<S> destination(std::size_t n, Write how) {
+    template <class S> Buffer<S> destination(std::size_t n, Write how) {
         return how == Write::add ? numbers<S>(n) : Buffer<S>(n, coin() ? 0 : upto(9));
     }
 
@@ -154,10 +148,7 @@ private:
 
 // ---- comparing ----
 
-template <class S>
-bool same_bits(S a, S b) {
-    return std::memcmp(&a, &b, sizeof(S)) == 0;
-}
+template <class S> bool same_bits(S a, S b) { return std::memcmp(&a, &b, sizeof(S)) == 0; }
 
 // Empty when all agree, within `units` roundings of the larger of |want| and `scale`; else the first
 // difference.
@@ -180,8 +171,7 @@ std::string difference(const Buffer<S>& got, const Buffer<S>& want, double units
     return "";
 }
 
-template <class S>
-std::string bit_difference(const Buffer<S>& got, const Buffer<S>& want) {
+template <class S> std::string bit_difference(const Buffer<S>& got, const Buffer<S>& want) {
     std::ostringstream text;
     text.precision(17);
     for (std::size_t i = 0; i < want.size(); ++i)
@@ -193,22 +183,17 @@ std::string bit_difference(const Buffer<S>& got, const Buffer<S>& want) {
     return "";
 }
 
-template <class S>
-const Kernels<S>& plain() {
+template <class S> const Kernels<S>& plain() {
     static const Kernels<S> table = reference::table<S>();
     return table;
 }
 
-template <class S>
-Into<S[]> into(const Buffer<S>& buffer, Write how) {
-    return {buffer.data(), how};
-}
+template <class S> Into<S[]> into(const Buffer<S>& buffer, Write how) { return {buffer.data(), how}; }
 
 inline const char* const write_names[] = {"set", "add"};
 
 // Calls with each functor of a list: its slot, and an instance.
-template <class List, class Visit>
-void each_functor(Visit visit) {
+template <class List, class Visit> void each_functor(Visit visit) {
     [&]<class... F>(std::tuple<F...>*) {
         const auto make = []<class G>(G*) {
             if constexpr (requires { G{0.0, 0.0}; })

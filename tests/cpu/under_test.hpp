@@ -8,8 +8,7 @@
 
 namespace tally::test {
 
-template <class S>
-const Kernels<S>& fast();
+template <class S> const Kernels<S>& fast();
 
 void* grab(std::size_t bytes);  // 64-byte aligned
 void give(void* memory);

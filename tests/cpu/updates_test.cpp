@@ -5,8 +5,7 @@ namespace tally::test {
 namespace {
 
 // Some tensors, each with all that an update may want; sizes of all kinds, and more than one launch takes.
-template <class S>
-struct List {
+template <class S> struct List {
     std::vector<Buffer<S>> values, gradients, first, second;
     std::vector<Update<S>> updates;
 

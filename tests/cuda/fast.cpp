@@ -9,8 +9,7 @@
 
 namespace tally::test {
 
-template <class S>
-const Kernels<S>& fast() {
+template <class S> const Kernels<S>& fast() {
     peer::wait_after_each_launch(true);
     return kernels<S>(Device::cuda);
 }

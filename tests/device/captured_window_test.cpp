@@ -26,8 +26,7 @@ namespace {
 constexpr float nan_of = std::numeric_limits<float>::quiet_NaN();
 
 // A classifier with dropout in a window of unequal micro-batches; its inputs differ from update to update.
-template <class S>
-class Trained {
+template <class S> class Trained {
 public:
     static constexpr std::int64_t items = 9, in = 5, classes = 4;
 
@@ -129,8 +128,7 @@ private:
     }
 };
 
-template <class S>
-bool same_bits(const std::vector<S>& a, const std::vector<S>& b) {
+template <class S> bool same_bits(const std::vector<S>& a, const std::vector<S>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(S)) == 0;
 }
 
@@ -149,14 +147,12 @@ bool unharmed(const std::vector<Array<float>>& all) {
     });
 }
 
-template <class S>
-void until_captured(Trained<S>& t, std::int64_t& number) {
+template <class S> void until_captured(Trained<S>& t, std::int64_t& number) {
     for (int i = 0; i < 5 && !t.captured->captured(); ++i) t.update(true, number++);
     REQUIRE(t.captured->captured());
 }
 
-template <class S>
-WindowOptions<S> plain_options() {
+template <class S> WindowOptions<S> plain_options() {
     return {.micro_batches = 3, .total = Trained<S>::items};
 }
 

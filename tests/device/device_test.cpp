@@ -18,8 +18,7 @@ namespace tally::test {
 namespace {
 
 // How often the host waits while f runs.
-template <class F>
-std::uint64_t waits_in(F f) {
+template <class F> std::uint64_t waits_in(F f) {
     const std::uint64_t before = waits(Device::cuda);
     f();
     return waits(Device::cuda) - before;

@@ -12,8 +12,7 @@
 
 namespace {
 
-template <class S>
-void load(const std::string& path, std::size_t size) {
+template <class S> void load(const std::string& path, std::size_t size) {
     try {
         if (tally::load_npy<S>(path).size() * sizeof(S) > size) std::abort();
     } catch (const tally::Error& error) {

@@ -9,8 +9,7 @@ namespace {
 const std::vector<std::size_t> edges{0, 1, 2, 31, 32, 33, 1023, 1025};
 
 // The sum that a team of `lanes` makes of n numbers: written once more, and differently.
-template <class S>
-S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
+template <class S> S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
     std::vector<S> lane(lanes, -S(0));
     for (std::size_t i = 0; i < n; ++i) lane[i % lanes] += x[i];
     for (; lanes > 1; lanes /= 2)
@@ -19,8 +18,7 @@ S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
 }
 
 // Calls both tables with a destination of their own, and compares bits; NaN is NaN.
-template <class S, class Call>
-std::string in_both(Dice& dice, std::size_t results, Write how, Call call) {
+template <class S, class Call> std::string in_both(Dice& dice, std::size_t results, Write how, Call call) {
     const auto got = dice.destination<S>(results, how);
     const Buffer<S> want = got;
     call(fast<S>(), into(got, how));

@@ -6,10 +6,7 @@
 
 namespace tally::test {
 
-template <class S>
-const Kernels<S>& fast() {
-    return gpu::host_table<S>();
-}
+template <class S> const Kernels<S>& fast() { return gpu::host_table<S>(); }
 
 void* grab(std::size_t bytes) { return ::operator new(bytes, std::align_val_t(64)); }
 void give(void* memory) { ::operator delete(memory, std::align_val_t(64)); }

@@ -5,8 +5,7 @@
 namespace tally::test {
 namespace {
 
-template <class S>
-std::vector<Update<S>> tensors_of(Dice& dice, const Buffer<S>& numbers, std::size_t most) {
+template <class S> std::vector<Update<S>> tensors_of(Dice& dice, const Buffer<S>& numbers, std::size_t most) {
     std::vector<Update<S>> list;
     for (std::size_t from = 0; from < numbers.size();) {
         Update<S> u;

@@ -16,8 +16,7 @@ const Surroundings terminal{.input_is_terminal = true,
                             .accessible = {},
                             .locale = "en_US.UTF-8"};
 
-template <class Change>
-Mode with(Change change) {
+template <class Change> Mode with(Change change) {
     Flags flags;
     Surroundings around = terminal;
     change(flags, around);

@@ -10,8 +10,7 @@ namespace {
 
 using namespace tally;
 
-template <class S>
-class Engine {
+template <class S> class Engine {
     using V = Var<Array<S>>;
     using Env = std::vector<V>;
 
@@ -356,8 +355,7 @@ private:
     Outcome outcome_;
 };
 
-template <class S>
-Outcome run_as(const Program& program, Way way) {
+template <class S> Outcome run_as(const Program& program, Way way) {
     const std::int64_t nodes = live_nodes();
     const auto bytes = static_cast<std::int64_t>(memory::in_use());
     Outcome outcome;

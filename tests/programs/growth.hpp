@@ -28,8 +28,7 @@ protected:
     }
 
     // ---- growing, and taking back what does not fit ----
-    template <class F>
-    bool attempt(F f) {
+    template <class F> bool attempt(F f) {
         const std::size_t before = program_.steps.size();
         const auto operations = operations_;
         try {
@@ -112,8 +111,7 @@ protected:
     }
     bool usable(int place) const { return !spent_[static_cast<std::size_t>(place)]; }
     const Extents& shape_of(int place) const { return evaluator_.value(place).shape; }
-    template <class Fits>
-    int any_that(Fits fits) {  // -1 when a few tries find none
+    template <class Fits> int any_that(Fits fits) {  // -1 when a few tries find none
         for (int tries = 0; tries < 6; ++tries)
             if (const int place = any(); fits(place)) return place;
         return -1;

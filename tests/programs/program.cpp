@@ -56,8 +56,7 @@ std::size_t size_of(const Extents& shape) {
 
 namespace {
 
-template <class List>
-void write_list(std::ostream& out, const char* what, const List& list) {
+template <class List> void write_list(std::ostream& out, const char* what, const List& list) {
     if (list.empty()) return;
     out << "  " << what << '{';
     for (std::size_t i = 0; i < list.size(); ++i) out << (i ? ", " : "") << list[i];

@@ -156,8 +156,7 @@ public:
     double between(double low, double high) {
         return low + (high - low) * static_cast<double>(bits() >> 11) * 0x1p-53;
     }
-    template <class List>
-    const auto& of(const List& list) {
+    template <class List> const auto& of(const List& list) {
         return list[static_cast<std::size_t>(whole(0, static_cast<std::int64_t>(list.size()) - 1))];
     }
 

@@ -16,8 +16,7 @@ using namespace tally::test;
 namespace {
 
 // x + f(x), and x looked at again after that.
-template <class S>
-class Residual : public Layer<S> {
+template <class S> class Residual : public Layer<S> {
 public:
     explicit Residual(Sequential<S> inside) : inside_(std::move(inside)) {}
     void list(Members<S>& members) override { members.child("inside", inside_); }
@@ -33,8 +32,7 @@ private:
 };
 
 // Every layer type there is, but for the embedding, which begins with indices.
-template <class S>
-Sequential<S> images(std::uint64_t seed) {
+template <class S> Sequential<S> images(std::uint64_t seed) {
     Sequential<S> model;
     model.add(Conv2d<S>(2, 3, 3, {seed, 0}, {.padding = 1}));
     model.add(BatchNorm<S>(3));
@@ -51,8 +49,7 @@ Sequential<S> images(std::uint64_t seed) {
     return model;
 }
 
-template <class S>
-Sequential<S> text(std::uint64_t seed) {
+template <class S> Sequential<S> text(std::uint64_t seed) {
     Sequential<S> model;
     model.add(Residual<S>(
         Sequential<S>{LayerNorm<S>(4), SelfAttention<S>(4, 2, {seed, 10}, true), Dropout<S>(0.2, 7)}));
@@ -62,8 +59,7 @@ Sequential<S> text(std::uint64_t seed) {
     return model;
 }
 
-template <class S>
-std::vector<std::vector<S>> state_of(Module<S>& model) {
+template <class S> std::vector<std::vector<S>> state_of(Module<S>& model) {
     std::vector<std::vector<S>> all;
     for (const Member<S>& member : members(model)) {
         if (member.parameter) {

@@ -11,8 +11,7 @@
 namespace tally::test {
 namespace {
 
-template <class S>
-std::vector<Var<Array<S>>> with_gradients(const std::vector<std::vector<S>>& gradients) {
+template <class S> std::vector<Var<Array<S>>> with_gradients(const std::vector<std::vector<S>>& gradients) {
     std::vector<Var<Array<S>>> made;
     for (const std::vector<S>& g : gradients) {
         const Shape shape{static_cast<std::int64_t>(g.size())};

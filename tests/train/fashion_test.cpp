@@ -49,13 +49,11 @@ void write_all(const Folder& folder) {
     write_bytes(folder / names[3] + ".gz", gzipped(labels_file("\4\5")));
 }
 
-template <class S>
-bool same(const Pictures<S>& a, const Pictures<S>& b) {
+template <class S> bool same(const Pictures<S>& a, const Pictures<S>& b) {
     return a.images.to_vector() == b.images.to_vector() && a.labels.to_vector() == b.labels.to_vector();
 }
 
-template <class S>
-Pictures<S> part(const Pictures<S>& pictures, std::int64_t from, std::int64_t to) {
+template <class S> Pictures<S> part(const Pictures<S>& pictures, std::int64_t from, std::int64_t to) {
     return {pictures.images.leading(from, to), pictures.labels.leading(from, to)};
 }
 

@@ -19,8 +19,7 @@ namespace {
 
 enum class Kind { plain, images, exact_batch_norm, cached, checkpointed, revolve, drop_micro };
 
-template <class S>
-struct Training {
+template <class S> struct Training {
     explicit Training(Kind of)
         : kind(of),
           model(has_images() ? network_of_images() : network()),
@@ -115,8 +114,7 @@ struct Training {
 
 // Fails at the n-th allocation of the window after `windows` others, for n = 1, 2, 3, ... until it runs
 // through; returns how many places there were.
-template <class S>
-std::uint64_t fail_everywhere(Kind kind, int windows, bool shared) {
+template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool shared) {
     for (std::uint64_t n = 1;; ++n) {
         CAPTURE(static_cast<int>(kind), windows, shared, n);
         Training<S> disturbed(kind), calm(kind);

@@ -17,8 +17,7 @@ inline void write_bytes(const std::string& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-template <class T>
-std::string as_text(T value) {
+template <class T> std::string as_text(T value) {
     return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 

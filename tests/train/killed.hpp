@@ -11,8 +11,7 @@
 namespace tally::test {
 
 // Runs f in a child and gives waitpid's status. The child leaves no other trace than what f writes to files.
-template <class F>
-int in_child(F f) {
+template <class F> int in_child(F f) {
     const pid_t child = ::fork();
     if (child < 0) throw Error("no child process");
     if (child == 0) {

@@ -17,8 +17,7 @@ class Expected {
 public:
     explicit Expected(const std::string& name)
         : file_(load_safetensors(layer_folder + name + "-pass.safetensors")) {}
-    template <class T = double>
-    const Array<T>& get(const std::string& name) const {
+    template <class T = double> const Array<T>& get(const std::string& name) const {
         return std::get<Array<T>>(file_.tensors.at(name));
     }
     const Array<double>& operator[](const std::string& name) const { return get(name); }

@@ -65,8 +65,7 @@ struct World {
 
 // `load(world)` with every allocation failing: before and after a failure the bits are the same, and the next
 // try ends as if nothing had happened.
-template <class Load>
-void fails_whole(Load load, std::uint64_t places, bool open = false) {
+template <class Load> void fails_whole(Load load, std::uint64_t places, bool open = false) {
     for (const bool held : {false, true}) {
         World calm(2);
         if (!open) calm.window.discard();

@@ -17,7 +17,6 @@
 namespace tally::test {
 namespace {
 
-
 [[noreturn]] void run_out() { throw OutOfMemory("none left", Device::cpu, 64, 0); }
 
 // A network with dropout on random data, of which one window is an update.

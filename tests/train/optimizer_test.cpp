@@ -17,11 +17,9 @@
 namespace tally::test {
 namespace {
 
-template <class S>
-using Parameters = std::vector<Var<Array<S>>>;
+template <class S> using Parameters = std::vector<Var<Array<S>>>;
 
-template <class S>
-std::vector<std::function<std::unique_ptr<Optimizer<S>>(Parameters<S>)>> kinds() {
+template <class S> std::vector<std::function<std::unique_ptr<Optimizer<S>>(Parameters<S>)>> kinds() {
     return {
         [](auto w) { return std::make_unique<Sgd<S>>(w, SgdOptions{.learning_rate = 0.1}); },
         [](auto w) {
@@ -39,8 +37,7 @@ std::vector<std::function<std::unique_ptr<Optimizer<S>>(Parameters<S>)>> kinds()
 }
 
 // A random training: which parameters get a gradient at which step, and which.
-template <class S>
-struct Training {
+template <class S> struct Training {
     explicit Training(unsigned number) : seed(number), dice(number) {
         for (std::size_t k = 0; k < 2 + number % 4; ++k)
             shapes.push_back(
@@ -74,8 +71,7 @@ struct Training {
     std::vector<Shape> shapes;
 };
 
-template <class S>
-bool same_values(const Parameters<S>& a, const Parameters<S>& b) {
+template <class S> bool same_values(const Parameters<S>& a, const Parameters<S>& b) {
     for (std::size_t k = 0; k < a.size(); ++k) {
         const std::vector<S> x = a[k].value().to_vector(), y = b[k].value().to_vector();
         if (x.size() != y.size() ||
@@ -86,8 +82,7 @@ bool same_values(const Parameters<S>& a, const Parameters<S>& b) {
 }
 
 // The saved state with one entry replaced.
-template <class T>
-TrainingState with(const TrainingState& state, const std::string& name, const T& value) {
+template <class T> TrainingState with(const TrainingState& state, const std::string& name, const T& value) {
     TrainingState changed;
     for (const auto& [each, entry] : state.entries())
         if (each == name)
@@ -104,8 +99,7 @@ TrainingState without(const TrainingState& state, const std::string& name) {
     return changed;
 }
 
-template <class S>
-TrainingState saved(const Optimizer<S>& optimizer) {
+template <class S> TrainingState saved(const Optimizer<S>& optimizer) {
     TrainingState state;
     optimizer.save(state, "o");
     return state;

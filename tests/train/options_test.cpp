@@ -48,8 +48,7 @@ const std::vector<std::string> adam_names =
 const std::vector<std::string> average_names = TALLY_NAMES(average_options, decay, bias_correction);
 
 // One line of the table: what was changed, and what is to happen. An empty word: it may be another.
-template <class Options>
-struct Row {
+template <class Options> struct Row {
     std::string option;
     std::function<void(Options&)> change;
     std::string words;  // of the refusal, after "was saved with"
@@ -64,8 +63,7 @@ void expect_every_option(const std::vector<Row<Options>>& rows, const std::vecto
     }
 }
 
-template <class Options>
-std::string told(const std::string& kind, const std::vector<Row<Options>>& rows) {
+template <class Options> std::string told(const std::string& kind, const std::vector<Row<Options>>& rows) {
     std::string table = "\n## " + kind + "\n\n| option | when resumed with another |\n|---|---|\n";
     for (const auto& row : rows)
         table +=
@@ -277,9 +275,9 @@ std::vector<Row<AverageOptions>> average_rows() {
 }
 
 // What is saved by `make(options)` in mid-window and loaded into `make(changed options)`.
-template <class Options, class Make>
-void check_rows(const std::string& kind, const Options& options, const std::vector<Row<Options>>& rows,
-                const std::vector<std::string>& names, Make make) {
+template <class Options, class Make> void check_rows(const std::string& kind, const Options& options,
+                                                     const std::vector<Row<Options>>& rows,
+                                                     const std::vector<std::string>& names, Make make) {
     expect_every_option(rows, names);
     for (const auto& row : rows) {
         CAPTURE(kind, row.option);
@@ -305,8 +303,7 @@ void check_rows(const std::string& kind, const Options& options, const std::vect
     }
 }
 
-template <class O, class Use>
-void with_optimizer(O& optimizer, Use use) {
+template <class O, class Use> void with_optimizer(O& optimizer, Use use) {
     Window<double> window(optimizer, {});
     window.add(counted(optimizer.parameters()[0] * 2.0));
     use(window);

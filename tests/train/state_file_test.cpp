@@ -34,10 +34,7 @@ TrainingState small_state() {
     return state;
 }
 
-template <class S>
-bool same(const Array<S>& a, const Array<S>& b) {
-    return same_bits(a, b);
-}
+template <class S> bool same(const Array<S>& a, const Array<S>& b) { return same_bits(a, b); }
 bool same(double a, double b) { return as_text(a) == as_text(b); }
 bool same(std::int64_t a, std::int64_t b) { return a == b; }
 bool same(const std::string& a, const std::string& b) { return a == b; }

@@ -17,8 +17,7 @@ namespace {
 
 enum class Way { plain, checkpointed, sgd, many_numbers };
 
-template <class S>
-struct Training {
+template <class S> struct Training {
     explicit Training(Way of) : way(of) {
         if (way == Way::checkpointed) model.checkpoint({.segments = 2});
         if (way == Way::sgd)

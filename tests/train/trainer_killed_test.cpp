@@ -22,8 +22,7 @@ TrainerOptions<double> saving(const std::string& checkpoint, std::int64_t save_m
 }
 
 // In a child, as if the machine lost power: true when it went through to the end.
-template <class BeforeHand>
-bool train_in_child(const TrainerOptions<double>& options, BeforeHand before) {
+template <class BeforeHand> bool train_in_child(const TrainerOptions<double>& options, BeforeHand before) {
     const int status = in_child([&] {
         before();
         SmallTraining(options).trainer.train();

@@ -14,24 +14,21 @@ namespace {
 const std::vector<Shape> shapes{{3}, {2, 2}, {}};
 
 // The rule that the tool states; the numbers are exact in float.
-template <class S, class Rule>
-Array<S> by_rule(std::size_t tensor, Rule rule) {
+template <class S, class Rule> Array<S> by_rule(std::size_t tensor, Rule rule) {
     std::vector<S> numbers;
     for (std::int64_t e = 0; e < static_cast<std::int64_t>(shapes[tensor].size()); ++e)
         numbers.push_back(static_cast<S>(rule(e)));
     return Array<S>(shapes[tensor], numbers);
 }
 
-template <class S>
-Array<S> gradient(std::int64_t u, std::size_t tensor) {
+template <class S> Array<S> gradient(std::int64_t u, std::size_t tensor) {
     const auto k = static_cast<std::int64_t>(tensor);
     return by_rule<S>(tensor, [=](std::int64_t e) {
         return static_cast<double>((7 * u * u + 13 * u * (e + 1) + 5 * e * e + 11 * k) % 33 - 16) / 16;
     });
 }
 
-template <class S>
-std::vector<Var<Array<S>>> start() {
+template <class S> std::vector<Var<Array<S>>> start() {
     std::vector<Var<Array<S>>> made;
     for (std::size_t tensor = 0; tensor < shapes.size(); ++tensor)
         made.push_back(parameter(by_rule<S>(tensor, [=](std::int64_t e) {
@@ -56,8 +53,7 @@ std::unique_ptr<Optimizer<S>> optimizer_of(const Fixture& f, const std::vector<V
 }
 
 // Where the numbers that go together leave PyTorch's: the worst |difference| / max(1, |number|).
-template <class S>
-struct Compared {
+template <class S> struct Compared {
     const std::vector<double>& wanted;
     std::size_t at = 0;
     double worst = 0;
@@ -75,8 +71,7 @@ struct Worst {
     double numbers, norms;
 };
 
-template <class S>
-Worst follow(const Fixture& f) {
+template <class S> Worst follow(const Fixture& f) {
     const auto parameters = start<S>();
     const auto optimizer = optimizer_of(f, parameters);
     auto* const folding = dynamic_cast<AdamA<S>*>(optimizer.get());

@@ -16,8 +16,7 @@ namespace {
 
 const std::string layers = TALLY_SOURCE_DIR "/tests/fixtures/layers/";
 
-template <class S>
-Sequential<S> network(std::uint64_t seed) {
+template <class S> Sequential<S> network(std::uint64_t seed) {
     Sequential<S> model;
     model.add(Flatten<S>());
     model.add(Linear<S>(6, 5, {seed, 0}));
@@ -30,16 +29,14 @@ Sequential<S> network(std::uint64_t seed) {
     return model;
 }
 
-template <class S>
-std::vector<Array<S>> values(Module<S>& model) {
+template <class S> std::vector<Array<S>> values(Module<S>& model) {
     std::vector<Array<S>> all;
     for (const Member<S>& member : members(model))
         all.push_back((member.buffer ? *member.buffer : member.parameter.value()).clone());
     return all;
 }
 
-template <class S>
-bool same_values(const std::vector<Array<S>>& a, const std::vector<Array<S>>& b) {
+template <class S> bool same_values(const std::vector<Array<S>>& a, const std::vector<Array<S>>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits<S>);
 }
 

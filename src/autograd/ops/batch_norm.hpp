@@ -12,21 +12,18 @@
 namespace tally {
 
 // Of one batch or of several: over `count` values a feature, the mean and the variance divided by the count.
-template <class S>
-struct BatchStatistics {
+template <class S> struct BatchStatistics {
     Array<S> mean, variance;
     double count = 0;
 };
 
 namespace detail {
 
-template <class S>
-Array<S> times(double factor, const Array<S>& x) {
+template <class S> Array<S> times(double factor, const Array<S>& x) {
     return map(functor::MulNumber{factor}, x);
 }
 
-template <class S>
-void expect_features(const Shape& features, const BatchStatistics<S>& batch) {
+template <class S> void expect_features(const Shape& features, const BatchStatistics<S>& batch) {
     if (batch.mean.shape() != features || batch.variance.shape() != features)
         throw Error("[batch_norm] statistics of " + to_string(features) + " take in none of " +
                     to_string(batch.mean.shape()) + " and " + to_string(batch.variance.shape()));
@@ -35,8 +32,7 @@ void expect_features(const Shape& features, const BatchStatistics<S>& batch) {
 }  // namespace detail
 
 // Of both batches as one: between their means there is variance, too.
-template <class S>
-BatchStatistics<S> pooled(const BatchStatistics<S>& a, const BatchStatistics<S>& b) {
+template <class S> BatchStatistics<S> pooled(const BatchStatistics<S>& a, const BatchStatistics<S>& b) {
     using detail::times;
     const double count = a.count + b.count;
     if (a.count == 0) return b;
@@ -54,8 +50,7 @@ BatchStatistics<S> pooled(const BatchStatistics<S>& a, const BatchStatistics<S>&
 }
 
 // What evaluation normalises by: a moving average, which takes in an update's statistics by commit(), once.
-template <class S>
-struct RunningStatistics {
+template <class S> struct RunningStatistics {
     Array<S> mean, variance;
 
     explicit RunningStatistics(std::int64_t features, Device device = Device::cpu)
@@ -78,8 +73,7 @@ struct RunningStatistics {
     }
 };
 
-template <class S>
-struct BatchNormed {
+template <class S> struct BatchNormed {
     Var<Array<S>> y;
     BatchStatistics<S> batch;  // for RunningStatistics::commit, when the update is made
 };
@@ -87,8 +81,7 @@ struct BatchNormed {
 namespace detail {
 
 // x (items, features, ...) as (items, features, space).
-template <class S>
-Fold checked_features(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
+template <class S> Fold checked_features(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
     const Shape& shape = x.shape();
     if (shape.rank() < 2)
         throw Error("[batch_norm] wants (items, features, ...); x is " + to_string(shape) + ", gain " +
@@ -101,9 +94,9 @@ Fold checked_features(const Var<Array<S>>& x, const Array<S>& gain, const Array<
     return {static_cast<std::size_t>(shape[0]), features.size(), stride_of(shape, 1)};
 }
 
-template <class S>
-Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias, const Array<S>& mean,
-                               const Array<S>& variance, double eps, bool own_statistics, const Fold& fold) {
+template <class S> Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
+                                                  const Array<S>& mean, const Array<S>& variance, double eps,
+                                                  bool own_statistics, const Fold& fold) {
     const Array<S> rstd =
         map(functor::NumberOver{1}, map(functor::Sqrt{}, map(functor::AddNumber{eps}, variance)));
     Array<S> y = empty_like(x.value());
@@ -173,9 +166,8 @@ BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bia
 }
 
 // In evaluation, by what earlier batches left behind: constants.
-template <class S>
-Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
-                         const RunningStatistics<S>& running, double eps = 1e-5) {
+template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
+                                            const RunningStatistics<S>& running, double eps = 1e-5) {
     const Fold fold = detail::checked_features(x, gain.value(), bias.value());
     detail::checked_features(x, running.mean, running.variance);
     check_eps("batch_norm", eps, x.shape());

@@ -27,8 +27,7 @@ struct ConvPlan {
 ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::int64_t stride,
                    std::int64_t padding, Device device);
 
-template <class S>
-class Convolution {
+template <class S> class Convolution {
 public:
     Convolution(const ConvPlan& plan, const Kernels<S>& kernel, Device device)
         : plan_(plan),
@@ -72,8 +71,7 @@ private:
     }
 
     // Also once where there are no images, so that a sum over them becomes 0.
-    template <class Visit>
-    void each_group(Visit visit) const {
+    template <class Visit> void each_group(Visit visit) const {
         std::size_t first = 0;
         do {
             visit(first, std::min(plan_.group, plan_.images - first));
@@ -140,17 +138,15 @@ Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> wei
 
 // Every channel of the result is the sum of x (items, in, height, width) under its window of weights (out,
 // in, tall, wide), and its bias (out). Beyond the edges x is 0, as far as the padding reaches.
-template <class S>
-Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, Var<Array<S>> bias, std::int64_t stride = 1,
-                     std::int64_t padding = 0) {
+template <class S> Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, Var<Array<S>> bias,
+                                        std::int64_t stride = 1, std::int64_t padding = 0) {
     const ConvPlan plan =
         plan_conv(x.shape(), weight.shape(), &bias.shape(), stride, padding, x.value().device());
     return detail::convolved(plan, std::move(x), std::move(weight), std::move(bias));
 }
 
-template <class S>
-Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, std::int64_t stride = 1,
-                     std::int64_t padding = 0) {
+template <class S> Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, std::int64_t stride = 1,
+                                        std::int64_t padding = 0) {
     const ConvPlan plan = plan_conv(x.shape(), weight.shape(), nullptr, stride, padding, x.value().device());
     return detail::convolved(plan, std::move(x), std::move(weight));
 }
@@ -164,8 +160,7 @@ PoolPlan plan_pool(const Shape& x, std::int64_t size, std::int64_t stride);
 
 // The largest of every window of (size, size); stride 0 means windows side by side. The first of equals gets
 // the gradient.
-template <class S>
-Var<Array<S>> max_pool2d(Var<Array<S>> x, std::int64_t size, std::int64_t stride = 0) {
+template <class S> Var<Array<S>> max_pool2d(Var<Array<S>> x, std::int64_t size, std::int64_t stride = 0) {
     const PoolPlan plan = plan_pool(x.shape(), size, stride == 0 ? size : stride);
     const Device device = x.value().device();
     Array<S> y = Array<S>::empty(plan.shape, device);

@@ -21,8 +21,7 @@ struct MaskKey {
 
 // Each element of x (items, ...) is dropped with probability p, and otherwise divided by 1 - p. Nothing is
 // kept: the way back draws the same mask again.
-template <class S>
-Var<Array<S>> dropout(Var<Array<S>> x, double p, const MaskKey& of) {
+template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const MaskKey& of) {
     if (!(p >= 0 && p <= 1))
         throw Error("[dropout] the probability must be between 0 and 1; it is " + std::to_string(p));
     const Shape& shape = x.shape();

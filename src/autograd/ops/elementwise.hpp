@@ -11,8 +11,7 @@
 
 namespace tally {
 
-template <UnaryFunctor F, class T>
-inline Var<T> apply(F f, Var<T>&& x) {
+template <UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) {
     constexpr bool keeps_x = F::keeps == Keep::input;
     T y = !Number<T> && !keeps_x && x.last() ? map_over(f, x.node()->value) : map(f, x.value());
     if constexpr (passes_a<F>)
@@ -31,8 +30,7 @@ inline Var<T> apply(F f, Var<T>&& x) {
 
 // What the derivatives read is kept: of arrays only for an operand that wants a gradient. A number is sooner
 // kept than asked who wants it.
-template <BinaryFunctor F, class T>
-inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
+template <BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool ever_a = F::for_a.a || F::for_b.a, ever_b = F::for_a.b || F::for_b.b,
                    ever_y = F::for_a.y || F::for_b.y;
     constexpr bool cheap = Number<T>;

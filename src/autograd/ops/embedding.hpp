@@ -14,9 +14,8 @@ namespace tally {
 
 // weight (entries, ...), indices of any shape: the result is (indices..., ...). No gradient reaches the row
 // `padding`; a negative one counts from the end.
-template <class S>
-Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std::int32_t>& indices,
-                        std::optional<std::int64_t> padding = {}) {
+template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std::int32_t>& indices,
+                                           std::optional<std::int64_t> padding = {}) {
     const Shape& table = weight.shape();
     if (table.rank() == 0) throw Error("[embedding] a single number has no rows");
     check_rows("embedding", indices, table);

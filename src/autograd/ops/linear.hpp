@@ -20,8 +20,7 @@ struct ProductPlan {
 };
 ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool transpose_a, bool transpose_b);
 
-template <class S>
-void multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
+template <class S> void multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
     on("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
@@ -35,8 +34,7 @@ inline Product product_for_b(const Product& p) {
                          : Product{p.k, p.n, p.m, !p.transpose_a, false};
 }
 
-template <class S>
-Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b);
+template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b);
 
 // Vectors, matrices and batches of matrices, with broadcasting batch axes; a flag says that an operand is
 // stored transposed.
@@ -66,9 +64,8 @@ Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, bool transpose_a = false,
 
 // Runs one product for each member of a batch; `at(i)` gives the places of the three operands, counted in
 // matrices.
-template <class S, class Places>
-void multiply_each(const Walk<2>& batch, const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c,
-                   Places places) {
+template <class S, class Places> void multiply_each(const Walk<2>& batch, const Product& p, const Array<S>& a,
+                                                    const Array<S>& b, Into<S[]> c, Places places) {
     const Kernels<S>& kernel = on("matmul", a, b);
     std::array<std::size_t, max_rank> index{};
     std::ptrdiff_t at_a = 0, at_b = 0;
@@ -96,8 +93,7 @@ Into<S[]> summed_destination(Into<Array<S>> into, std::size_t members, std::size
     return {d.dst, Write::add};
 }
 
-template <class S>
-Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b) {
+template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b) {
     using Place = std::array<std::size_t, 3>;
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
     multiply_each<S>(plan.batch, plan.product, a.value(), b.value(), {y.raw(), Write::set},
@@ -142,8 +138,7 @@ LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Sha
 
 // x (..., in) · w (in, out) + bias (out), in one pass; the gradients of w and bias go straight into their
 // buffers.
-template <class S>
-Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
+template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
     const LinearPlan plan = plan_linear("linear", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
     on("linear", x.value(), w.value(), bias.value())
@@ -161,8 +156,7 @@ Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
 }
 
 // relu(linear(x, w, bias)) as one operation: on the way back the mask and the gradient of bias are one pass.
-template <class S>
-Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
+template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
     const LinearPlan plan = plan_linear("linear_relu", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
     on("linear_relu", x.value(), w.value(), bias.value())
@@ -183,8 +177,7 @@ Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) 
         std::move(x), std::move(w), std::move(bias));
 }
 
-template <class S>
-Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
+template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
     const LinearPlan plan = plan_linear("linear", x.shape(), w.shape(), nullptr);
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
     on("linear", x.value(), w.value())

@@ -16,22 +16,19 @@
 
 namespace tally {
 
-template <class T>
-struct Loss {
+template <class T> struct Loss {
     Var<T> sum;    // over everything that counts
     Var<T> count;  // how much that is; carries no gradient
     Var<T> mean() const { return sum / count; }
 
     using value_type = Var<T>;
-    template <class Visit>
-    void each(Visit visit) {
+    template <class Visit> void each(Visit visit) {
         visit(sum);
         visit(count);
     }
 };
 
-template <class S>
-Loss<Array<S>> counted(Var<Array<S>> each) {
+template <class S> Loss<Array<S>> counted(Var<Array<S>> each) {
     Array<S> count =
         Array<S>::full({}, static_cast<S>(static_cast<double>(each.value().size())), each.value().device());
     return {sum(std::move(each)), Var<Array<S>>(std::move(count))};
@@ -41,15 +38,13 @@ Loss<Array<S>> counted(Var<Array<S>> each) {
 [[noreturn]] void fail_labels(const Shape& logits, const Shape& labels);
 
 // Both of one shape: what would repeat is written out by broadcast_to().
-template <class S>
-Loss<Array<S>> mse(Var<Array<S>> prediction, Var<Array<S>> target) {
+template <class S> Loss<Array<S>> mse(Var<Array<S>> prediction, Var<Array<S>> target) {
     if (prediction.shape() != target.shape()) fail_loss_shapes("mse", prediction.shape(), target.shape());
     return counted(squared_difference(std::move(prediction), std::move(target)));
 }
 
 // Of probabilities against targets between 0 and 1; logarithms stop at -100.
-template <class S>
-Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability, Var<Array<S>> target) {
+template <class S> Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability, Var<Array<S>> target) {
     if (probability.shape() != target.shape())
         fail_loss_shapes("binary_cross_entropy", probability.shape(), target.shape());
     return counted(apply(functor::BinaryCrossEntropy{}, std::move(probability), std::move(target)));
@@ -57,9 +52,8 @@ Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability, Var<Array<S>> tar
 
 // Of logits (rows, classes) against one label a row; rows labelled `ignore` count for nothing. With smoothing
 // a row is compared with 1 - smoothing at its label, and the rest spread over all classes.
-template <class S>
-Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Array<std::int32_t>& labels,
-                             std::int32_t ignore = -100, double smoothing = 0) {
+template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Array<std::int32_t>& labels,
+                                                std::int32_t ignore = -100, double smoothing = 0) {
     const Shape& shape = logits.shape();
     if (shape.rank() != 2 || labels.shape().rank() != 1 || labels.shape()[0] != shape[0])
         fail_labels(shape, labels.shape());

@@ -11,8 +11,7 @@
 namespace tally {
 
 // sum(x), sum(x, {0, 2}), sum(x, {-1}, true): no axes means all; keepdims leaves them with extent 1.
-template <class S>
-Var<Array<S>> sum(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
+template <class S> Var<Array<S>> sum(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
     const ReductionPlan r = reduction("sum", x.shape(), axes, keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
@@ -25,8 +24,7 @@ Var<Array<S>> sum(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false)
         std::move(x));
 }
 
-template <class S>
-Var<Array<S>> mean(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
+template <class S> Var<Array<S>> mean(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
     const ReductionPlan r = reduction("mean", x.shape(), axes, keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
@@ -41,8 +39,7 @@ Var<Array<S>> mean(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false
 }
 
 // Where several elements are largest they share the gradient equally.
-template <class S>
-Var<Array<S>> max(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
+template <class S> Var<Array<S>> max(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
     const ReductionPlan r = reduction("max", x.shape(), axes, keepdims);
     if (r.fold.reduced == 0 && r.shape.size() > 0)
         throw Error("[max] there is no largest of no elements: " + to_string(x.shape()));
@@ -58,8 +55,7 @@ Var<Array<S>> max(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false)
         std::move(x));
 }
 
-template <class S>
-Var<Array<S>> logsumexp(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
+template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
     const ReductionPlan r = reduction("logsumexp", x.shape(), axes, keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
@@ -74,8 +70,7 @@ Var<Array<S>> logsumexp(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = 
         std::move(x));
 }
 
-template <class S>
-Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
+template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
     const Fold fold = fold_around("softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
     on("softmax", x.value()).softmax(x.value().data(), y.raw(), fold);
@@ -87,8 +82,7 @@ Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
         std::move(x));
 }
 
-template <class S>
-Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis = -1) {
+template <class S> Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis = -1) {
     const Fold fold = fold_around("log_softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
     on("log_softmax", x.value()).log_softmax(x.value().data(), y.raw(), fold);

@@ -15,8 +15,7 @@
 namespace tally {
 
 // Shares the buffer, forward and backward.
-template <class S, std::same_as<Shape> Extents>
-Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
+template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
     return record<"reshape">(
         x.value().reshaped(shape), NothingKept(),
         [before = x.shape()](Pull<Array<S>> to, const Array<S>& dy) { to.give(0, dy.reshaped(before)); },
@@ -24,14 +23,12 @@ Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
 }
 
 // reshape(x, {2, -1}): one extent may be -1, whatever is left.
-template <class S>
-Var<Array<S>> reshape(Var<Array<S>> x, const Axes& extents) {
+template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const Axes& extents) {
     const Shape shape = completed("reshape", x.shape(), extents);
     return reshape(std::move(x), shape);
 }
 
-template <class S>
-Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
+template <class S> Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
     const Axes axes = checked_order("permute", x.shape(), order);
     const Walk<1> walk = permuted_walk(x.shape(), axes);
     Array<S> y = Array<S>::empty(permuted(x.shape(), axes), x.value().device());
@@ -44,8 +41,7 @@ Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
         std::move(x));
 }
 
-template <class S>
-Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2, std::int64_t b = -1) {
+template <class S> Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2, std::int64_t b = -1) {
     const int first = checked_axis("transpose", a, x.shape()),
               second = checked_axis("transpose", b, x.shape());
     Axes order;
@@ -54,8 +50,7 @@ Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2, std::int64_t b = -
     return permute(std::move(x), order);
 }
 
-template <class S>
-Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shape) {
+template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shape) {
     if (broadcast("broadcast_to", x.shape(), shape) != shape)
         throw Error("[broadcast_to] " + to_string(x.shape()) + " does not fit into " + to_string(shape));
     const Walk<1> walk = broadcast_walk(shape, x.shape());
@@ -113,8 +108,7 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
 }
 
 // Puts arrays one after the other along an axis; all other extents must agree.
-template <class S>
-Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
+template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
     if (parts.empty()) throw Error("[concat] there is nothing to put together");
     const Shape first = parts[0].shape();
     const int along = checked_axis("concat", axis, first);
@@ -174,8 +168,7 @@ std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::
     return parts;
 }
 
-template <class S>
-std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std::int64_t size) {
+template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std::int64_t size) {
     if (x.shape().rank() == 0) throw Error("[split] a single number has no rows");
     if (size < 1)
         throw Error("[split] a part of " + to_string(x.shape()) + " cannot have " + std::to_string(size) +
@@ -202,8 +195,7 @@ inline void check_rows(const char* op, const Array<std::int32_t>& index, const S
 }
 
 // Picks rows of the first axis, in any order and as often as wanted.
-template <class S>
-Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
+template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Shape& shape = x.shape();
     if (shape.rank() == 0) throw Error("[rows] a single number has no rows");
     if (index.shape().rank() != 1)

@@ -85,8 +85,7 @@ private:
         bool changed;
     };
 
-    template <class F>
-    void for_each(F f) {
+    template <class F> void for_each(F f) {
         for (int signal = 1; signal < NSIG; ++signal) {
             const Unhandled usual = unhandled(signal);
             if (signal == SIGCHLD || usual == Unhandled::ends || usual == Unhandled::stops)

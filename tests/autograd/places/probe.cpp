@@ -14,8 +14,7 @@ void expect(bool holds, const char* what) {
     faults += !holds;
 }
 
-template <class S>
-void arrays(const char* what) {
+template <class S> void arrays(const char* what) {
     std::vector<S> numbers, cubes, slopes;
     for (int i = -20; i <= 20; ++i) {  // longer than a SIMD batch, and no multiple of one
         const S x = static_cast<S>(i) / 4;

@@ -8,8 +8,7 @@
 
 using namespace tally;
 
-template <class S>
-Var<Array<S>> softplus(Var<Array<S>> x) {
+template <class S> Var<Array<S>> softplus(Var<Array<S>> x) {
     const auto forward = [](const Array<S>& in) {
         std::vector<S> out;
         for (S v : in.span()) out.push_back(std::log1p(std::exp(v)));

@@ -29,8 +29,7 @@ struct Unfinished {  // what a variable without a gradient looks like to the kit
     double grad() const { throw std::logic_error("no gradient"); }
 };
 
-template <class S>
-void sample() {
+template <class S> void sample() {
     const std::vector<S> full{S(-0.3536), S(0.020667), S(-0.6125)};
     const std::vector<S> sum{S(-1.0608), S(0.062), S(-1.8375)};
 
