@@ -1,5 +1,5 @@
-// The floors of a program without CUDA, as on the stand-in of tests/gpu: nothing to wait for, nothing beside
-// tally.
+// The floors of a program without CUDA, as on the stand-in of tests/gpu: nothing to wait for,
+// nothing beside tally.
 #include "autograd/error.hpp"
 #include "bench/gpu_floor.hpp"
 

@@ -1,6 +1,6 @@
-// tally on a GPU beside bare calls of cuBLAS and bare copies: one line of JSON a row, after the results were
-// compared with the CPU's. Usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]: rows whose names
-// begin so.
+// tally on a GPU beside bare calls of cuBLAS and bare copies: one line of JSON a row, after the results
+// were compared with the CPU's. Usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]: rows whose
+// names begin so.
 // --small shows that the rows work: small sizes, no floors; --cpu does so on the CPU.
 #include <algorithm>
 #include <cmath>

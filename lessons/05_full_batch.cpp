@@ -62,8 +62,8 @@ template <class S> void full_batch() {
     loss.backward();
     show("w.grad", w.grad());
     check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
-    // A row meets 2 roundings in its weight, 1 in its product, 5 in additions, 1 on the way into the
-    // computer.
+    // A row meets 2 roundings in its weight, 1 in its product, 5 in additions, 1 on the way
+    // into the computer.
     std::vector<double> column_means(3), bound(3);
     for (std::size_t i = 0; i < 18; ++i) {
         column_means[i % 3] += double(x.value().to_vector()[i]) / 6;

@@ -1,5 +1,5 @@
-// Lesson 7: each micro-loss divided by the number of micro-batches gives the full batch's gradient back, bit
-// for bit.
+// Lesson 7: each micro-loss divided by the number of micro-batches gives the full batch's gradient back,
+// bit for bit.
 #include <cmath>
 #include <cstring>
 #include <string>

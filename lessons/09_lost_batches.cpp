@@ -1,5 +1,5 @@
-// Lesson 9: backward belongs to each micro-batch, at once: later it reaches one of them only, or saves
-// nothing.
+// Lesson 9: backward belongs to each micro-batch, at once: later it reaches one of them only,
+// or saves nothing.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -44,8 +44,8 @@ struct Alive {
     std::size_t kept, peak;  // bytes at most: what backward will need, and everything together
 };
 
-// What a layer of 64 units keeps alive for n micro-batches of 16 items of 8 numbers, each made when it is its
-// turn.
+// What a layer of 64 units keeps alive for n micro-batches of 16 items of 8 numbers, each made when it
+// is its turn.
 constexpr std::int64_t items = 16, width = 8, units = 64;
 template <class S> Alive alive(How how, int n) {
     const Device device = options().device;
@@ -74,8 +74,8 @@ template <class S> Alive alive(How how, int n) {
     return {nodes, report.peak_by[int(MemoryClass::saved)], report.peak - before};
 }
 
-// The published listing, on one number for each batch of an epoch: a batch that reaches an update moves its
-// own.
+// The published listing, on one number for each batch of an epoch: a batch that reaches an update
+// moves its own.
 enum class Listing { published, mended, window };
 template <class S> std::int64_t batches_used(Listing listing, std::int64_t batches, std::int64_t every) {
     const auto w = parameter(Array<S>::zeros({batches}, options().device));

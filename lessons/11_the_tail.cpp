@@ -213,8 +213,8 @@ template <class S> void the_tail() {
     predict("10 000 test images, 64 at a time; batch means are averaged. One of the last 16 weighs",
             {"as much as the others", "4 times as much", "1/4"}, answer(2),
             "1/(157 x 16) against 1/(157 x 64).");
-    // Losses from 0 to 1, in units of 2^-24, so that whole numbers are an exact witness; the last 16 are
-    // hard.
+    // Losses from 0 to 1, in units of 2^-24, so that whole numbers are an exact witness; the last
+    // 16 are hard.
     std::vector<S> losses;
     std::int64_t exact = 0;
     for (std::uint64_t i = 0; i < 10000; ++i) {

@@ -127,8 +127,8 @@ template <class S> double adam_with_t_of_windows() {
     return static_cast<double>(w);
 }
 
-// The witness: k calls after a gradient of 1 the moments are 0.1 x 0.9^k and 0.001 x 0.999^k; epsilon is
-// nothing.
+// The witness: k calls after a gradient of 1 the moments are 0.1 x 0.9^k and 0.001 x 0.999^k;
+// epsilon is nothing.
 double adam_in_closed_form(bool t_counts_windows) {
     double w = 0;
     for (int call = 4; call <= 8; ++call) {

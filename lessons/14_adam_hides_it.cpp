@@ -33,8 +33,8 @@ template <class S> Var<Array<S>> number(double value) {
     return parameter(Array<S>({1}, {static_cast<S>(value)}, options().device));
 }
 
-// One update of the toy's w by three micro-batches, whose means are divided by 3 or just added; returns w's
-// move.
+// One update of the toy's w by three micro-batches, whose means are divided by 3 or just added;
+// returns w's move.
 template <class S, class Optimizer, class Options>
 std::vector<double> moved(Reduction reduction, Options with) {
     auto w = start<S>();

@@ -1,5 +1,5 @@
-// Lesson 15: where items meet in the loss, accumulation computes something else; and how each case is
-// repaired.
+// Lesson 15: where items meet in the loss, accumulation computes something else; and how each
+// case is repaired.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

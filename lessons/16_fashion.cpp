@@ -70,8 +70,8 @@ std::string written(const char* format, auto... numbers) {
     return text;
 }
 
-// The real images where they are, else drawn ones. TALLY_IMAGES=1312 makes a twin of a second: so many of
-// them.
+// The real images where they are, else drawn ones. TALLY_IMAGES=1312 makes a twin of a second: so
+// many of them.
 std::int64_t images_wanted() {
     const char* wanted = std::getenv("TALLY_IMAGES");
     const std::int64_t images = wanted ? std::atoll(wanted) : all_images;

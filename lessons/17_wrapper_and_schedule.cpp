@@ -1,5 +1,5 @@
-// Lesson 17: a wrapper around an optimizer is as right as what it knows: mean or sum, and where an epoch
-// ends.
+// Lesson 17: a wrapper around an optimizer is as right as what it knows: mean or sum, and where
+// an epoch ends.
 #include <bit>
 #include <cmath>
 #include <cstdint>

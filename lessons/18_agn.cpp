@@ -1,5 +1,5 @@
-// Lesson 18: accumulated gradient normalisation lets the weights move within the window; accumulation does
-// not.
+// Lesson 18: accumulated gradient normalisation lets the weights move within the window;
+// accumulation does not.
 #include <algorithm>
 #include <array>
 #include <cmath>

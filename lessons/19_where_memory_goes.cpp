@@ -1,5 +1,5 @@
-// Lesson 19: memory is fixed + items x A. Accumulation makes the second smaller, and a budget shows where
-// that ends.
+// Lesson 19: memory is fixed + items x A. Accumulation makes the second smaller, and a budget shows
+// where that ends.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -1,5 +1,5 @@
-// Lesson 21: the fewest steps that have to be run again, when only c values may be kept; and both cures at
-// once.
+// Lesson 21: the fewest steps that have to be run again, when only c values may be kept; and both
+// cures at once.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -31,8 +31,8 @@ std::uint64_t fewest(std::uint64_t l, std::uint64_t c) {
     return r * l - choose(c + r, static_cast<std::int64_t>(r) - 1);
 }
 
-// A walk of l steps from x, which notes which step is begun. On the CPU: what is counted is the same
-// anywhere.
+// A walk of l steps from x, which notes which step is begun. On the CPU: what is counted is
+// the same anywhere.
 template <class S> struct Walk {
     using V = Var<Array<S>>;
 

@@ -1,5 +1,5 @@
-// Reads tests/fixtures/*.txt: the reference values of every operation. The format is described in
-// docs/fixtures.md.
+// Reads tests/fixtures/*.txt: the reference values of every operation. The format is
+// described in docs/fixtures.md.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A small device's address space: best fit, neighbours coalesced, so that fragmentation is real. Offsets
-// only.
+// A small device's address space: best fit, neighbours coalesced, so that fragmentation is
+// real. Offsets only.
 #pragma once
 
 #include <cstddef>

@@ -85,8 +85,8 @@ public:
     Device device() const { return device_; }
     Storage* storage() const { return storage_; }
 
-    // Reading. span() and item() look at the numbers, so they want the CPU; data() is a pointer of the
-    // device.
+    // Reading. span() and item() look at the numbers, so they want the CPU; data() is a pointer
+    // of the device.
     const S* data() const { return data_; }
     std::span<const S> span() const;
     std::vector<S> to_vector() const;  // from any device
@@ -369,8 +369,8 @@ template <BinaryFunctor F, class S> Array<S> zip_over(const F& f, Array<S>& a, c
     return std::move(a);
 }
 
-// For one operand, summed over the axes in which it repeats. Of a, b and y only what the functor keeps is
-// there.
+// For one operand, summed over the axes in which it repeats. Of a, b and y only what the functor
+// keeps is there.
 template <BinaryFunctor F, class S> void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a,
                                                     const Array<S>& b, const Array<S>& y, Into<Array<S>> da,
                                                     bool spare = false) {

@@ -1,5 +1,5 @@
-// Which axes an operation works along: reductions folded to (outer, reduced, inner), permutations and slices
-// as walks.
+// Which axes an operation works along: reductions folded to (outer, reduced, inner), permutations and
+// slices as walks.
 #pragma once
 
 #include <cstddef>

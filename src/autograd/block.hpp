@@ -29,8 +29,8 @@ private:
     bool before_;
 };
 
-// True while a checkpointed function runs again. What shall happen only once (an effect, a line of output)
-// asks.
+// True while a checkpointed function runs again. What shall happen only once (an effect, a line
+// of output) asks.
 bool recomputing();
 
 // What was made outside of a function and read inside, in numbers to compare.

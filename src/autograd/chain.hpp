@@ -77,8 +77,8 @@ std::string to_string(const Segmentation& cut);
 
 // The prediction: what comes before a segment as snapshots, what the segment keeps, and what passes.
 std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes);
-// The cut that runs the fewest layers again and stays within so many bytes; an OutOfMemory says what is the
-// least.
+// The cut that runs the fewest layers again and stays within so many bytes; an OutOfMemory says what
+// is the least.
 Segmentation fit_into(const std::vector<LayerBytes>& layers, std::size_t bytes, Device device = Device::cpu);
 
 // Runs each layer by itself, forward twice and backward once. Parameters get no gradients; the ledger's peak

@@ -30,8 +30,8 @@ namespace detail {
 template <class X> inline constexpr bool is_var = false;
 template <class T> inline constexpr bool is_var<Var<T>> = true;
 
-// visit(Var&) for every variable that x is or holds: of a tuple, a range, or a type with an each() of its
-// own.
+// visit(Var&) for every variable that x is or holds: of a tuple, a range, or a type with an each()
+// of its own.
 template <class X, class Visit> void each_var(X& x, Visit visit) {
     if constexpr (is_var<std::remove_const_t<X>>) {
         visit(x);
@@ -99,8 +99,8 @@ template <class T> void hand_over(Sweep& sweep, const Var<T>& result, const T& g
     if (node.state == State::leaf) settle(node.gradient, MemoryClass::gradient);
 }
 
-// The block in the graph: it has no value of its own; its results stand before it, and hand it their
-// gradients.
+// The block in the graph: it has no value of its own; its results stand before it, and hand
+// it their gradients.
 template <class T> class BlockNode : public ValueNode<T> {
 public:
     BlockNode() : ValueNode<T>(T(), State::fresh) {}

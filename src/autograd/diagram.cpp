@@ -1,5 +1,5 @@
-// A laid-out diagram as SVG; the same graph as DOT for those who want a styling of their own; short numbers
-// for both.
+// A laid-out diagram as SVG; the same graph as DOT for those who want a styling of their own; short
+// numbers for both.
 #include "autograd/diagram.hpp"
 
 #include <algorithm>
@@ -221,8 +221,8 @@ std::string style_of(Role role, bool saved, bool recomputed) {
     return std::string("t-") + to_string(role) + (recomputed ? " t-recomputed" : saved ? " t-saved" : "");
 }
 
-// What each shape and line means, for those that occur; wraps at the width of the picture. Returns its
-// height.
+// What each shape and line means, for those that occur; wraps at the width of the picture.
+// Returns its height.
 class Legend {
 public:
     Legend(const Diagram& diagram, int width) : width_(width) {

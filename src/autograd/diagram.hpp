@@ -41,8 +41,8 @@ struct Diagram {
 std::string to_svg(const Diagram& diagram);
 std::string to_dot(const Diagram& diagram);
 
-// Gives each loss the lane of its number, and to each box the lane of the only loss it leads to, else
-// no_lane.
+// Gives each loss the lane of its number, and to each box the lane of the only loss it leads
+// to, else no_lane.
 void lanes_from_losses(Diagram& diagram);
 
 std::string short_values(

@@ -1,5 +1,5 @@
-// The first half of a layout: which column and place each box and each passing wire gets, and where wires
-// enter them.
+// The first half of a layout: which column and place each box and each passing wire gets, and where
+// wires enter them.
 #pragma once
 
 #include <cstddef>

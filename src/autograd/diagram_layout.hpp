@@ -1,5 +1,5 @@
-// Where everything of a diagram goes: integer places for shapes, wires, labels and lanes. Used by to_svg and
-// its tests.
+// Where everything of a diagram goes: integer places for shapes, wires, labels and lanes. Used by to_svg
+// and its tests.
 #pragma once
 
 #include <cstdint>

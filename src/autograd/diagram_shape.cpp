@@ -1,5 +1,5 @@
-// What stands in a shape and how large that makes it: text cleaned and measured, rows stacked, an outline
-// around them.
+// What stands in a shape and how large that makes it: text cleaned and measured, rows stacked, an
+// outline around them.
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -32,8 +32,8 @@ int stack(std::vector<Row>& rows) {
     return height;
 }
 
-// The width a shape of this outline and height needs, so that no corner of a row touches its slanted or round
-// sides.
+// The width a shape of this outline and height needs, so that no corner of a row touches its slanted
+// or round sides.
 int width_around(const Shape& shape, int padding) {
     int width = 0;
     for (const Row& row : shape.rows) {

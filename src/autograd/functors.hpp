@@ -1,10 +1,10 @@
-// Every elementwise formula and its derivative, once: for float, double, Dual, a SIMD batch and a GPU thread
-// alike.
+// Every elementwise formula and its derivative, once: for float, double, Dual, a SIMD batch and a
+// GPU thread alike.
 //
-// A functor gives value(x...) and, for each operand, the gradient that flows back to it. It says which of its
-// operands and output that derivative reads, so that nothing else is kept. To add one: write it, and put its
-// name on the list at the end of this file. Everything is constexpr so that a GPU compiler may use it on its
-// side too.
+// A functor gives value(x...) and, for each operand, the gradient that flows back to it. It says which of
+// its operands and output that derivative reads, so that nothing else is kept. To add one: write it, and put
+// its name on the list at the end of this file. Everything is constexpr so that a GPU compiler may use it on
+// its side too.
 #pragma once
 
 #include <cmath>

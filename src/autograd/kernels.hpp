@@ -41,8 +41,8 @@ struct Fold {
 };
 
 // A row-major walk over `extent`, with the place of each operand given by its strides (0 repeats:
-// broadcasting). Neighbouring axes are merged where every operand allows it, so a plain walk has rank 1 and
-// stride 1.
+// broadcasting). Neighbouring axes are merged where every operand allows it, so a plain walk has rank 1
+// and stride 1.
 template <int Operands> struct Walk {
     int rank = 0;
     std::size_t size = 1;                      // product of the extents
@@ -164,8 +164,7 @@ template <class S> struct Kernels {
     void (*layer_norm_back_gain)(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain,
                                  std::size_t rows, std::size_t width);
 
-    // ---- optimizers: one call for a list of tensors, element by element; the formulas are in updates.hpp
-    // ----
+    // ---- optimizers: one call for a list of tensors, element by element; the formulas are in updates.hpp ----
     template <class Step> using UpdateAll = void (*)(std::span<const Update<S>>, const Told<Step>&);
 
     UpdateAll<SgdStep<S>> sgd;
@@ -175,8 +174,8 @@ template <class S> struct Kernels {
     // found[0]: the squares of all gradients, computed and summed in double, or 0 where they are not asked
     // for; found[1]: how many elements are not finite.
     void (*measure)(std::span<const Update<S>>, bool squares, double* found);
-    // Of x (items, features, space), over items and space: the mean and the variance (divided by their
-    // number).
+    // Of x (items, features, space), over items and space: the mean and the variance (divided
+    // by their number).
     void (*batch_moments)(const S* x, S* mean, S* variance, const Fold&);
     // y = (x - mean) * rstd * gain + bias, with one of each a feature.
     void (*batch_norm)(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
@@ -208,8 +207,8 @@ template <class S> struct Kernels {
                           std::size_t planes);
 };
 
-// The one dispatch point. Kernels exist for float, double and Dual<double>. An unavailable device is an
-// Error.
+// The one dispatch point. Kernels exist for float, double and Dual<double>. An unavailable device
+// is an Error.
 template <class S> const Kernels<S>& find_kernels(Device device);
 
 template <class S> inline constinit std::atomic<const Kernels<S>*> found_kernels[2] =

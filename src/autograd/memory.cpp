@@ -361,8 +361,8 @@ void recycle_here(Storage* storage) {
             return common.cache.put(storage, storage->bytes);
         }
     }
-    // More waits here than was ever in use: the sizes have changed, and what waits will not be asked for
-    // again.
+    // More waits here than was ever in use: the sizes have changed, and what waits will not be
+    // asked for again.
     std::int64_t limit;
     {
         const std::lock_guard lock(registry.value);

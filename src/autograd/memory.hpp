@@ -15,9 +15,9 @@ namespace tally {
 enum class MemoryClass : std::uint8_t { parameter, gradient, saved, temporary };
 inline constexpr int memory_classes = 4;
 
-// A reference-counted buffer. Several threads may read it at the same time, copy and drop arrays that share
-// it, and record rules that keep it. A freed Storage keeps its block and waits in a free list to be used
-// again.
+// A reference-counted buffer. Several threads may read it at the same time, copy and drop arrays that
+// share it, and record rules that keep it. A freed Storage keeps its block and waits in a free list to
+// be used again.
 struct Storage {
     void* data;         // 64-byte aligned, in the device's memory (some address when bytes is 0)
     std::size_t bytes;  // rounded up to a multiple of 64
@@ -43,9 +43,8 @@ public:
 
 namespace memory {
 
-// A fresh buffer of at least `bytes`: one holder, no rules, version 0, temporary. The bytes are
-// uninitialised (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and
-// largest free.
+// A fresh buffer of at least `bytes`: one holder, no rules, version 0, temporary. The bytes are uninitialised
+// (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and largest free.
 Storage* allocate(std::size_t bytes, Device device);
 void recycle(Storage* storage);  // nobody holds it any more
 // Moves the bytes to another row of the ledger; `saved` is nobody's to say, since rules make it so.

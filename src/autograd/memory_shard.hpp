@@ -1,5 +1,5 @@
-// Inside the ledger: each thread writes counters and free lists of its own, and whoever asks sums over the
-// threads.
+// Inside the ledger: each thread writes counters and free lists of its own, and whoever asks sums
+// over the threads.
 #pragma once
 
 #include <array>

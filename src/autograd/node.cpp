@@ -17,8 +17,8 @@ std::uint32_t number_this_thread() {
     return context.thread = ++last;
 }
 
-// What a rule holds may be variables: their nodes join the list that is on its way, so that these need no
-// stack either.
+// What a rule holds may be variables: their nodes join the list that is on its way, so that these need
+// no stack either.
 void dismantle_all(Node* doomed) {
     if (context.doomed) {
         doomed->next_doomed = *context.doomed;

@@ -96,8 +96,8 @@ public:
     bool watched;              // keep values and constants for whoever looks on
 
 protected:
-    // Leaves and constants come first and give the thread its number; an operation has inputs, hence a
-    // numbered thread.
+    // Leaves and constants come first and give the thread its number; an operation has inputs, hence
+    // a numbered thread.
     explicit Node(State s)
         : id(context.next_id++),
           thread(s == State::fresh ? context.thread : this_thread()),
@@ -223,8 +223,8 @@ private:
     std::uint8_t before_;
 };
 
-// While one lives, recorded nodes keep their values and their constant inputs, so that a picture can show
-// them.
+// While one lives, recorded nodes keep their values and their constant inputs, so that a picture
+// can show them.
 class Watch {
 public:
     Watch() : before_(std::exchange(context.watching, true)) {}

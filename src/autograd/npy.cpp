@@ -1,5 +1,5 @@
-// The .npy format: a magic word, a version, a Python dict in plain text that says type, order and shape, and
-// the numbers.
+// The .npy format: a magic word, a version, a Python dict in plain text that says type, order and shape,
+// and the numbers.
 #include "autograd/npy.hpp"
 
 #include <bit>

@@ -1,5 +1,5 @@
-// NumPy's .npy files: arrays to and from other programs. Little-endian float32, float64 and int32, in C
-// order.
+// NumPy's .npy files: arrays to and from other programs. Little-endian float32, float64 and int32,
+// in C order.
 #pragma once
 
 #include <string>

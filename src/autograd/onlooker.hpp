@@ -26,8 +26,8 @@ template <class T> Seen seen(const T& x) {
         return {Shape(), sizeof x, nullptr, Device::cpu};
 }
 
-// An operation that has just been computed; its operands have not been let go yet, and `node` does not name
-// them yet.
+// An operation that has just been computed; its operands have not been let go yet, and `node` does not
+// name them yet.
 struct Computed {
     const char* op;              // for as long as the call lasts
     const Node* node;            // null when nothing was recorded

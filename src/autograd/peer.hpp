@@ -25,11 +25,10 @@ const memory::Raw& raw();
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
 template <class S> const Kernels<S>& kernels();
 
-// ---- capturing: what is handed over is kept in a graph instead of being run, to run as often as one likes
-// ----
+// ---- capturing: what is handed over is kept in a graph instead of being run, to run as often as one likes ----
 //
-// Meanwhile an upload, a wait and memory that is not there yet are Errors. One thread at a time uses the
-// device.
+// Meanwhile an upload, a wait and memory that is not there yet are Errors. One thread at a time
+// uses the device.
 struct Graph;
 bool capturing();
 void begin_capture();

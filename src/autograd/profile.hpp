@@ -18,11 +18,11 @@
 
 namespace tally {
 
-// Looks on while it lives. The engine says when an operation is finished, not when it begins: the time of an
-// operation is what has passed since the event before it, so what a program does between two operations is
-// counted with the second, unless mark() sets it apart. The time of a rule is its own: what it records and
-// sweeps itself, as a checkpoint does, counts there. On a GPU this is the time of the host, which only
-// launches.
+// Looks on while it lives. The engine says when an operation is finished, not when it begins: the time of
+// an operation is what has passed since the event before it, so what a program does between two
+// operations is counted with the second, unless mark() sets it apart. The time of a rule is its own: what
+// it records and sweeps itself, as a checkpoint does, counts there. On a GPU this is the time of the
+// host, which only launches.
 class Profile final : Onlooker {
 public:
     using Clock = std::function<std::uint64_t()>;  // in nanoseconds

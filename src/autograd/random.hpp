@@ -1,5 +1,5 @@
-// Randomness without state: every number is a function of (seed, stream, index), never of what was drawn
-// before.
+// Randomness without state: every number is a function of (seed, stream, index), never of what
+// was drawn before.
 //
 // Give each purpose a stream of its own: within one stream, numbers of different kinds are made from the same
 // bits. Integers and uniforms are exact arithmetic; normals use only + - * / sqrt and fma, which IEEE 754
@@ -62,8 +62,8 @@ template <class S> S between(S unit, S lo, S hi) {
     return value < hi ? value : lo;
 }
 
-// log(x) for normal x > 0: x = 2^e m with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh(s), s = (m - 1) / (m +
-// 1).
+// log(x) for normal x > 0: x = 2^e m with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh(s), s = (m - 1) /
+// (m + 1).
 inline double log(double x) {
     auto bits = std::bit_cast<std::uint64_t>(x);
     auto exponent = static_cast<int>(bits >> 52) - 1023;
@@ -83,8 +83,8 @@ struct Point {
     double x, y;
 };
 
-// On the unit circle, at the angle of turn / 2^64 of a full turn, which is split exactly into quarters and a
-// rest.
+// On the unit circle, at the angle of turn / 2^64 of a full turn, which is split exactly into quarters
+// and a rest.
 inline Point on_circle(std::uint64_t turn) {
     const std::uint64_t quarter = (turn + (std::uint64_t{1} << 61)) >> 62;
     const auto rest =
@@ -149,8 +149,8 @@ template <class S> S normal(std::uint64_t seed, std::uint64_t stream, std::uint6
     return static_cast<S>(index % 2 == 0 ? pair.x : pair.y);
 }
 
-// An integer below n (0 when n is 0), without bias: as many bits as n - 1 has, drawn again until they are
-// below n.
+// An integer below n (0 when n is 0), without bias: as many bits as n - 1 has, drawn again until they
+// are below n.
 constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uint64_t index,
                               std::uint64_t n) {
     if (n < 2) return 0;

@@ -34,8 +34,7 @@ public:
     const std::int32_t* end() const { return extents_ + rank(); }
 
     friend bool operator==(const Shape& a, const Shape& b) {
-#ifdef __AVX__  // compilers make fifteen instructions of what these four do, and shapes are compared all the \
-                // time
+#ifdef __AVX__  // compilers make fifteen instructions of these four, and shapes are compared all the time
         using Words [[gnu::vector_size(32), gnu::aligned(8), gnu::may_alias]] = long long;
         const Words differs = reinterpret_cast<const Words&>(a) ^ reinterpret_cast<const Words&>(b);
         return __builtin_ia32_ptestz256(differs, differs);

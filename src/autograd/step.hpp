@@ -1,5 +1,5 @@
-// sgd_step: the plainest optimizer, w -= lr * gradient, in place, for every parameter that a gradient has
-// reached.
+// sgd_step: the plainest optimizer, w -= lr * gradient, in place, for every parameter that a
+// gradient has reached.
 #pragma once
 
 #include <initializer_list>

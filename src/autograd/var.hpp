@@ -404,8 +404,8 @@ public:
     }
 
     ValueNode<T>* node() const { return node_; }
-    // Nobody will read this result's value once its last handle, which this is, has gone; a rule may keep it,
-    // though.
+    // Nobody will read this result's value once its last handle, which this is, has gone; a rule may
+    // keep it, though.
     bool last() const {
         return node_ && node_->handles == 1 && node_->state == State::fresh && !node_->watched;
     }

@@ -15,8 +15,8 @@ namespace tally {
 // one that writes the same file clears it away; those that somebody is writing are locked and stay.
 void write_file_atomically(const std::string& path, std::string_view text);
 
-// An Error, the same as from writing, where that could not even begin; clears away what killed processes
-// left.
+// An Error, the same as from writing, where that could not even begin; clears away what
+// killed processes left.
 void expect_writable(const std::string& path);
 
 // Behind links. An Error where it cannot be told, as in a folder that may not be looked into.

@@ -31,8 +31,8 @@ Batch<double> log_of_denormals_too(const Batch<double>& x) {
     return xsimd::select(tiny, scaled, y);
 }
 
-// xsimd's pow is off by up to 50 ulp, and wrong at 0, infinity and NaN. A square and its derivative are
-// exact.
+// xsimd's pow is off by up to 50 ulp, and wrong at 0, infinity and NaN. A square and its
+// derivative are exact.
 template <class S> Batch<S> pow_of_std(const Batch<S>& x, const Batch<S>& p) {
     if (xsimd::all(p == Batch<S>(S(2)))) return x * x;
     if (xsimd::all(p == Batch<S>(S(1)))) return x;

@@ -44,8 +44,8 @@ inline void store_part(Batch<double> v, double* p, std::size_t n) {
 
 #else
 
-// The first n (at least 1) elements at p. What follows them in the same line may be read too; its values are
-// never used.
+// The first n (at least 1) elements at p. What follows them in the same line may be read too; its values
+// are never used.
 template <class S> Batch<S> load_part(const S* p, std::size_t n) {
     const std::size_t in_line = reinterpret_cast<std::uintptr_t>(p) % line;
     const bool stays_in_lines = in_line + sizeof(Batch<S>) <= line || in_line + n * sizeof(S) > line;
@@ -71,8 +71,8 @@ template <class S> [[gnu::noinline]] void store_part(Batch<S> v, S* p, std::size
 
 #endif
 
-// xsimd gives 0 below the smallest normal number, and infinity already before the largest; there, the half is
-// taken.
+// xsimd gives 0 below the smallest normal number, and infinity already before the largest; there, the
+// half is taken.
 template <class S> Batch<S> exp_to_the_ends(Batch<S> x) {
     const auto plain = [](Batch<S> v) { return xsimd::exp<S, typename Batch<S>::arch_type>(v); };
     const Batch<S> y = plain(x);

@@ -1,5 +1,5 @@
-// Batch norm: where features are neighbours their sums are made row after row, otherwise along the space of
-// each.
+// Batch norm: where features are neighbours their sums are made row after row, otherwise along the
+// space of each.
 #include <algorithm>
 #include <limits>
 
@@ -10,8 +10,8 @@ namespace tally::cpu {
 
 namespace {
 
-// What is read while an array (items, features, space) is passed: in rows of all features, or in stretches of
-// one.
+// What is read while an array (items, features, space) is passed: in rows of all features, or in
+// stretches of one.
 template <class S> struct Elements {
     const S* p;
     Run<S> row(std::size_t first) const { return {p + first}; }

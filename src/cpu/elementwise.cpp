@@ -1,5 +1,5 @@
-// map, zip and where with their backward twins: every functor on every run of neighbours, broadcasting row by
-// row.
+// map, zip and where with their backward twins: every functor on every run of neighbours, broadcasting
+// row by row.
 #include <algorithm>
 
 #include "cpu/families.hpp"

@@ -10,8 +10,8 @@ namespace tally::cpu {
 
 namespace {
 
-// Body gets what stands for gain and bias at the place where each is missing: the number that changes
-// nothing.
+// Body gets what stands for gain and bias at the place where each is missing: the number
+// that changes nothing.
 template <class S, class Body> void with_optional(const S* p, S otherwise, Body body) {
     p ? body(Run<S>{p}) : body(One<S>(otherwise));
 }

@@ -1,9 +1,9 @@
-// Every kernel of the table as a plain loop, for any scalar: the table of Dual, and the witness for the fast
-// kernels.
+// Every kernel of the table as a plain loop, for any scalar: the table of Dual, and the witness for
+// the fast kernels.
 //
-// A sum starts from its destination. With Write::set it starts from its first term: -0 is the start that adds
-// nothing, since -0 + x is x for every x, -0 included. So a sum made in one call or in several has the same
-// bits.
+// A sum starts from its destination. With Write::set it starts from its first term: -0 is the start that
+// adds nothing, since -0 + x is x for every x, -0 included. So a sum made in one call or in several has
+// the same bits.
 #pragma once
 
 #include <array>

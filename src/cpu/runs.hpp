@@ -102,8 +102,8 @@ template <class S> Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
                          Batch<S>(others));
 }
 
-// combine(...combine(start, f(x[0]...)), ...) over the lanes of four batches, as a batch: `others` is what
-// changes nothing.
+// combine(...combine(start, f(x[0]...)), ...) over the lanes of four batches, as a batch: `others` is
+// what changes nothing.
 template <class S, class Combine, class F, class... X>
 Batch<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
     constexpr std::size_t L = lanes<S>;
@@ -148,8 +148,8 @@ template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::s
     return n <= ordered ? total : start + total;
 }
 
-// y (+)= f of the rows of x, one after the other; four at a time, so that y is not written more often than
-// needed.
+// y (+)= f of the rows of x, one after the other; four at a time, so that y is not written more
+// often than needed.
 template <class S, class F> void sum_rows(const S* x, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
     if (rows == 0 || width == 0) {
         if (y.how == Write::set) std::fill_n(y.dst, width, S(0));

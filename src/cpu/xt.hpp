@@ -1,5 +1,5 @@
-// The one door to xtensor and xtensor-blas: their headers, wherever this version keeps them, and views of our
-// memory.
+// The one door to xtensor and xtensor-blas: their headers, wherever this version keeps them, and views
+// of our memory.
 #pragma once
 
 #include <array>

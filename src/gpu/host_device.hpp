@@ -1,5 +1,5 @@
-// The one place where a kernel body learns whether it may run on a GPU: for every other compiler it is plain
-// C++.
+// The one place where a kernel body learns whether it may run on a GPU: for every other compiler it
+// is plain C++.
 #pragma once
 
 #ifdef __CUDACC__

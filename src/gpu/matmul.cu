@@ -12,8 +12,8 @@ namespace tally::gpu {
 
 namespace {
 
-// The library's working memory, on the ledger. Only the budget decides, so that the same call gives the same
-// bits.
+// The library's working memory, on the ledger. Only the budget decides, so that the same call gives
+// the same bits.
 std::size_t workspace_bytes() {
     constexpr std::size_t small = std::size_t{64} << 10, large = std::size_t{32} << 20;
     const std::size_t budget = host().budget();

@@ -1,7 +1,7 @@
 // The GPU's kernel bodies run by the host: their arithmetic and indexing can be tested without a GPU.
 //
-// Lanes and threads are visited from the last to the first: a body that relied on another lane's writes would
-// show.
+// Lanes and threads are visited from the last to the first: a body that relied on another lane's
+// writes would show.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // A pretended device for machines without a GPU: a module whose kernels are the GPU's bodies, run by the
-// host. It is as strict as a GPU: the host's own code cannot touch its memory, and nothing happens before
-// somebody waits.
+// host. It is as strict as a GPU: the host's own code cannot touch its memory, and nothing happens
+// before somebody waits.
 #include <sys/mman.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The optimizers' steps: one launch for many tensors, whose pointers travel with it; and what gradients
-// measure.
+// The optimizers' steps: one launch for many tensors, whose pointers travel with it; and
+// what gradients measure.
 #pragma once
 
 #include <algorithm>

@@ -91,8 +91,8 @@ Check compared_within(std::string name, const Numbers& got, const Numbers& expec
     }
     if (!check.detail.empty()) return check;
 
-    // Worst is the element with the least room below its own bound. Comparisons are written so that NaN is
-    // never close.
+    // Worst is the element with the least room below its own bound. Comparisons are written so that NaN
+    // is never close.
     bool exact = true, close = true;
     double largest = 0, least_room = std::numeric_limits<double>::infinity(), largest_bound = 0;
     std::size_t worst = 0;

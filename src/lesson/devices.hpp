@@ -1,5 +1,5 @@
-// The only questions the kit asks the engine: which device there is, why not, and how many threads it may
-// use.
+// The only questions the kit asks the engine: which device there is, why not, and how many threads
+// it may use.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// What a lesson emits. Renderers see nothing else, so no picture can show a number that the run did not
-// produce.
+// What a lesson emits. Renderers see nothing else, so no picture can show a number that the run
+// did not produce.
 #pragma once
 
 #include <cstddef>

@@ -32,8 +32,8 @@ void add_flags(CLI::App& app, Flags& flags);
 std::string what_matters(const Flags& flags);
 std::vector<std::string> arguments(const Flags& flags);  // that give a lesson program the same flags
 
-// Parses argv into what `app` was told about; an exit code when that already ends the program (0: --help, 2:
-// usage).
+// Parses argv into what `app` was told about; an exit code when that already ends the program (0:
+// --help, 2: usage).
 struct Parsed {
     bool done = false;
     int code = 0;

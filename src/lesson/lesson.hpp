@@ -1,5 +1,5 @@
-// The lesson kit's public face: free functions that act on the running lesson, so that its source reads like
-// the talk.
+// The lesson kit's public face: free functions that act on the running lesson, so that its source reads
+// like the talk.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ struct Lesson {
     std::string device = "cpu";     // and --device
 };
 
-// Parses the flags, runs the body for the scalar type, renders what it emits; returns the exit code for
-// main().
+// Parses the flags, runs the body for the scalar type, renders what it emits; returns the exit
+// code for main().
 int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)());
 
 struct Options {
@@ -106,8 +106,8 @@ void predict(std::string_view question, std::vector<std::string> options, Answer
              std::string_view hint, std::string_view why = {});
 
 // ---- Checks ------------------------------------------------------------------------------------
-// Each returns whether it held. One that fails is shown with its operands; the lesson goes on, and exits
-// with 1.
+// Each returns whether it held. One that fails is shown with its operands; the lesson goes on, and
+// exits with 1.
 
 bool check(std::string_view name, bool holds, std::string_view detail = {}, Where where = Where::here());
 bool check_equal(std::string_view name, const Numbers& got, const Numbers& expected,

@@ -13,8 +13,8 @@ namespace {
 
 enum class Form : std::uint8_t { integer, fixed, scientific };
 
-// One form for all the numbers of an array: fixed unless the largest would come out as zeros or as a long row
-// of digits.
+// One form for all the numbers of an array: fixed unless the largest would come out as zeros or as a long
+// row of digits.
 Form form_of(std::span<const double> numbers, Numbers::Type type) {
     if (type == Numbers::Type::integer) return Form::integer;
     double largest = 0;

@@ -1,5 +1,5 @@
-// Numbers: whatever a lesson shows, taken by concept into one plain value, so that the kit hardly knows the
-// engine.
+// Numbers: whatever a lesson shows, taken by concept into one plain value, so that the kit hardly
+// knows the engine.
 #pragma once
 
 #include <concepts>

@@ -1,5 +1,5 @@
-// The lesson that is running: numbers its steps, keeps the record, counts its checks, and hands events to the
-// viewer.
+// The lesson that is running: numbers its steps, keeps the record, counts its checks, and hands events
+// to the viewer.
 #pragma once
 
 #include <optional>

@@ -123,8 +123,8 @@ void handle_none() {
 
 std::array<char, 1 << 16> spare_stack;
 
-// The next byte, or nothing when none comes within the time (-1: forever), the terminal is gone, or a signal
-// came.
+// The next byte, or nothing when none comes within the time (-1: forever), the terminal is gone, or
+// a signal came.
 enum class Got : std::uint8_t { byte, nothing, interrupted, gone };
 Got read_byte(char& byte, int milliseconds) {
     // Ctrl-Z and going on can happen only while it waits, so that a stop just before is noticed too.

@@ -31,9 +31,9 @@ std::optional<std::size_t> window_width();  // of the terminal on standard outpu
 // From here on Ctrl-C is exit code 130, and a closed pipe is an error to report rather than a death.
 void catch_interrupts();
 
-// Keys are not echoed and come one by one while one of these is alive. The terminal is restored by its
-// destructor, and by a handler on every signal that ends or stops a program, which then does what it always
-// does.
+// Keys are not echoed and come one by one while one of these is alive. The terminal is restored by
+// its destructor, and by a handler on every signal that ends or stops a program, which then does what
+// it always does.
 class KeyMode {
 public:
     KeyMode();

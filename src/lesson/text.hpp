@@ -14,8 +14,8 @@ std::string padded_left(std::string_view text, std::size_t width);
 std::string repeated(std::string_view piece, std::size_t times);
 std::string joined(const std::vector<std::string>& pieces, std::string_view between);
 
-// Lines of at most `width` columns, broken at blanks; a word longer than a line is cut. Continued lines are
-// indented.
+// Lines of at most `width` columns, broken at blanks; a word longer than a line is cut. Continued
+// lines are indented.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);
 // The same for pieces that should stay whole, joined by `between` where they share a line.
 std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::string_view between,

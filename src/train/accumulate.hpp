@@ -1,5 +1,5 @@
-// The wrappers that people know: an optimizer that steps at every N-th call only, and N that changes with the
-// epoch.
+// The wrappers that people know: an optimizer that steps at every N-th call only, and N that changes
+// with the epoch.
 #pragma once
 
 #include <cstdint>

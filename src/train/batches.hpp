@@ -1,5 +1,5 @@
-// In which order the items of a data set are visited, and how that order is split into batches, and batches
-// into micro-batches.
+// In which order the items of a data set are visited, and how that order is split into batches, and
+// batches into micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tally {
 
-// Some items of a data set, by their numbers: those of an epoch, a batch or a micro-batch. Copies share the
-// list.
+// Some items of a data set, by their numbers: those of an epoch, a batch or a micro-batch. Copies
+// share the list.
 class Items {
 public:
     Items(std::int64_t from, std::int64_t to);          // from, from + 1, ..., to - 1
@@ -37,8 +37,8 @@ Items shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch);
 std::vector<Items> split(const Items& items, std::int64_t size);
 std::vector<Items> split(const Items& items, const std::vector<std::int64_t>& sizes);
 
-// The rows of these items, one below the other. Plain items share the array's memory; others are copied, on
-// the CPU.
+// The rows of these items, one below the other. Plain items share the array's memory; others are copied,
+// on the CPU.
 template <class S> Array<S> rows(const Array<S>& array, const Items& items);
 
 extern template Array<float> rows(const Array<float>&, const Items&);

@@ -40,8 +40,8 @@ public:
 
     const Representations<S>& all() const { return all_; }
 
-    // Once the loss has gone backward: each part again, by sweep(y, gradient). The last encoder first, as one
-    // graph would.
+    // Once the loss has gone backward: each part again, by sweep(y, gradient). The last encoder first, as
+    // one graph would.
     template <class Sweep> void backward(Sweep sweep) const {
         for (std::size_t encoder = all_.size(); encoder-- > 0;) {
             if (!all_[encoder].has_grad()) continue;

@@ -228,8 +228,8 @@ template <class S> void CapturedWindow<S>::judge(const Decisions<S>& found, Fini
     done.dropped = micro_batches_;
 }
 
-// Where parameters, gradients, moments and averages lie, after any of them that others hold has been copied
-// for them.
+// Where parameters, gradients, moments and averages lie, after any of them that others hold has been
+// copied for them.
 template <class S> typename CapturedWindow<S>::Places CapturedWindow<S>::places() {
     Places all;
     for (const Var<Array<S>>& parameter : window_.parameters()) {

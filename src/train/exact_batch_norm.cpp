@@ -98,8 +98,8 @@ template <class S> void add_with_exact_batch_norm(
             add_gradient(norm.bias, bias.grad());
         });
 
-        // 3: that they are none. -gain / deviation * (Σ dy + x̂ Σ dy x̂) / N is a batch norm with other gain
-        // and bias.
+        // 3: that they are none. -gain / deviation * (Σ dy + x̂ Σ dy x̂) / N is a batch norm with other
+        // gain and bias.
         const Array<S> deviation = map(functor::Sqrt{}, map(functor::AddNumber{norm.eps()}, all.variance)),
                        factor = map(functor::MulNumber{-1 / all.count},
                                     zip(functor::Div{}, gain.value(), deviation));

@@ -11,8 +11,8 @@
 namespace tally::garments {
 namespace {
 
-// From here on only what IEEE 754 rounds in one way, nothing of libm: the pixels have the same bits
-// everywhere.
+// From here on only what IEEE 754 rounds in one way, nothing of libm: the pixels have the
+// same bits everywhere.
 constexpr std::uint64_t class_stream = std::uint64_t{0x77656172} << 32;  // "wear"
 constexpr std::uint64_t form_stream = class_stream + 1, noise_stream = class_stream + 2;
 constexpr double side = picture_side;

@@ -19,8 +19,8 @@ struct Conv2dOptions {
     bool bias = true;
 };
 
-// x (items, in, height, width) under windows of (size, size); all initially uniform within 1/sqrt(in * size *
-// size).
+// x (items, in, height, width) under windows of (size, size); all initially uniform within 1/sqrt(in *
+// size * size).
 template <class S> class Conv2d : public Layer<S> {
 public:
     Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, Stream stream, Conv2dOptions options = {})

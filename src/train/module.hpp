@@ -1,5 +1,5 @@
-// What layers and models have in common: members with names, and the pass that tells a layer what it is part
-// of.
+// What layers and models have in common: members with names, and the pass that tells a layer what it
+// is part of.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace tally {
 
-// Something that every micro-batch contributes to and that happens once per update, such as batch norm's
-// running statistics.
+// Something that every micro-batch contributes to and that happens once per update, such as batch
+// norm's running statistics.
 class Effect {
 public:
     virtual ~Effect() = default;
@@ -113,8 +113,8 @@ private:
     std::map<std::uint64_t, std::uint64_t> by_stream_;
 };
 
-// One way forward through a model. Whatever is random in it is a function of (seed, stream of the layer,
-// item).
+// One way forward through a model. Whatever is random in it is a function of (seed, stream of
+// the layer, item).
 struct Pass {
     bool training = false;
     std::uint64_t seed = 0;       // of this window

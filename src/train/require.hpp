@@ -1,5 +1,5 @@
-// What optimizers, clips and averages ask of their parameters, options and saved states; included by .cpp
-// files.
+// What optimizers, clips and averages ask of their parameters, options and saved states; included
+// by .cpp files.
 #pragma once
 
 #include <algorithm>

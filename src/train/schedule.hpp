@@ -20,8 +20,8 @@ public:
     static Schedule step(double rate, std::int64_t every, double factor = 0.1);
     // Half a cosine from `rate` down to `lowest` within `updates`, and up again after it (CosineAnnealingLR).
     static Schedule cosine(double rate, std::int64_t updates, double lowest = 0);
-    // A straight line from `start` times the first rate of what follows up to it (LinearLR), which then
-    // begins.
+    // A straight line from `start` times the first rate of what follows up to it (LinearLR),
+    // which then begins.
     static Schedule warm_up(std::int64_t updates, Schedule then, double start = 1.0 / 3);
 
     double at(std::int64_t update) const;

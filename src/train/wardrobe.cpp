@@ -4,7 +4,8 @@
 
 namespace tally::garments {
 
-// clang-format off: a polygon a line
+// A polygon a line.
+// clang-format off
 const std::array<std::vector<Garment>, 10>& wardrobe() {
     using enum Outline;
     static const Patch long_sleeves{pair, 0.92, 1, {{9, 3.5}, {5, 7}, {2, 25}, {6, 25.5}, {9, 11}}},

@@ -6,8 +6,8 @@
 namespace tally {
 namespace {
 
-// The format's own word for files in PyTorch's order, and one for ours: a square matrix does not show its
-// order.
+// The format's own word for files in PyTorch's order, and one for ours: a square matrix does not
+// show its order.
 const std::string order_key = "format";
 std::string word_for(WeightOrder order) { return order == WeightOrder::pytorch ? "pt" : "tally"; }
 

@@ -28,8 +28,8 @@ namespace tally {
 
 enum class Reduction { mean, sum };  // sum: nothing is divided
 
-// What weighs the same: each thing that a loss counts (an item, a token), or each micro-batch whatever its
-// size.
+// What weighs the same: each thing that a loss counts (an item, a token), or each micro-batch
+// whatever its size.
 enum class Weigh { counted, micro_batches };
 
 // What becomes of a window that an epoch leaves with fewer micro-batches, or a smaller count, than planned.

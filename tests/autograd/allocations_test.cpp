@@ -1,5 +1,5 @@
-// Invariant 9, seen from outside: no byte of a tensor comes from anywhere but the ledger, and a steady step
-// allocates nothing.
+// Invariant 9, seen from outside: no byte of a tensor comes from anywhere but the ledger, and a steady
+// step allocates nothing.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -90,8 +90,8 @@ TEST_CASE("invariant 9: the counters count", "[alone]") {
 TEST_CASE("invariant 9: no tensor byte is allocated outside the ledger during a training step", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     Random random(9);
-    // The large arrays of this step have 5 KiB and more; what the host is asked for besides (axes, lists) is
-    // tiny.
+    // The large arrays of this step have 5 KiB and more; what the host is asked for besides (axes,
+    // lists) is tiny.
     const Tensor x(random.array<float>({64, 48})),
         w1 = parameter(random.array<float>({48, 64})), b1 = parameter(random.array<float>({64})),
         gain = parameter(random.array<float>({64})), bias = parameter(random.array<float>({64})),

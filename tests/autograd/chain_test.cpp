@@ -296,8 +296,8 @@ TEST_CASE("Revolve holds its snapshots, one step and what passes") {
         const Revolve<Array<float>> revolve(model.chain, c);
         const std::size_t peak = model.peak([&](const Tensor& x) { return revolve(x); });
         INFO(c << " snapshots: " << peak);
-        // c - 1 snapshots beside x, what a step keeps, and two gradients, or a gradient and a state on its
-        // way
+        // c - 1 snapshots beside x, what a step keeps, and two gradients, or a gradient and a state
+        // on its way
         const std::size_t model_of_docs = (c - 1 + 1 + 2) * buffer;
         CHECK(peak <= model_of_docs + 256);
         CHECK(peak + buffer >= model_of_docs);

@@ -1,5 +1,5 @@
-// Pictures: golden copies byte by byte, what holds for every layout, text that is hard to escape, and what is
-// refused.
+// Pictures: golden copies byte by byte, what holds for every layout, text that is hard to escape, and
+// what is refused.
 #include "autograd/diagram.hpp"
 
 #include <algorithm>

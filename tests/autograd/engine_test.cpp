@@ -1,5 +1,5 @@
-// The engine, the same over every kind of value: paths add up, leaves keep, spent graphs refuse, errors leave
-// things usable.
+// The engine, the same over every kind of value: paths add up, leaves keep, spent graphs refuse, errors
+// leave things usable.
 #include <cmath>
 #include <stdexcept>
 #include <string>

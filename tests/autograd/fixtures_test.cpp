@@ -25,8 +25,8 @@ const std::map<std::string, std::vector<Fixture>>& fixtures() {
 
 // ---- comparing ----
 
-// Results that are numbers moved or chosen, which keep even the sign of zero; or that IEEE arithmetic rounds
-// once.
+// Results that are numbers moved or chosen, which keep even the sign of zero; or that IEEE
+// arithmetic rounds once.
 const std::set<std::string> moving{"reshape", "transpose", "permute",      "slice",
                                    "concat",  "rows",      "broadcast_to", "where",
                                    "neg",     "abs",       "embedding",    "max_pool2d"};

@@ -1,5 +1,5 @@
-// Invariants 6 and 9, to the byte: what each operation keeps for the way back, and what a micro-batch
-// allocates.
+// Invariants 6 and 9, to the byte: what each operation keeps for the way back, and what
+// a micro-batch allocates.
 #include <functional>
 #include <iostream>
 #include <string>
@@ -32,8 +32,8 @@ constexpr std::size_t whole = 8 * 16 * sizeof(float);  // one array of the table
 constexpr std::size_t square = 16 * 16 * sizeof(float);
 constexpr std::size_t one_a_row = 64;
 
-// Operands are results of others and handed over, so that what is still there afterwards is what the rule
-// keeps.
+// Operands are results of others and handed over, so that what is still there afterwards is what
+// the rule keeps.
 Tensor made(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)) + 0; }
 Tensor data(const Shape& shape = {8, 16}) { return constant(Array<float>::full(shape, 0.5f)); }
 

@@ -1,5 +1,5 @@
-// Laws that hold between operations: micro-batches add up to the batch, bit for bit or to a bound; products
-// equal loops.
+// Laws that hold between operations: micro-batches add up to the batch, bit for bit or to a bound;
+// products equal loops.
 #include <cmath>
 #include <limits>
 #include <numeric>

@@ -1,5 +1,5 @@
-// The budget: a small device whose memory fragments, refuses with all the sizes, and takes cached blocks back
-// first.
+// The budget: a small device whose memory fragments, refuses with all the sizes, and takes cached
+// blocks back first.
 #include <atomic>
 #include <limits>
 #include <string>

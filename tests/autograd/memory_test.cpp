@@ -1,5 +1,5 @@
-// The ledger: true to the byte, by class, at its peak, under a budget, over threads, and after it had to
-// refuse.
+// The ledger: true to the byte, by class, at its peak, under a budget, over threads, and after it
+// had to refuse.
 #include "autograd/memory.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// .npy files: round trips, NumPy's reading of ours and ours of NumPy's, and every way in which a file can be
-// wrong.
+// .npy files: round trips, NumPy's reading of ours and ours of NumPy's, and every way in which a file
+// can be wrong.
 #include "autograd/npy.hpp"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Pictures of recorded graphs: drawn from an observed sweep, the same bytes every time, wholly written or not
-// at all.
+// Pictures of recorded graphs: drawn from an observed sweep, the same bytes every time, wholly written or
+// not at all.
 #include "autograd/picture.hpp"
 
 #include <cstdio>

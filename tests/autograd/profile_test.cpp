@@ -1,5 +1,5 @@
-// A profile adds up: every nanosecond of a clock turned by hand, every byte of the ledger; and its trace is
-// JSON.
+// A profile adds up: every nanosecond of a clock turned by hand, every byte of the ledger; and its
+// trace is JSON.
 #include "autograd/profile.hpp"
 
 #include <algorithm>

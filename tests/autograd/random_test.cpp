@@ -1,5 +1,5 @@
-// Randomness: the published vectors, values that depend on nothing but (seed, stream, index), and their
-// distributions.
+// Randomness: the published vectors, values that depend on nothing but (seed, stream, index),
+// and their distributions.
 #include "autograd/random.hpp"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ using namespace tally;
 
 namespace {
 
-// The largest distance between the empirical and the true distribution function, times sqrt(n) (Kolmogorov
-// and Smirnov).
+// The largest distance between the empirical and the true distribution function, times sqrt(n)
+// (Kolmogorov and Smirnov).
 template <class Distribution> double ks_distance(std::vector<double> sample, Distribution cumulative) {
     std::sort(sample.begin(), sample.end());
     const auto n = static_cast<double>(sample.size());

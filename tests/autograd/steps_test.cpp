@@ -1,5 +1,5 @@
-// sgd_step: in place, only where a gradient has arrived, for every kind of value; and a small training that
-// converges.
+// sgd_step: in place, only where a gradient has arrived, for every kind of value; and a small
+// training that converges.
 #include <cmath>
 #include <vector>
 

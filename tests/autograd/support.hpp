@@ -1,5 +1,5 @@
-// What the tests of the engine share: random arrays with a seed to print, poisoned memory, messages of
-// errors.
+// What the tests of the engine share: random arrays with a seed to print, poisoned memory,
+// messages of errors.
 #pragma once
 
 #include <cmath>

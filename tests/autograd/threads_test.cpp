@@ -1,5 +1,5 @@
-// A graph belongs to the thread that recorded it; using it elsewhere is an error, and threads have graphs of
-// their own.
+// A graph belongs to the thread that recorded it; using it elsewhere is an error, and threads have graphs
+// of their own.
 #include <atomic>
 #include <cmath>
 #include <deque>

@@ -1,5 +1,5 @@
-// Invariant 10: a recorded array is never modified in place; who does it between forward and backward is
-// told.
+// Invariant 10: a recorded array is never modified in place; who does it between forward and
+// backward is told.
 #include <cmath>
 #include <string>
 #include <utility>

@@ -7,8 +7,8 @@
 
 namespace tally::test {
 
-// The first thing that is not well-formed, or "": tags nest and close, attributes are quoted, &'s are
-// entities.
+// The first thing that is not well-formed, or "": tags nest and close, attributes are quoted,
+// &'s are entities.
 inline std::string xml_fault(const std::string& xml) {
     static const std::regex tag("<(/?)([a-zA-Z]+)((?: [a-zA-Z:-]+=\"[^\"<]*\")*)(/?)>");
     static const std::regex stray("&(?!(amp|lt|gt|quot);)");

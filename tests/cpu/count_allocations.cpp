@@ -1,5 +1,5 @@
-// Counts by standing in for operator new and posix_memalign; a file of its own, so that nothing of it is
-// inlined.
+// Counts by standing in for operator new and posix_memalign; a file of its own, so that nothing of
+// it is inlined.
 #include "count_allocations.hpp"
 
 #include <malloc.h>

@@ -1,5 +1,5 @@
-// What the kernel tests share: guarded buffers, random walks, and comparing the fast kernels with the plain
-// loops.
+// What the kernel tests share: guarded buffers, random walks, and comparing the fast kernels with
+// the plain loops.
 #pragma once
 
 #include <algorithm>
@@ -26,9 +26,9 @@ namespace tally::test {
 inline const std::vector<std::size_t> awkward_sizes{0,  1,  2,  3,  7,  8,   15,  16,  17,   31,
                                                     32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025};
 
-// Memory as the ledger hands it out: aligned, whole lines. Everything around the n elements is a guard, which
-// no kernel may change; it holds NaN, so that using what lies beyond the end shows up. `offset` makes it an
-// unaligned slice.
+// Memory as the ledger hands it out: aligned, whole lines. Everything around the n elements is a guard,
+// which no kernel may change; it holds NaN, so that using what lies beyond the end shows up. `offset` makes
+// it an unaligned slice.
 template <class S> class Buffer {
 public:
     explicit Buffer(std::size_t n, std::size_t offset = 0) : n_(n), start_(line_elements + offset) {
@@ -150,8 +150,8 @@ private:
 
 template <class S> bool same_bits(S a, S b) { return std::memcmp(&a, &b, sizeof(S)) == 0; }
 
-// Empty when all agree, within `units` roundings of the larger of |want| and `scale`; else the first
-// difference.
+// Empty when all agree, within `units` roundings of the larger of |want| and `scale`; else
+// the first difference.
 template <class S>
 std::string difference(const Buffer<S>& got, const Buffer<S>& want, double units, double scale = 1) {
     std::ostringstream text;

@@ -1,5 +1,5 @@
-// The CPU's table as a whole: every slot filled, labels checked, no allocation; threads, and devices that are
-// not there.
+// The CPU's table as a whole: every slot filled, labels checked, no allocation; threads, and devices that
+// are not there.
 #include "autograd/peer.hpp"
 #include "count_allocations.hpp"
 #include "kernel_testing.hpp"

@@ -1,5 +1,5 @@
-// The kernels under test in this room: the GPU's own, the host waiting for each, on memory that both can
-// reach.
+// The kernels under test in this room: the GPU's own, the host waiting for each, on memory that
+// both can reach.
 #include <map>
 #include <vector>
 

@@ -1,6 +1,6 @@
-// What every reader's file in this folder defines: the one entry through which a fuzzer, or a replay of the
-// corpus, hands it bytes. A reader that is asked for more files is one more .cpp here and a folder in
-// corpus/.
+// What every reader's file in this folder defines: the one entry through which a fuzzer, or a replay
+// of the corpus, hands it bytes. A reader that is asked for more files is one more .cpp here and a
+// folder in corpus/.
 #pragma once
 
 #include <cstddef>

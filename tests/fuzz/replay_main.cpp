@@ -1,5 +1,5 @@
-// Hands every file of the folders named to a reader, where no fuzzer does. A folder without files is a
-// failure.
+// Hands every file of the folders named to a reader, where no fuzzer does. A folder without files
+// is a failure.
 #include <algorithm>
 #include <cstdio>
 #include <exception>

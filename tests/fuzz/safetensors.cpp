@@ -1,5 +1,5 @@
-// Fuzzing the reader of safetensors files: what it accepts must come out of the writer and be read as the
-// same again.
+// Fuzzing the reader of safetensors files: what it accepts must come out of the writer and be read as
+// the same again.
 #include "train/safetensors.hpp"
 
 #include <cstdlib>

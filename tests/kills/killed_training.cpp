@@ -1,5 +1,5 @@
-// A training to be killed: killed_training FOLDER VARIANT goes on from FOLDER/run.state and leaves its
-// weights.
+// A training to be killed: killed_training FOLDER VARIANT goes on from FOLDER/run.state and
+// leaves its weights.
 #include <array>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Test cases that leave something behind, each in its own way: what main says of them is asked by
-// main_test.py.
+// Test cases that leave something behind, each in its own way: what main says of them is
+// asked by main_test.py.
 #include "autograd/kernels.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/node.hpp"

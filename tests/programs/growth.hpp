@@ -1,5 +1,5 @@
-// A program while it grows: each candidate is run on the tape at once, and kept if its numbers stay in
-// bounds.
+// A program while it grows: each candidate is run on the tape at once, and kept if its numbers
+// stay in bounds.
 #pragma once
 
 #include <algorithm>

@@ -124,8 +124,8 @@ std::vector<int> Evaluator::normal(const std::vector<int>& group, const std::vec
     return result;
 }
 
-// layer_norm of x, gain, bias; batch_norm of the same; batch_norm_running with index {features}, numbers
-// {means, variances}.
+// layer_norm of x, gain, bias; batch_norm of the same; batch_norm_running with index {features},
+// numbers {means, variances}.
 Gathered Evaluator::normalised(const Step& step) {
     Tape& t = tape_;
     const Gathered &x = in(step, 0), &gain = in(step, 1), &bias = in(step, 2);

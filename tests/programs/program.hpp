@@ -1,5 +1,5 @@
-// A random program, as data: what is computed from what, and when gradients are asked for. Nothing here knows
-// tally.
+// A random program, as data: what is computed from what, and when gradients are asked for. Nothing
+// here knows tally.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Orders and their parts: every item once, in an order that seed and epoch decide, and the rows that belong
-// to them.
+// Orders and their parts: every item once, in an order that seed and epoch decide, and the rows that
+// belong to them.
 #include "train/batches.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Gradients cached at the representations: whatever the encoders and the split, the gradient of the loss over
-// all items.
+// Gradients cached at the representations: whatever the encoders and the split, the gradient of the loss
+// over all items.
 #include "train/cached.hpp"
 
 #include <algorithm>

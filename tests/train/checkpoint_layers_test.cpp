@@ -1,5 +1,5 @@
-// Checkpoints under layers and windows: bit for bit the gradients, the statistics and the parameters of the
-// plain model.
+// Checkpoints under layers and windows: bit for bit the gradients, the statistics and the parameters of
+// the plain model.
 #include <cstdint>
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
-// Clipping: lesson 13's numbers, gradients that are no numbers, copies that stay, and how often anybody
-// waits.
+// Clipping: lesson 13's numbers, gradients that are no numbers, copies that stay, and how
+// often anybody waits.
 #include "train/clip.hpp"
 
 #include <cmath>

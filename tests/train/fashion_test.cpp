@@ -1,5 +1,5 @@
-// FashionMNIST: its four files and what may be wrong with them; and that the generated stand-in is worth
-// training on.
+// FashionMNIST: its four files and what may be wrong with them; and that the generated stand-in is
+// worth training on.
 #include "train/fashion.hpp"
 
 #include <zlib.h>
@@ -189,8 +189,8 @@ TEST_CASE("Generated pictures have the same bits on every compiler") {
     std::vector<Bytef> levels;
     for (const double pixel : pictures.images.span())
         levels.push_back(static_cast<Bytef>(std::lround(pixel * 255)));
-    // Of g++ 12 and clang 14, with and without optimisation. Who changes the garments writes down the new
-    // one.
+    // Of g++ 12 and clang 14, with and without optimisation. Who changes the garments writes down
+    // the new one.
     CHECK(crc32(0, levels.data(), static_cast<uInt>(levels.size())) == 0x0d614d62);
 }
 

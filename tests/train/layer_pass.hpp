@@ -26,8 +26,8 @@ private:
     Safetensors file_;
 };
 
-// Within 1e-12, relative to the largest number (at most 1 as in docs/fixtures.md); `turned`: the other is
-// (out, in).
+// Within 1e-12, relative to the largest number (at most 1 as in docs/fixtures.md); `turned`: the other
+// is (out, in).
 inline void check_close(const std::string& what, const Array<double>& mine, const Array<double>& other,
                         bool turned = false) {
     CAPTURE(what);

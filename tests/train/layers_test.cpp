@@ -1,5 +1,5 @@
-// Layers: what PyTorch's compute with the same weights, forward and backward; initial values; what attention
-// may see.
+// Layers: what PyTorch's compute with the same weights, forward and backward; initial values; what
+// attention may see.
 #include "train/layers.hpp"
 
 #include "autograd/gradcheck.hpp"

@@ -37,8 +37,8 @@ inline double total(const Numbers& x) {
     return sum;
 }
 
-// One weight w; the loss of an item x is x w²/2, its gradient x w. All numbers are dyadic, so nothing is
-// rounded.
+// One weight w; the loss of an item x is x w²/2, its gradient x w. All numbers are dyadic, so
+// nothing is rounded.
 struct Program : Module<double> {
     Tensor64 w = parameter(A({1, 1}, {1.0}).to(here()));
     Sgd<double> sgd{{w}, {.learning_rate = rate}};

@@ -28,9 +28,9 @@ enum State { fresh, open, adding, full, broken, finished, dead, swept_open, stat
 const char* const state_names[] = {"fresh",  "open",     "in add()", "full",
                                    "broken", "finished", "dead",     "by swept()"};
 
-// What must come of a call in these states: r(ight), refused (x), n(oticed). Then the program goes on with
-// what is missing to two micro-batches, and finishes; a broken window it discards first, a dead one it opens
-// anew.
+// What must come of a call in these states: r(ight), refused (x), n(oticed). Then the program goes on
+// with what is missing to two micro-batches, and finishes; a broken window it discards first, a dead one
+// it opens anew.
 //
 // And of a call between a forward and its backward, inside a rule of it, after it, and inside a checkpointed
 // function; - there: other operations than the first time, which checkpoint_misuse_test.cpp has.
@@ -47,8 +47,8 @@ const Rule& rule(Kind kind) {
         {Kind::gradient, {"rxxxxrrx", "rxrrx"}},
         {Kind::steps, {"rxxxxrrx", "rxrrx"}},
         {Kind::value, {"rxxxxrrx", "nxrrx"}},  // recorded: a rule has saved the value
-        // add() finds a gradient that is not its own; inside a rule it belongs to the micro-batch; swept() is
-        // told.
+        // add() finds a gradient that is not its own; inside a rule it belongs to the micro-batch;
+        // swept() is told.
         {Kind::sweeps, {"nxrxxnnr", "rrr--"}},
         {Kind::behind_value, {"rnxnrrrn", "nxrrx"}},
         {Kind::behind_gradient, {"xnxnrxxn", "xxrxx"}},

@@ -1,5 +1,5 @@
-// Members by name, a pass on its way through a model, effects that happen once, and parameters that change in
-// place.
+// Members by name, a pass on its way through a model, effects that happen once, and parameters that
+// change in place.
 #include "train/module.hpp"
 
 #include "autograd/ops/reduce.hpp"

@@ -1,5 +1,5 @@
-// Optimizers, clips, averages and schedules against PyTorch's trajectories of 50 updates
-// (tools/make-trajectories).
+// Optimizers, clips, averages and schedules against PyTorch's trajectories of
+// 50 updates (tools/make-trajectories).
 #include <cmath>
 #include <memory>
 
@@ -126,8 +126,8 @@ TEST_CASE("fifty updates in double are those of PyTorch") {
     }
 }
 
-// One rounding to a float's 24 bits an update is allowed; the worst, AdamA with weight decay, needs half of
-// it.
+// One rounding to a float's 24 bits an update is allowed; the worst, AdamA with weight decay, needs
+// half of it.
 TEST_CASE("fifty updates in float stay within a rounding an update of PyTorch in double") {
     for (const Fixture& f : all_but_schedules()) {
         INFO(f.name);

@@ -1,5 +1,5 @@
-// The window: whatever the split, the full batch's gradient; one gate; policies for tails and for what is no
-// number.
+// The window: whatever the split, the full batch's gradient; one gate; policies for tails and for what
+// is no number.
 #include "train/window.hpp"
 
 #include <algorithm>
@@ -27,8 +27,7 @@ struct Drawn {
     Array<double> x, target, weights;
     Array<std::int32_t> labels;
     std::int64_t rows;
-    int kind;  // 0: mean of squares; 1: cross-entropy, some rows masked; 2: squares, each item with its
-               // weight
+    int kind;  // 0: mean of squares; 1: cross-entropy, some rows masked; 2: squares, each item weighted
 
     explicit Drawn(Random& r) : rows(r.whole(1, 12)), kind(static_cast<int>(r.whole(0, 2))) {
         const std::int64_t in = r.whole(1, 5), hidden = r.whole(1, 6), out = r.whole(2, 4);

@@ -1,5 +1,5 @@
-// Windows that move over images (items, channels, height, width): convolution as a matrix product, and
-// pooling.
+// Windows that move over images (items, channels, height, width): convolution as a matrix
+// product, and pooling.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace tally {
 
-// Seen by a window, each place of it is a row of a matrix, and each place where the window stops a column:
-// the images of a group, side by side. weight (out, weights) · columns (weights, images of the group *
-// stops).
+// Seen by a window, each place of it is a row of a matrix, and each place where the window stops a
+// column: the images of a group, side by side. weight (out, weights) · columns (weights, images of the
+// group * stops).
 struct ConvPlan {
     SlidingWindow windows;
     std::size_t images, in, out;        // channels before and after
@@ -108,8 +108,8 @@ inline Walk<1> one_a_channel(const ConvPlan& plan) {
     return broadcast_walk(plan.shape, Shape{static_cast<std::int64_t>(plan.out), 1, 1});
 }
 
-// x (items, in, height, width) by weight (out, in, tall, wide): every window of x times every channel's
-// weights.
+// x (items, in, height, width) by weight (out, in, tall, wide): every window of x times
+// every channel's weights.
 template <class S, class... Bias>
 Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> weight, Bias... bias) {
     const Device device = x.value().device();
@@ -158,8 +158,8 @@ struct PoolPlan {
 };
 PoolPlan plan_pool(const Shape& x, std::int64_t size, std::int64_t stride);
 
-// The largest of every window of (size, size); stride 0 means windows side by side. The first of equals gets
-// the gradient.
+// The largest of every window of (size, size); stride 0 means windows side by side. The first of equals
+// gets the gradient.
 template <class S> Var<Array<S>> max_pool2d(Var<Array<S>> x, std::int64_t size, std::int64_t stride = 0) {
     const PoolPlan plan = plan_pool(x.shape(), size, stride == 0 ? size : stride);
     const Device device = x.value().device();

@@ -11,8 +11,8 @@ namespace tally {
 // forward(x...) gives the value. backward(to, dy, y, x...) sends a gradient to each input i that wants one:
 //     if (to.wants(0)) to.give(0, gradient);            // a value, handed over
 //     if (to.wants(0)) … write to to.into(0) …           // or in place; asked for right before it is written
-// Inputs and output are kept for the way back. Who wants to keep less uses record() as the operations here
-// do.
+// Inputs and output are kept for the way back. Who wants to keep less uses record() as the
+// operations here do.
 template <class Forward, class Backward, class T, class... Rest>
 Var<T> custom(std::string name, Forward forward, Backward backward, Var<T> first, Rest... rest) {
     T y = forward(first.value(), rest.value()...);

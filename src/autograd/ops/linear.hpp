@@ -10,9 +10,9 @@
 
 namespace tally {
 
-// Where the matrices of a product lie: C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the batch,
-// flags telling which operand is stored transposed. A batch of plain rows times one matrix is one tall
-// product.
+// Where the matrices of a product lie: C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the
+// batch, flags telling which operand is stored transposed. A batch of plain rows times one matrix is
+// one tall product.
 struct ProductPlan {
     Product product;
     Shape shape;    // of the result
@@ -36,8 +36,8 @@ inline Product product_for_b(const Product& p) {
 
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b);
 
-// Vectors, matrices and batches of matrices, with broadcasting batch axes; a flag says that an operand is
-// stored transposed.
+// Vectors, matrices and batches of matrices, with broadcasting batch axes; a flag says that an operand
+// is stored transposed.
 template <class S>
 Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, bool transpose_a = false, bool transpose_b = false) {
     const ProductPlan plan = plan_product("matmul", a.shape(), b.shape(), transpose_a, transpose_b);
@@ -62,8 +62,8 @@ Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, bool transpose_a = false,
         std::move(a), std::move(b));
 }
 
-// Runs one product for each member of a batch; `at(i)` gives the places of the three operands, counted in
-// matrices.
+// Runs one product for each member of a batch; `at(i)` gives the places of the three operands,
+// counted in matrices.
 template <class S, class Places> void multiply_each(const Walk<2>& batch, const Product& p, const Array<S>& a,
                                                     const Array<S>& b, Into<S[]> c, Places places) {
     const Kernels<S>& kernel = on("matmul", a, b);
@@ -83,8 +83,8 @@ template <class S, class Places> void multiply_each(const Walk<2>& batch, const 
     }
 }
 
-// A matrix used by several members of the batch receives one contribution from each: set to 0 first, then all
-// are added.
+// A matrix used by several members of the batch receives one contribution from each: set to 0 first, then
+// all are added.
 template <class S>
 Into<S[]> summed_destination(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
     const Into<S[]> d = destination(into);
@@ -136,8 +136,8 @@ struct LinearPlan {
 };
 LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Shape* bias);
 
-// x (..., in) · w (in, out) + bias (out), in one pass; the gradients of w and bias go straight into their
-// buffers.
+// x (..., in) · w (in, out) + bias (out), in one pass; the gradients of w and bias go straight
+// into their buffers.
 template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
     const LinearPlan plan = plan_linear("linear", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());

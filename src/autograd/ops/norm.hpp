@@ -1,5 +1,5 @@
-// Layer norm: every row (the last axis) is shifted and scaled to mean 0 and variance 1, then by its own gain
-// and bias.
+// Layer norm: every row (the last axis) is shifted and scaled to mean 0 and variance 1, then by its own
+// gain and bias.
 #pragma once
 
 #include <utility>

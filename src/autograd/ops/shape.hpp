@@ -1,5 +1,5 @@
-// Operations that move numbers without computing any; each one's backward moves them back, adding where they
-// were repeated.
+// Operations that move numbers without computing any; each one's backward moves them back, adding where
+// they were repeated.
 #pragma once
 
 #include <algorithm>
@@ -181,8 +181,8 @@ template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std:
     return parts;
 }
 
-// An Error when an index is not a row of `whole`. They are given on the CPU, where looking at them makes
-// nobody wait.
+// An Error when an index is not a row of `whole`. They are given on the CPU, where looking at them
+// makes nobody wait.
 inline void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole) {
     if (index.device() != Device::cpu)
         throw Error(std::string("[") + op +

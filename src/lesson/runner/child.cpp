@@ -116,9 +116,9 @@ private:
     bool known_;
 };
 
-// When the child stops (Ctrl-Z, once it has put the terminal back), so do we; were we to stop first, the
-// shell would have the terminal before the child could restore it. When only we are told to go on, so is the
-// child.
+// When the child stops (Ctrl-Z, once it has put the terminal back), so do we; were we to stop first,
+// the shell would have the terminal before the child could restore it. When only we are told to go on,
+// so is the child.
 void stop_with(pid_t pid, const TerminalBefore& terminal) {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != pid) return;

@@ -18,8 +18,8 @@ struct Finished {
 constexpr int report_descriptor = 3;
 Finished run_reporting(const std::vector<std::string>& command);
 
-// What it writes to standard output, for one that only answers. Throws AskedToEnd when a signal came
-// meanwhile.
+// What it writes to standard output, for one that only answers. Throws AskedToEnd when a
+// signal came meanwhile.
 struct AskedToEnd {
     int signal;
 };

@@ -1,5 +1,5 @@
-// An operation of one's own against the installed library: softplus, forward and backward, checked by
-// gradcheck.
+// An operation of one's own against the installed library: softplus, forward and backward,
+// checked by gradcheck.
 #include <cmath>
 #include <cstdio>
 #include <vector>

@@ -1,5 +1,5 @@
-// A small lesson with everything a lesson can show, for the tests of the kit. SAMPLE_LESSON makes it
-// misbehave.
+// A small lesson with everything a lesson can show, for the tests of the kit. SAMPLE_LESSON
+// makes it misbehave.
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
