@@ -266,13 +266,13 @@ std::set<std::string> functions(const std::string& header, const std::string& ty
     std::set<std::string> names;
     bool inside = type.empty(), open_to_all = type.empty();
     const std::string indent(type.empty() ? 0 : 4, ' ');
-    const std::regex heads("^(class|struct) " + type + "( final)?( :.*)? \\{$"),
+    const std::regex heads("^(?:template <.*> )?(class|struct) " + type + "( final)?( :.*)? \\{$"),
         named("^" + indent + "[A-Za-z\\[][^=(]*?[ &*>]([a-z_]+)\\(.*");
     std::smatch found;
     for (std::string line; std::getline(lines, line);) {
-        if (!type.empty() && std::regex_match(line, heads)) {
+        if (!type.empty() && std::regex_match(line, found, heads)) {
             inside = true;
-            open_to_all = line.starts_with("struct");
+            open_to_all = found[1] == "struct";
         } else if (inside && !type.empty() && line == "};") {
             inside = false;
         } else if (line == "public:") {
