@@ -41,6 +41,27 @@ Step toy_in_three() {
             }};
 }
 
+// So little is computed that what is counted is the way there and back: 64 times two operations on 16 numbers.
+Step chain() {
+    const Tensor x = parameter(random_uniform<float>({16}, 1, 0, -1, 1));
+    return {"chain", [=] {
+                x.zero_grad();
+                Tensor y = x;
+                for (int i = 0; i < 64; ++i) y = tanh(y * 0.5f);
+                sum(y).backward();
+            }};
+}
+
+Step chain_of_numbers() {
+    const Scalar x = parameter(0.3);
+    return {"chain-of-numbers", [=] {
+                x.zero_grad();
+                Scalar y = x;
+                for (int i = 0; i < 200; ++i) y = tanh(y * 0.5 + x);
+                y.backward();
+            }};
+}
+
 // An update of 8 rows, 16-16-10, as 2x4: small enough that no product is left to BLAS.
 Step small_network() {
     struct State {
@@ -101,7 +122,7 @@ extern "C" [[gnu::noinline]] void counted_steps(const std::function<void()>& run
 }
 
 int main(int argc, char** argv) {
-    const std::vector<Step> all{toy(), toy_in_three(), small_network()};
+    const std::vector<Step> all{toy(), toy_in_three(), chain(), chain_of_numbers(), small_network()};
     for (const Step& step : all) {
         if (argc == 1) count(step);
         if (argc == 1 || step.name != argv[1]) continue;

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 BARS = Path(__file__).with_name("bars.txt")
-STEPS = ("toy", "toy-in-three", "small-network")
+STEPS = ("toy", "toy-in-three", "chain", "chain-of-numbers", "small-network")
 NAMED = "tests/counts/bars.txt"
 
 
