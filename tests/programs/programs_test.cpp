@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t parts = 4;
 #ifdef NDEBUG
-constexpr std::uint64_t programs_by_default = 10000;  // a dozen seconds of one core
+constexpr std::uint64_t programs_by_default = 50000;  // a minute of one core
 #else
 constexpr std::uint64_t programs_by_default = 4000;  // with assertions, and under the sanitizers
 #endif
