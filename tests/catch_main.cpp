@@ -81,12 +81,12 @@ int main(int argc, char** argv) {
             return required ? 1 : skipped_code;
         }
     const int result = Catch::Session().run(argc, argv);
-    // Catch2 returns the number of failures (or of listed tests), and 4 of them would read as "Skipped".
-    if (result != 0 || careless_tests != 0) return 1;
     if (finished_tests == 0 && !lists) {
         std::cerr << "no test was found by this name, or in this file\n";
         return 1;
     }
+    // Catch2 returns the number of failures (or of listed tests), and 4 of them would read as "Skipped".
+    if (result != 0 || careless_tests != 0) return 1;
     const auto skipped = static_cast<std::size_t>(tally::test::skipped_tests);
     return skipped > 0 && skipped == finished_tests ? skipped_code : 0;
 }

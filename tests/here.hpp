@@ -1,5 +1,5 @@
 // On which device the arrays of these tests live. Each program has its own answer: the CPU in tests/autograd,
-// a stand-in run by the host in tests/gpu, a GPU in tests/cuda.
+// a pretended one in tests/gpu, a GPU in tests/cuda.
 #pragma once
 
 #include "autograd/device.hpp"

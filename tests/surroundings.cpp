@@ -11,6 +11,7 @@
 
 tally::test::Surroundings tally::test::surroundings() {
     const auto flag = [](bool on) { return std::string(on ? "on" : "off"); };
+    this_thread();  // numbered now, or a debug build begins to check rules within the case
     const bool poison = memory::set_poison(false);
     memory::set_poison(poison);
     Surroundings found{

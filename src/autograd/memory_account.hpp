@@ -114,6 +114,7 @@ struct Account {
         storage->holders.store(1, std::memory_order_relaxed);
         storage->version.store(0, std::memory_order_relaxed);
         storage->left_by.store(0, std::memory_order_relaxed);
+        storage->summed.store(false, std::memory_order_relaxed);
         return waiting < least_cached || look.load(std::memory_order_relaxed);
     }
     // Says whether there was room.

@@ -1,4 +1,4 @@
-// A test program whose device is never there: how a main says so is asked by missing_device_test.py.
+// A test program whose device is never there: how a main says so is asked by main_test.py.
 #include "catch.hpp"
 
 namespace tally::test {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# The GPU's benchmark with the stand-in for a device: its rows agree with the CPU's, never wait, and are PyTorch's by name.
+# The GPU's benchmark with the pretended device: its rows agree with the CPU's, never wait, and are PyTorch's by name.
 import importlib.util
 import json
 import re
