@@ -45,14 +45,16 @@ void StepViewer::wait(const Record& record, const char* next) {
 
 // The line of keys below a step. Returns when one of them leads elsewhere.
 StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
-    for (;;) {
+    for (bool resumed = false;;) {
         const std::size_t width = style().width;
         std::string line = fmt::format(" SPACE {}  b back  h hint  g graph  r restart  q quit", next);
         if (line.size() >= width) line = fmt::format(" SPACE {}  b h g r q", next);
         if (line.size() >= width) line = " SPACE";
-        forget_typed_ahead();  // before the line appears: what is pressed on seeing it counts
+        // Before the line appears: what is pressed on seeing it counts, also where it is drawn once more.
+        if (!resumed) forget_typed_ahead();
         write(line);
         const KeyPress press = read_key();
+        resumed = press.key == Key::resumed;
         // The line goes away as it came, without an escape sequence; where nothing may be rewritten it stays.
         write(mode().rewrites ? "\r" + std::string(line.size(), ' ') + "\r" : "\n");
         switch (press.key) {
@@ -149,12 +151,13 @@ std::optional<int> StepViewer::ask(const Prediction& prediction, const Record& r
 
 StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Place& place) {
     const auto count = static_cast<int>(prediction.options.size());
-    for (;;) {
+    for (bool resumed = false;;) {
         std::string line = fmt::format("       answer 1-{} (h hint, s skip) > ", count);
         if (line.size() >= style().width) line = fmt::format(" 1-{} > ", count);
-        forget_typed_ahead();
+        if (!resumed) forget_typed_ahead();
         write(painted(line, Tone::ask, style()));
         const KeyPress press = read_key();
+        resumed = press.key == Key::resumed;
         if (press.key == Key::digit && press.digit <= count) {
             write(fmt::format("{}\n", press.digit));
             return {Move::next, press.digit};
