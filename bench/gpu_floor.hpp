@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/kernels.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::bench {
 

@@ -1,7 +1,7 @@
 // The floors of a program without CUDA, as on the stand-in of tests/gpu: nothing to wait for,
 // nothing beside tally.
-#include "autograd/error.hpp"
 #include "bench/gpu_floor.hpp"
+#include "tally/base/error.hpp"
 
 namespace tally::bench {
 

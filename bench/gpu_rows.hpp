@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tally.hpp"
+#include "tally/tally.hpp"
 
 namespace tally::bench {
 

@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/peer.hpp"
 #include "bench/gpu_floor.hpp"
 #include "bench/gpu_rows.hpp"
 #include "bench/timing.hpp"
+#include "tally/memory/peer.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/kernels.hpp"
 #include "bench/timing.hpp"
+#include "tally/kernels/kernels.hpp"
 
 using namespace tally;
 

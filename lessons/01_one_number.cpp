@@ -1,6 +1,6 @@
 // Lesson 1: one expression of three numbers, forward and backward, by the engine and by hand.
-#include "lesson/lesson.hpp"
-#include "tally.hpp"
+#include "tally/lesson/lesson.hpp"
+#include "tally/tally.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "lesson/lesson.hpp"
-#include "tally.hpp"
+#include "tally/lesson/lesson.hpp"
+#include "tally/tally.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

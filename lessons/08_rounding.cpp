@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "lesson/lesson.hpp"
-#include "tally.hpp"
+#include "tally/lesson/lesson.hpp"
+#include "tally/tally.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

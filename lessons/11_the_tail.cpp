@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "lesson/lesson.hpp"
-#include "tally.hpp"
-#include "train.hpp"
+#include "tally/lesson/lesson.hpp"
+#include "tally/tally.hpp"
+#include "tally/train.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

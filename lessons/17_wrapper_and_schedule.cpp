@@ -12,9 +12,9 @@
 
 #include <unistd.h>
 
-#include "lesson/lesson.hpp"
-#include "tally.hpp"
-#include "train.hpp"
+#include "tally/lesson/lesson.hpp"
+#include "tally/tally.hpp"
+#include "tally/train.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/shape.hpp"
+#include "tally/values/shape.hpp"
 
 namespace tally::test {
 

@@ -2,7 +2,7 @@
 // a pretended one in tests/gpu, a GPU in tests/cuda.
 #pragma once
 
-#include "autograd/device.hpp"
+#include "tally/kernels/device.hpp"
 
 namespace tally::test {
 

@@ -1,13 +1,13 @@
 // Reads the threads of kernels, the devices' budgets and ledgers, and the modes of this thread and of all.
 #include "surroundings.hpp"
 
-#include "autograd/block.hpp"
-#include "autograd/device.hpp"
-#include "autograd/here.hpp"
-#include "autograd/kernels.hpp"
-#include "autograd/memory.hpp"
-#include "autograd/node.hpp"
-#include "autograd/text.hpp"
+#include "tally/autograd/node.hpp"
+#include "tally/base/text.hpp"
+#include "tally/checkpoint/block.hpp"
+#include "tally/kernels/device.hpp"
+#include "tally/kernels/kernels.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/reports/here.hpp"
 
 tally::test::Surroundings tally::test::surroundings() {
     const auto flag = [](bool on) { return std::string(on ? "on" : "off"); };

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/error.hpp"
-#include "autograd/svg.hpp"
 #include "bench/table/sweeps.hpp"
+#include "tally/base/error.hpp"
+#include "tally/drawing/svg.hpp"
 
 namespace tally::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include "bench/table/aligned.hpp"
 #include "bench/table/libtorch.hpp"
 #include "bench/table/rows.hpp"
-#include "tally.hpp"
+#include "tally/tally.hpp"
 
 namespace tally::bench {
 namespace {

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <string>
 
-#include "autograd/error.hpp"
-#include "autograd/write_file.hpp"
 #include "bench/table/report.hpp"
 #include "bench/table/rows.hpp"
+#include "tally/base/error.hpp"
+#include "tally/base/write_file.hpp"
 
 namespace {
 

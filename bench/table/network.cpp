@@ -6,8 +6,8 @@
 #include "bench/table/libtorch.hpp"
 #include "bench/table/network_floor.hpp"
 #include "bench/table/rows.hpp"
-#include "tally.hpp"
-#include "train.hpp"
+#include "tally/tally.hpp"
+#include "tally/train.hpp"
 
 namespace tally::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/random.hpp"
+#include "tally/base/random.hpp"
 
 namespace tally::bench {
 

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "autograd/svg.hpp"
 #include "bench/table/libtorch.hpp"
 #include "bench/table/rows.hpp"
+#include "tally/drawing/svg.hpp"
 
 namespace tally::bench {
 namespace {

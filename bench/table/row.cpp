@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstdio>
 
-#include "autograd/error.hpp"
-#include "autograd/kernels.hpp"
-#include "autograd/text.hpp"
 #include "bench/table/libtorch.hpp"
 #include "bench/timing.hpp"
+#include "tally/base/error.hpp"
+#include "tally/base/text.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::bench {
 namespace {

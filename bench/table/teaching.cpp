@@ -5,7 +5,7 @@
 #include "bench/table/libtorch.hpp"
 #include "bench/table/rows.hpp"
 #include "bench/table/tapes.hpp"
-#include "tally.hpp"
+#include "tally/tally.hpp"
 
 namespace tally::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "tally.hpp"
-#include "train.hpp"
+#include "tally/tally.hpp"
+#include "tally/train.hpp"
 
 using namespace tally;
 

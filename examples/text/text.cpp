@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tally.hpp"
-#include "train.hpp"
+#include "tally/tally.hpp"
+#include "tally/train.hpp"
 
 using namespace tally;
 

@@ -1,5 +1,5 @@
 // What a rule did that it must not, in words.
-#include "autograd/check.hpp"
+#include "tally/autograd/check.hpp"
 
 namespace tally::rule_check {
 

@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/error.hpp"
-#include "autograd/memory.hpp"
-#include "autograd/node.hpp"
-#include "autograd/scalar.hpp"
+#include "tally/autograd/node.hpp"
+#include "tally/base/error.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/values/scalar.hpp"
 
 namespace tally {
 

@@ -1,11 +1,11 @@
 // The sweep over recorded nodes, newest first, and their dismantling, oldest last.
-#include "autograd/node.hpp"
+#include "tally/autograd/node.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <string>
 
-#include "autograd/onlooker.hpp"
+#include "tally/autograd/onlooker.hpp"
 
 namespace tally {
 

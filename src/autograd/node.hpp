@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/error.hpp"
-#include "autograd/memory.hpp"
-#include "autograd/pool.hpp"
+#include "tally/base/error.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/memory/pool.hpp"
 
 namespace tally {
 
@@ -131,7 +131,6 @@ inline void let_go_of(Node* node, Node*& doomed) {
 // Changing a leaf or its gradient while some backward() is on its way.
 [[noreturn]] void refuse_in_sweep(const char* what);
 [[noreturn]] void refuse_held(const char* what, const std::string& parameter);
-[[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
 
 // Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; what is older
 // than all of these spills into a heap.

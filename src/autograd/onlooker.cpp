@@ -1,5 +1,5 @@
 // Telling who looks on, and how the ledger's rows moved when an operation was computed.
-#include "autograd/onlooker.hpp"
+#include "tally/autograd/onlooker.hpp"
 
 #include <algorithm>
 

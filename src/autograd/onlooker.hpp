@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <span>
 
-#include "autograd/device.hpp"
-#include "autograd/memory.hpp"
-#include "autograd/node.hpp"
-#include "autograd/shape.hpp"
+#include "tally/autograd/node.hpp"
+#include "tally/kernels/device.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/values/shape.hpp"
 
 namespace tally {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/onlooker.hpp"
-#include "autograd/recorder.hpp"
-#include "autograd/var.hpp"
+#include "tally/autograd/onlooker.hpp"
+#include "tally/autograd/recorder.hpp"
+#include "tally/autograd/var.hpp"
 
 namespace tally {
 

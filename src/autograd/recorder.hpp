@@ -14,9 +14,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "autograd/checksum.hpp"
-#include "autograd/onlooker.hpp"
-#include "autograd/var.hpp"
+#include "tally/autograd/onlooker.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/base/checksum.hpp"
 
 namespace tally {
 

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/var.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

@@ -5,9 +5,9 @@
 #include <initializer_list>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/random.hpp"
-#include "autograd/var.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/base/random.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

@@ -18,14 +18,14 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/check.hpp"
-#include "autograd/error.hpp"
-#include "autograd/fixed_name.hpp"
-#include "autograd/node.hpp"
-#include "autograd/onlooker.hpp"
-#include "autograd/pool.hpp"
-#include "autograd/shape.hpp"
-#include "autograd/value.hpp"
+#include "tally/autograd/check.hpp"
+#include "tally/autograd/node.hpp"
+#include "tally/autograd/onlooker.hpp"
+#include "tally/base/error.hpp"
+#include "tally/base/fixed_name.hpp"
+#include "tally/memory/pool.hpp"
+#include "tally/values/shape.hpp"
+#include "tally/values/value.hpp"
 
 namespace tally {
 

@@ -1,5 +1,5 @@
 // Functions of a SIMD batch: xsimd's, put right where they are wrong, and compiled once.
-#include "cpu/batch.hpp"
+#include "tally/cpu/batch.hpp"
 
 #include <cmath>
 #include <limits>

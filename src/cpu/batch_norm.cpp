@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "cpu/families.hpp"
-#include "cpu/runs.hpp"
+#include "tally/cpu/families.hpp"
+#include "tally/cpu/runs.hpp"
 
 namespace tally::cpu {
 

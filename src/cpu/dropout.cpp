@@ -1,9 +1,9 @@
 // Dropout: the bits of each item are drawn a chunk at a time, four elements to a block.
 #include <algorithm>
 
-#include "autograd/random.hpp"
-#include "cpu/families.hpp"
-#include "cpu/runs.hpp"
+#include "tally/base/random.hpp"
+#include "tally/cpu/families.hpp"
+#include "tally/cpu/runs.hpp"
 
 namespace tally::cpu {
 

@@ -2,9 +2,9 @@
 // row by row.
 #include <algorithm>
 
-#include "cpu/families.hpp"
-#include "cpu/runs.hpp"
-#include "cpu/walk.hpp"
+#include "tally/cpu/families.hpp"
+#include "tally/cpu/runs.hpp"
+#include "tally/cpu/walk.hpp"
 
 namespace tally::cpu {
 

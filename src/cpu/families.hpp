@@ -1,7 +1,7 @@
 // The families of fast kernels; each fills its own slots of the table, for float and double.
 #pragma once
 
-#include "autograd/kernels.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::cpu {
 

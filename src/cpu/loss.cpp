@@ -1,10 +1,10 @@
 // Cross-entropy of logits against labels, fused with its softmax.
 #include <string>
 
-#include "autograd/error.hpp"
-#include "cpu/families.hpp"
-#include "cpu/runs.hpp"
-#include "cpu/softmax.hpp"
+#include "tally/base/error.hpp"
+#include "tally/cpu/families.hpp"
+#include "tally/cpu/runs.hpp"
+#include "tally/cpu/softmax.hpp"
 
 namespace tally::cpu {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "cpu/families.hpp"
-#include "cpu/runs.hpp"
-#include "cpu/xt.hpp"
+#include "tally/cpu/families.hpp"
+#include "tally/cpu/runs.hpp"
+#include "tally/cpu/xt.hpp"
 
 namespace tally::cpu {
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cpu/families.hpp"
-#include "cpu/runs.hpp"
-#include "cpu/walk.hpp"
-#include "cpu/xt.hpp"
+#include "tally/cpu/families.hpp"
+#include "tally/cpu/runs.hpp"
+#include "tally/cpu/walk.hpp"
+#include "tally/cpu/xt.hpp"
 
 namespace tally::cpu {
 

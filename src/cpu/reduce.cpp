@@ -1,8 +1,8 @@
 // sum, spread and max: along neighbours in lanes, across rows by adding rows to rows.
 #include <algorithm>
 
-#include "cpu/families.hpp"
-#include "cpu/runs.hpp"
+#include "tally/cpu/families.hpp"
+#include "tally/cpu/runs.hpp"
 
 namespace tally::cpu {
 

@@ -15,11 +15,11 @@
 #include <string>
 #include <utility>
 
-#include "autograd/dual.hpp"
-#include "autograd/error.hpp"
-#include "autograd/kernels.hpp"
-#include "autograd/random.hpp"
-#include "cpu/reference_windows.hpp"
+#include "tally/base/error.hpp"
+#include "tally/base/random.hpp"
+#include "tally/cpu/reference_windows.hpp"
+#include "tally/kernels/dual.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::reference {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "autograd/kernels.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::reference {
 

@@ -9,9 +9,9 @@
 #include <cstddef>
 #include <limits>
 
-#include "autograd/into.hpp"
-#include "autograd/kernels.hpp"
-#include "cpu/batch.hpp"
+#include "tally/cpu/batch.hpp"
+#include "tally/kernels/into.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::cpu {
 

@@ -1,13 +1,13 @@
 // softmax, log_softmax and logsumexp with their backward twins: a row in lanes, columns in strips.
-#include "cpu/softmax.hpp"
+#include "tally/cpu/softmax.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "autograd/functors.hpp"
-#include "cpu/families.hpp"
-#include "cpu/runs.hpp"
+#include "tally/cpu/families.hpp"
+#include "tally/cpu/runs.hpp"
+#include "tally/kernels/functors.hpp"
 
 namespace tally::cpu {
 

@@ -1,13 +1,9 @@
-// The CPU's table of kernels for each scalar type, and the one dispatch point between devices.
-#include <atomic>
-
-#include "autograd/device.hpp"
-#include "autograd/dual.hpp"
-#include "autograd/error.hpp"
-#include "autograd/kernels.hpp"
-#include "autograd/peer.hpp"
-#include "cpu/families.hpp"
-#include "cpu/reference.hpp"
+// The CPU's table of kernels for each scalar type, and its threads.
+#include "tally/base/error.hpp"
+#include "tally/cpu/families.hpp"
+#include "tally/cpu/reference.hpp"
+#include "tally/kernels/dual.hpp"
+#include "tally/kernels/kernels.hpp"
 
 extern "C" void openblas_set_num_threads(int);
 extern "C" int openblas_get_num_threads(void);
@@ -38,22 +34,14 @@ template <> Kernels<Dual<double>> assemble() { return reference::table<Dual<doub
 
 }  // namespace
 
-bool available(Device device) { return device == Device::cpu || peer::absent().empty(); }
-
-bool capturing(Device device) { return device != Device::cpu && peer::capturing(); }
-
-std::uint64_t waits(Device device) { return device == Device::cpu ? 0 : peer::waits(); }
-
-template <class S> const Kernels<S>& find_kernels(Device device) {
-    static const Kernels<S> cpu = assemble<S>();
-    const Kernels<S>& found = device == Device::cpu ? cpu : peer::kernels<S>();
-    found_kernels<S>[static_cast<std::size_t>(device)].store(&found, std::memory_order_release);
-    return found;
+template <class S> const Kernels<S>& cpu_kernels() {
+    static const Kernels<S> table = assemble<S>();
+    return table;
 }
 
-template const Kernels<float>& find_kernels<float>(Device);
-template const Kernels<double>& find_kernels<double>(Device);
-template const Kernels<Dual<double>>& find_kernels<Dual<double>>(Device);
+template const Kernels<float>& cpu_kernels<float>();
+template const Kernels<double>& cpu_kernels<double>();
+template const Kernels<Dual<double>>& cpu_kernels<Dual<double>>();
 
 void set_threads(int threads) {
     if (threads < 1)
@@ -63,9 +51,5 @@ void set_threads(int threads) {
 }
 
 int threads() { return openblas_get_num_threads(); }
-
-static std::atomic<bool> tf32{false};
-void allow_tf32(bool allowed) { tf32.store(allowed, std::memory_order_relaxed); }
-bool tf32_allowed() { return tf32.load(std::memory_order_relaxed); }
 
 }  // namespace tally

@@ -2,8 +2,8 @@
 #include <array>
 #include <cmath>
 
-#include "cpu/batch.hpp"
-#include "cpu/families.hpp"
+#include "tally/cpu/batch.hpp"
+#include "tally/cpu/families.hpp"
 
 namespace tally::cpu {
 

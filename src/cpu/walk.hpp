@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include "autograd/kernels.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::cpu {
 

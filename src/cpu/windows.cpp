@@ -1,8 +1,8 @@
 // Windows over images: convolution's columns and back, row after row; and the largest of each window.
 #include <algorithm>
 
-#include "cpu/families.hpp"
-#include "cpu/runs.hpp"
+#include "tally/cpu/families.hpp"
+#include "tally/cpu/runs.hpp"
 
 namespace tally::cpu {
 

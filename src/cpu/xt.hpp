@@ -18,7 +18,7 @@
 #endif
 #include <xtensor-blas/xblas.hpp>
 
-#include "autograd/into.hpp"
+#include "tally/kernels/into.hpp"
 
 namespace tally::cpu {
 

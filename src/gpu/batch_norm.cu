@@ -1,7 +1,7 @@
 // Batch norm on the GPU: the bodies of batch_norm.hpp, launched.
-#include "gpu/batch_norm.hpp"
+#include "tally/gpu/batch_norm.hpp"
 
-#include "gpu/on_device.hpp"
+#include "tally/gpu/on_device.hpp"
 
 namespace tally::gpu {
 

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <string>
 
-#include "autograd/error.hpp"
-#include "autograd/updates.hpp"
-#include "gpu/host_device.hpp"
-#include "gpu/loss.hpp"
+#include "tally/base/error.hpp"
+#include "tally/gpu/host_device.hpp"
+#include "tally/gpu/loss.hpp"
+#include "tally/kernels/updates.hpp"
 
 namespace tally::gpu {
 

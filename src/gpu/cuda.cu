@@ -1,11 +1,11 @@
 // CUDA's errors in words, the one stream, and the one place where the host waits.
-#include "gpu/cuda.hpp"
+#include "tally/gpu/cuda.hpp"
 
 #include <atomic>
 #include <mutex>
 
-#include "autograd/error.hpp"
-#include "gpu/on_device.hpp"
+#include "tally/base/error.hpp"
+#include "tally/gpu/on_device.hpp"
 
 namespace tally::gpu {
 

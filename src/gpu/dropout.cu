@@ -1,7 +1,7 @@
 // Dropout on the GPU: the bodies of dropout.hpp, launched.
-#include "gpu/dropout.hpp"
+#include "tally/gpu/dropout.hpp"
 
-#include "gpu/on_device.hpp"
+#include "tally/gpu/on_device.hpp"
 
 namespace tally::gpu {
 

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 
-#include "autograd/kernels.hpp"
-#include "autograd/random.hpp"
-#include "gpu/team.hpp"
+#include "tally/base/random.hpp"
+#include "tally/gpu/team.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 

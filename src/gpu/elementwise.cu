@@ -1,7 +1,7 @@
 // map, zip and where on the GPU: the bodies of elementwise.hpp, launched.
-#include "gpu/elementwise.hpp"
+#include "tally/gpu/elementwise.hpp"
 
-#include "gpu/on_device.hpp"
+#include "tally/gpu/on_device.hpp"
 
 namespace tally::gpu {
 

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "autograd/kernels.hpp"
-#include "gpu/team.hpp"
-#include "gpu/walk.hpp"
+#include "tally/gpu/team.hpp"
+#include "tally/gpu/walk.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 

@@ -1,7 +1,7 @@
 // cross-entropy on the GPU: the bodies of loss.hpp, launched.
-#include "gpu/loss.hpp"
+#include "tally/gpu/loss.hpp"
 
-#include "gpu/on_device.hpp"
+#include "tally/gpu/on_device.hpp"
 
 namespace tally::gpu {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "autograd/kernels.hpp"
-#include "gpu/softmax.hpp"
-#include "gpu/team.hpp"
+#include "tally/gpu/softmax.hpp"
+#include "tally/gpu/team.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 

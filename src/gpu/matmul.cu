@@ -1,12 +1,12 @@
 // Matrix products on the GPU: the body of matmul.hpp for small ones, cuBLAS for the rest.
-#include "gpu/matmul.hpp"
+#include "tally/gpu/matmul.hpp"
 
 #include <cstdint>
 #include <limits>
 #include <mutex>
 
-#include "autograd/error.hpp"
-#include "gpu/on_device.hpp"
+#include "tally/base/error.hpp"
+#include "tally/gpu/on_device.hpp"
 
 namespace tally::gpu {
 

@@ -4,9 +4,9 @@
 
 #include <cstddef>
 
-#include "autograd/kernels.hpp"
-#include "gpu/memory.hpp"
-#include "gpu/team.hpp"
+#include "tally/gpu/memory.hpp"
+#include "tally/gpu/team.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 

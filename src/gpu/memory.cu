@@ -1,7 +1,7 @@
 // fill, copy, gather, scatter, blocks and rows on the GPU: the bodies of memory.hpp, launched.
-#include "gpu/memory.hpp"
+#include "tally/gpu/memory.hpp"
 
-#include "gpu/on_device.hpp"
+#include "tally/gpu/on_device.hpp"
 
 namespace tally::gpu {
 

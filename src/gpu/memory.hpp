@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "autograd/kernels.hpp"
-#include "gpu/elementwise.hpp"
-#include "gpu/team.hpp"
-#include "gpu/walk.hpp"
+#include "tally/gpu/elementwise.hpp"
+#include "tally/gpu/team.hpp"
+#include "tally/gpu/walk.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 

@@ -1,4 +1,4 @@
-// The module's side of autograd/peer_table.hpp: a device becomes a table whose functions throw nothing.
+// The module's side of memory/peer_table.hpp: a device becomes a table whose functions throw nothing.
 #pragma once
 
 #include <array>
@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "autograd/error.hpp"
-#include "autograd/kernel_slots.hpp"
-#include "autograd/peer_table.hpp"
+#include "tally/base/error.hpp"
+#include "tally/kernels/kernel_slots.hpp"
+#include "tally/memory/peer_table.hpp"
 
 namespace tally::gpu {
 

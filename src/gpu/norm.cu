@@ -1,7 +1,7 @@
 // layer norm on the GPU: the bodies of norm.hpp, launched.
-#include "gpu/norm.hpp"
+#include "tally/gpu/norm.hpp"
 
-#include "gpu/on_device.hpp"
+#include "tally/gpu/on_device.hpp"
 
 namespace tally::gpu {
 

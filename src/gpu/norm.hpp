@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <limits>
 
-#include "autograd/kernels.hpp"
-#include "gpu/team.hpp"
+#include "tally/gpu/team.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <type_traits>
 
-#include "gpu/cuda.hpp"
-#include "gpu/scratch.hpp"
-#include "gpu/table.hpp"
-#include "gpu/words.hpp"
+#include "tally/gpu/cuda.hpp"
+#include "tally/gpu/scratch.hpp"
+#include "tally/gpu/table.hpp"
+#include "tally/gpu/words.hpp"
 
 namespace tally::gpu {
 

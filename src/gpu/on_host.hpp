@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "autograd/error.hpp"
-#include "gpu/table.hpp"
+#include "tally/base/error.hpp"
+#include "tally/gpu/table.hpp"
 
 namespace tally::gpu {
 

@@ -3,10 +3,10 @@
 #include <mutex>
 #include <string>
 
-#include "gpu/capture.hpp"
-#include "gpu/module.hpp"
-#include "gpu/on_device.hpp"
-#include "gpu/staging.hpp"
+#include "tally/gpu/capture.hpp"
+#include "tally/gpu/module.hpp"
+#include "tally/gpu/on_device.hpp"
+#include "tally/gpu/staging.hpp"
 
 namespace tally::gpu {
 

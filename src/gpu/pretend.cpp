@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "autograd/arena.hpp"
-#include "autograd/error.hpp"
-#include "autograd/memory.hpp"
-#include "gpu/capture.hpp"
-#include "gpu/module.hpp"
-#include "gpu/on_host.hpp"
-#include "gpu/scratch.hpp"
-#include "gpu/staging.hpp"
+#include "tally/base/error.hpp"
+#include "tally/gpu/capture.hpp"
+#include "tally/gpu/module.hpp"
+#include "tally/gpu/on_host.hpp"
+#include "tally/gpu/scratch.hpp"
+#include "tally/gpu/staging.hpp"
+#include "tally/memory/arena.hpp"
+#include "tally/memory/memory.hpp"
 
 namespace tally {
 

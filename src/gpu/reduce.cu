@@ -1,7 +1,7 @@
 // sum, mean, spread and max on the GPU: the bodies of reduce.hpp, launched.
-#include "gpu/reduce.hpp"
+#include "tally/gpu/reduce.hpp"
 
-#include "gpu/on_device.hpp"
+#include "tally/gpu/on_device.hpp"
 
 namespace tally::gpu {
 

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "autograd/kernels.hpp"
-#include "gpu/team.hpp"
+#include "tally/gpu/team.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "autograd/memory.hpp"
-#include "gpu/module.hpp"
+#include "tally/gpu/module.hpp"
+#include "tally/memory/memory.hpp"
 
 namespace tally::gpu {
 

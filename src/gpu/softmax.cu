@@ -1,7 +1,7 @@
 // softmax and its kin on the GPU: the bodies of softmax.hpp, launched.
-#include "gpu/softmax.hpp"
+#include "tally/gpu/softmax.hpp"
 
-#include "gpu/on_device.hpp"
+#include "tally/gpu/on_device.hpp"
 
 namespace tally::gpu {
 

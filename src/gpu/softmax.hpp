@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstddef>
 
-#include "autograd/kernels.hpp"
-#include "gpu/reduce.hpp"
-#include "gpu/team.hpp"
+#include "tally/gpu/reduce.hpp"
+#include "tally/gpu/team.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 

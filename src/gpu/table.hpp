@@ -5,18 +5,18 @@
 // after the other. The real one is a CUDA stream; gpu/on_host.hpp is its stand-in.
 #pragma once
 
-#include "autograd/kernels.hpp"
-#include "gpu/batch_norm.hpp"
-#include "gpu/dropout.hpp"
-#include "gpu/elementwise.hpp"
-#include "gpu/loss.hpp"
-#include "gpu/matmul.hpp"
-#include "gpu/memory.hpp"
-#include "gpu/norm.hpp"
-#include "gpu/reduce.hpp"
-#include "gpu/softmax.hpp"
-#include "gpu/update.hpp"
-#include "gpu/windows.hpp"
+#include "tally/gpu/batch_norm.hpp"
+#include "tally/gpu/dropout.hpp"
+#include "tally/gpu/elementwise.hpp"
+#include "tally/gpu/loss.hpp"
+#include "tally/gpu/matmul.hpp"
+#include "tally/gpu/memory.hpp"
+#include "tally/gpu/norm.hpp"
+#include "tally/gpu/reduce.hpp"
+#include "tally/gpu/softmax.hpp"
+#include "tally/gpu/update.hpp"
+#include "tally/gpu/windows.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 

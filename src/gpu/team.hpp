@@ -11,9 +11,9 @@
 #include <cstddef>
 #include <limits>
 
-#include "autograd/functors.hpp"
-#include "autograd/into.hpp"
-#include "gpu/host_device.hpp"
+#include "tally/gpu/host_device.hpp"
+#include "tally/kernels/functors.hpp"
+#include "tally/kernels/into.hpp"
 
 namespace tally::gpu {
 

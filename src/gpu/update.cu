@@ -1,7 +1,7 @@
 // The optimizers' steps on the GPU: the bodies of update.hpp, launched.
-#include "gpu/update.hpp"
+#include "tally/gpu/update.hpp"
 
-#include "gpu/on_device.hpp"
+#include "tally/gpu/on_device.hpp"
 
 namespace tally::gpu {
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <span>
 
-#include "autograd/kernels.hpp"
-#include "gpu/team.hpp"
+#include "tally/gpu/team.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "autograd/kernels.hpp"
-#include "gpu/host_device.hpp"
+#include "tally/gpu/host_device.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 

@@ -1,7 +1,7 @@
 // Windows over images on the GPU: the bodies of windows.hpp, launched.
-#include "gpu/windows.hpp"
+#include "tally/gpu/windows.hpp"
 
-#include "gpu/on_device.hpp"
+#include "tally/gpu/on_device.hpp"
 
 namespace tally::gpu {
 

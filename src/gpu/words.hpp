@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "autograd/kernels.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 

@@ -1,5 +1,5 @@
 // Small charts made of characters: a block chart of heights, or points in the plane.
-#include "lesson/chart.hpp"
+#include "tally/lesson/chart.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "lesson/text.hpp"
+#include "tally/lesson/text.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // Comparisons of numbers.
-#include "lesson/compare.hpp"
+#include "tally/lesson/compare.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lesson/event.hpp"
+#include "tally/lesson/event.hpp"
 
 namespace tally::lesson {
 

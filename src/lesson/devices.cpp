@@ -1,8 +1,8 @@
 // What the kit asks of the engine.
-#include "lesson/devices.hpp"
+#include "tally/lesson/devices.hpp"
 
-#include "autograd/kernels.hpp"
-#include "autograd/peer.hpp"
+#include "tally/kernels/kernels.hpp"
+#include "tally/memory/peer.hpp"
 
 namespace tally::lesson {
 

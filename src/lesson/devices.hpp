@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "autograd/device.hpp"
+#include "tally/kernels/device.hpp"
 
 namespace tally::lesson {
 

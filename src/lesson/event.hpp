@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "lesson/lesson.hpp"
+#include "tally/lesson/lesson.hpp"
 
 namespace tally::lesson {
 

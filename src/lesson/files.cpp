@@ -1,5 +1,5 @@
 // Writing that is whole or not at all.
-#include "lesson/files.hpp"
+#include "tally/lesson/files.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "autograd/error.hpp"
-#include "autograd/write_file.hpp"
+#include "tally/base/error.hpp"
+#include "tally/base/write_file.hpp"
 
 namespace tally::lesson {
 

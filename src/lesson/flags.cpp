@@ -1,5 +1,5 @@
 // Flags and surroundings.
-#include "lesson/flags.hpp"
+#include "tally/lesson/flags.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
-#include "lesson/files.hpp"
-#include "lesson/text.hpp"
+#include "tally/lesson/files.hpp"
+#include "tally/lesson/text.hpp"
 
 namespace tally::lesson {
 

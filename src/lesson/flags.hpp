@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lesson/layout.hpp"
+#include "tally/lesson/layout.hpp"
 
 namespace CLI {
 class App;

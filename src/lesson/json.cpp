@@ -1,13 +1,13 @@
 // From an event to one line of JSON; docs/lesson-events.schema.json describes them.
-#include "lesson/json.hpp"
+#include "tally/lesson/json.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "lesson/layout.hpp"
-#include "lesson/text.hpp"
+#include "tally/lesson/layout.hpp"
+#include "tally/lesson/text.hpp"
 
 namespace tally::lesson {
 

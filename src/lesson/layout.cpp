@@ -1,12 +1,12 @@
 // From an event to lines of text.
-#include "lesson/layout.hpp"
+#include "tally/lesson/layout.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "lesson/chart.hpp"
-#include "lesson/text.hpp"
+#include "tally/lesson/chart.hpp"
+#include "tally/lesson/text.hpp"
 
 namespace tally::lesson {
 
@@ -261,20 +261,6 @@ Lines Layout::operator()(const TableShown& table) const {
 }
 
 }  // namespace
-
-const char* to_string(Outcome outcome) {
-    switch (outcome) {
-        case Outcome::ok:
-            return "ok";
-        case Outcome::fail:
-            return "FAIL";
-        case Outcome::skip:
-            return "skip";
-        case Outcome::quit:
-            break;
-    }
-    return "quit";
-}
 
 std::string painted(const std::string& text, Tone tone, const Style& style) {
     if (!style.colour) return text;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lesson/event.hpp"
+#include "tally/lesson/event.hpp"
 
 namespace tally::lesson {
 

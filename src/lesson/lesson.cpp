@@ -1,5 +1,5 @@
 // The free functions a lesson speaks with.
-#include "lesson/lesson.hpp"
+#include "tally/lesson/lesson.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "lesson/compare.hpp"
-#include "lesson/running.hpp"
+#include "tally/lesson/compare.hpp"
+#include "tally/lesson/running.hpp"
 
 namespace tally::lesson {
 

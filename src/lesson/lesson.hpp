@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/device.hpp"
-#include "lesson/numbers.hpp"
+#include "tally/kernels/device.hpp"
+#include "tally/lesson/numbers.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // The lesson that is running.
-#include "lesson/running.hpp"
+#include "tally/lesson/running.hpp"
 
 #include <fmt/format.h>
 

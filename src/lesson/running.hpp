@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "lesson/event.hpp"
-#include "lesson/viewer.hpp"
+#include "tally/lesson/event.hpp"
+#include "tally/lesson/viewer.hpp"
 
 namespace tally::lesson {
 

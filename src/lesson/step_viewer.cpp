@@ -1,13 +1,13 @@
 // Step mode.
-#include "lesson/step_viewer.hpp"
+#include "tally/lesson/step_viewer.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "lesson/files.hpp"
-#include "lesson/text.hpp"
+#include "tally/lesson/files.hpp"
+#include "tally/lesson/text.hpp"
 
 namespace tally::lesson {
 

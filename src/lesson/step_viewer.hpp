@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "lesson/terminal.hpp"
-#include "lesson/viewer.hpp"
+#include "tally/lesson/terminal.hpp"
+#include "tally/lesson/viewer.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // The real terminal: raw keys, and restoring it on every way out.
-#include "lesson/terminal.hpp"
+#include "tally/lesson/terminal.hpp"
 
 #include <poll.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "lesson/signals.hpp"
+#include "tally/lesson/signals.hpp"
 
 namespace tally::lesson {
 

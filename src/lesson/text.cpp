@@ -1,5 +1,5 @@
 // Text on a terminal: widths, wrapping, pure ASCII.
-#include "lesson/text.hpp"
+#include "tally/lesson/text.hpp"
 
 #include <algorithm>
 #include <array>

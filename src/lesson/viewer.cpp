@@ -1,16 +1,16 @@
 // The renderers that never wait: text and JSON lines.
-#include "lesson/viewer.hpp"
+#include "tally/lesson/viewer.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "lesson/files.hpp"
-#include "lesson/json.hpp"
-#include "lesson/step_viewer.hpp"
-#include "lesson/terminal.hpp"
-#include "lesson/text.hpp"
+#include "tally/lesson/files.hpp"
+#include "tally/lesson/json.hpp"
+#include "tally/lesson/step_viewer.hpp"
+#include "tally/lesson/terminal.hpp"
+#include "tally/lesson/text.hpp"
 
 namespace tally::lesson {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "lesson/event.hpp"
-#include "lesson/flags.hpp"
+#include "tally/lesson/event.hpp"
+#include "tally/lesson/flags.hpp"
 
 namespace tally::lesson {
 

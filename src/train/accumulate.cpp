@@ -1,5 +1,5 @@
 // Wrappers around a window.
-#include "train/accumulate.hpp"
+#include "tally/train/accumulate.hpp"
 
 #include <utility>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "train/window.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally {
 

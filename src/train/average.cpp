@@ -1,10 +1,10 @@
 // The moving average's updates in one launch, and the exchange with the parameters.
-#include "train/average.hpp"
+#include "tally/train/average.hpp"
 
 #include <cmath>
 #include <utility>
 
-#include "train/require.hpp"
+#include "tally/train/require.hpp"
 
 namespace tally {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/var.hpp"
-#include "train/training_state.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/files/training_state.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

@@ -1,12 +1,12 @@
 // Orders, their parts, and the rows they stand for.
-#include "train/batches.hpp"
+#include "tally/train/batches.hpp"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "autograd/error.hpp"
-#include "autograd/random.hpp"
+#include "tally/base/error.hpp"
+#include "tally/base/random.hpp"
 
 namespace tally {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "autograd/array.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

@@ -1,11 +1,11 @@
 // Encoding all, and each part again.
-#include "train/cached.hpp"
+#include "tally/train/cached.hpp"
 
 #include <cstring>
 #include <string>
 #include <utility>
 
-#include "autograd/ops/shape.hpp"
+#include "tally/autograd/ops/shape.hpp"
 
 namespace tally {
 namespace {

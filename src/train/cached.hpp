@@ -11,11 +11,11 @@
 #include <functional>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/ops/loss.hpp"
-#include "autograd/var.hpp"
-#include "train/batches.hpp"
-#include "train/window.hpp"
+#include "tally/autograd/ops/loss.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/train/batches.hpp"
+#include "tally/train/window.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

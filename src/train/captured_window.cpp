@@ -1,15 +1,15 @@
 // Capturing a window and replaying it: what must hold before, what the device is told, what it tells.
-#include "train/captured_window.hpp"
+#include "tally/train/captured_window.hpp"
 
 #include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
 
-#include "autograd/block.hpp"
-#include "autograd/memory_reserve.hpp"
-#include "autograd/peer.hpp"
-#include "train/require.hpp"
+#include "tally/checkpoint/block.hpp"
+#include "tally/memory/memory_reserve.hpp"
+#include "tally/memory/peer.hpp"
+#include "tally/train/require.hpp"
 
 namespace tally {
 

@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "train/window.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally {
 

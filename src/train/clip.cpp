@@ -1,10 +1,10 @@
 // Measuring and shortening gradients: one list of them, one launch each.
-#include "train/clip.hpp"
+#include "tally/train/clip.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include "train/require.hpp"
+#include "tally/train/require.hpp"
 
 namespace tally {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/var.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "train/require.hpp"
-#include "train/window.hpp"
+#include "tally/train/require.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally {
 

@@ -1,10 +1,10 @@
 // Three passes: statistics, everything but their own gradient, and that.
-#include "train/exact_batch_norm.hpp"
+#include "tally/train/exact_batch_norm.hpp"
 
 #include <string>
 #include <utility>
 
-#include "train/image_layers.hpp"
+#include "tally/train/image_layers.hpp"
 
 namespace tally {
 namespace {

@@ -10,9 +10,9 @@
 #include <functional>
 #include <vector>
 
-#include "train/batches.hpp"
-#include "train/layers.hpp"
-#include "train/window.hpp"
+#include "tally/train/batches.hpp"
+#include "tally/train/layers.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally {
 

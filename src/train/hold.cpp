@@ -1,5 +1,5 @@
 // Taking hold of parameters, and noticing what has happened to them all the same.
-#include "train/hold.hpp"
+#include "tally/train/hold.hpp"
 
 #include <algorithm>
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "autograd/ops/batch_norm.hpp"
-#include "autograd/ops/conv.hpp"
-#include "train/layers.hpp"
+#include "tally/autograd/ops/batch_norm.hpp"
+#include "tally/autograd/ops/conv.hpp"
+#include "tally/train/layers.hpp"
 
 namespace tally {
 

@@ -7,20 +7,20 @@
 #include <limits>
 #include <optional>
 
-#include "autograd/chain.hpp"
-#include "autograd/here.hpp"
-#include "autograd/onlooker.hpp"
-#include "autograd/ops/dropout.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/embedding.hpp"
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/norm.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/ops/where.hpp"
-#include "autograd/random.hpp"
-#include "autograd/tensor.hpp"
-#include "train/module.hpp"
+#include "tally/autograd/onlooker.hpp"
+#include "tally/autograd/ops/dropout.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/embedding.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/norm.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/ops/where.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/base/random.hpp"
+#include "tally/checkpoint/chain.hpp"
+#include "tally/reports/here.hpp"
+#include "tally/train/module.hpp"
 
 namespace tally {
 

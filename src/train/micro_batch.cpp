@@ -1,13 +1,13 @@
 // Trying, undoing and trying again; and the words for what cannot be had by smaller micro-batches.
-#include "train/micro_batch.hpp"
+#include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "autograd/memory.hpp"
-#include "autograd/text.hpp"
+#include "tally/base/text.hpp"
+#include "tally/memory/memory.hpp"
 
 namespace tally {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "train/window.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally {
 

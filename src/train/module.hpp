@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/block.hpp"
-#include "autograd/var.hpp"
-#include "train/training_state.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/checkpoint/block.hpp"
+#include "tally/files/training_state.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

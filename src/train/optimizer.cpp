@@ -1,11 +1,11 @@
 // The optimizers' host side: what is remembered of each parameter, the numbers of a step, saving and loading.
-#include "train/optimizer.hpp"
+#include "tally/train/optimizer.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "train/require.hpp"
+#include "tally/train/require.hpp"
 
 namespace tally {
 

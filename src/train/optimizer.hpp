@@ -1,6 +1,6 @@
 // Optimizers: from gradients to updated parameters, one launch for all of them; SGD, Adam, AdamW, AdamA.
 //
-// PyTorch's formulas in PyTorch's order of operations (autograd/updates.hpp). Whatever depends on the options
+// PyTorch's formulas in PyTorch's order of operations (kernels/updates.hpp). Whatever depends on the options
 // alone (1 - beta, Adam's corrections, lr over a correction) is computed in double and rounded once to the
 // type of the parameters.
 #pragma once
@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/var.hpp"
-#include "train/training_state.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/files/training_state.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

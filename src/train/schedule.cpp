@@ -1,12 +1,12 @@
 // PyTorch's closed forms of the schedules.
-#include "train/schedule.hpp"
+#include "tally/train/schedule.hpp"
 
 #include <cmath>
 #include <numbers>
 #include <string>
 #include <utility>
 
-#include "train/require.hpp"
+#include "tally/train/require.hpp"
 
 namespace tally {
 

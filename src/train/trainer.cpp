@@ -1,5 +1,5 @@
 // The loop over epochs and micro-batches; what is written on the way, and what is read to go on.
-#include "train/trainer.hpp"
+#include "tally/train/trainer.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,11 +7,11 @@
 #include <map>
 #include <utility>
 
-#include "autograd/memory.hpp"
-#include "autograd/write_file.hpp"
-#include "train/course.hpp"
-#include "train/require.hpp"
-#include "train/state_file.hpp"
+#include "tally/base/write_file.hpp"
+#include "tally/files/state_file.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/train/course.hpp"
+#include "tally/train/require.hpp"
 
 namespace tally {
 namespace {

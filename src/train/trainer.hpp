@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "train/accumulate.hpp"
-#include "train/batches.hpp"
-#include "train/micro_batch.hpp"
-#include "train/training_log.hpp"
-#include "train/window.hpp"
+#include "tally/train/accumulate.hpp"
+#include "tally/train/batches.hpp"
+#include "tally/train/micro_batch.hpp"
+#include "tally/train/training_log.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally {
 

@@ -1,15 +1,15 @@
 // Numbers as text, a polyline, and a bar of characters.
-#include "train/training_log.hpp"
+#include "tally/train/training_log.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "autograd/memory.hpp"
-#include "autograd/svg.hpp"
-#include "autograd/text.hpp"
-#include "train/require.hpp"
+#include "tally/base/text.hpp"
+#include "tally/drawing/svg.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/train/require.hpp"
 
 namespace tally {
 namespace {

@@ -1,7 +1,7 @@
 // Members to tensors and back, turned where PyTorch turns them.
-#include "train/weights.hpp"
+#include "tally/train/weights.hpp"
 
-#include "train/safetensors.hpp"
+#include "tally/files/safetensors.hpp"
 
 namespace tally {
 namespace {

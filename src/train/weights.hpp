@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "train/module.hpp"
+#include "tally/train/module.hpp"
 
 namespace tally {
 

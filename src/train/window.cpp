@@ -1,14 +1,14 @@
 // The window: gradients of micro-batches are added up, and go through one gate once.
-#include "train/window.hpp"
+#include "tally/train/window.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/random.hpp"
-#include "train/clip.hpp"
-#include "train/require.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/base/random.hpp"
+#include "tally/train/clip.hpp"
+#include "tally/train/require.hpp"
 
 namespace tally {
 

@@ -14,15 +14,15 @@
 #include <string>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/ops/loss.hpp"
-#include "autograd/var.hpp"
-#include "train/average.hpp"
-#include "train/hold.hpp"
-#include "train/module.hpp"
-#include "train/optimizer.hpp"
-#include "train/schedule.hpp"
-#include "train/training_state.hpp"
+#include "tally/autograd/ops/loss.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/files/training_state.hpp"
+#include "tally/train/average.hpp"
+#include "tally/train/hold.hpp"
+#include "tally/train/module.hpp"
+#include "tally/train/optimizer.hpp"
+#include "tally/train/schedule.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

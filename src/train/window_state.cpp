@@ -6,9 +6,9 @@
 #include <memory>
 #include <utility>
 
-#include "train/course.hpp"
-#include "train/require.hpp"
-#include "train/window.hpp"
+#include "tally/train/course.hpp"
+#include "tally/train/require.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally {
 

@@ -1,14 +1,14 @@
 // Arrays: handles that share a buffer, copied before anybody writes; views, printing, and what is refused.
-#include "autograd/array.hpp"
+#include "tally/values/array.hpp"
 
 #include <cstdint>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "autograd/peer.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/memory/peer.hpp"
 
 using namespace tally;
 using namespace tally::test;

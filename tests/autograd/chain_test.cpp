@@ -9,7 +9,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "tally.hpp"
+#include "tally/tally.hpp"
 
 using namespace tally;
 using namespace tally::test;

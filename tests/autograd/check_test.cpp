@@ -1,6 +1,6 @@
 // CheckRules: a rule that changes what it was given, or writes otherwise than it was told, is caught by name;
 // and no operation here does either.
-#include "autograd/check.hpp"
+#include "tally/autograd/check.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/gradcheck.hpp"
 #include "autograd/operations.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/reports/gradcheck.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -10,7 +10,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "tally.hpp"
+#include "tally/tally.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -1,12 +1,12 @@
 // A checkpoint inside another whose results carry no gradient: it is not noted, and runs while kernels rest.
-#include "autograd/checkpoint.hpp"
+#include "tally/checkpoint/checkpoint.hpp"
 
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/tensor.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -1,15 +1,15 @@
 // Operations of one's own: what their rules may do wrong, and what it leaves behind.
-#include "autograd/ops/custom.hpp"
+#include "tally/autograd/ops/custom.hpp"
 
 #include <string>
 #include <utility>
 
-#include "autograd/array.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/values/array.hpp"
 
 using namespace tally;
 using namespace tally::test;

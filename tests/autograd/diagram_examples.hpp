@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/diagram.hpp"
-#include "autograd/text.hpp"
+#include "tally/base/text.hpp"
+#include "tally/drawing/diagram.hpp"
 
 namespace tally::test {
 

@@ -1,6 +1,6 @@
 // Pictures: golden copies byte by byte, what holds for every layout, text that is hard to escape, and
 // what is refused.
-#include "autograd/diagram.hpp"
+#include "tally/drawing/diagram.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "autograd/diagram_examples.hpp"
-#include "autograd/diagram_layout.hpp"
-#include "autograd/error.hpp"
-#include "autograd/text.hpp"
-#include "autograd/write_file.hpp"
 #include "autograd/xml_fault.hpp"
 #include "catch.hpp"
+#include "tally/base/error.hpp"
+#include "tally/base/text.hpp"
+#include "tally/base/write_file.hpp"
+#include "tally/drawing/diagram_layout.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/dual.hpp"
 #include "autograd/operations.hpp"
 #include "catch.hpp"
+#include "tally/kernels/dual.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CMAKE, *SETTINGS = sys.argv[1:] or ["cmake"]
-PLACES = ["src/autograd/functors.hpp", "src/autograd/ops/elementwise.hpp"]
+PLACES = ["src/kernels/functors.hpp", "src/autograd/ops/elementwise.hpp"]
 
 FUNCTOR = """struct Cube {
     static constexpr FixedName name = "cube";

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/memory.hpp"
-#include "autograd/ops/custom.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/where.hpp"
-#include "autograd/picture.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/custom.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/where.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/reports/picture.hpp"
+#include "tally/values/array.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <regex>
 
-#include "autograd/node.hpp"
 #include "catch.hpp"
+#include "tally/autograd/node.hpp"
 
 using namespace tally;
 using namespace tally::test;

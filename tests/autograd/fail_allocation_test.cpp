@@ -2,13 +2,13 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/reduce.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
 #include "memory_helpers.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/tensor.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -12,7 +12,7 @@
 
 #include "fixtures.hpp"
 #include "here.hpp"
-#include "tally.hpp"
+#include "tally/tally.hpp"
 
 namespace tally::test {
 

@@ -11,7 +11,7 @@
 #include "autograd/fixture_operations.hpp"
 #include "catch.hpp"
 #include "fixtures.hpp"
-#include "tally.hpp"
+#include "tally/tally.hpp"
 
 namespace tally::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string>
 
-#include "autograd/error.hpp"
+#include "tally/base/error.hpp"
 
 namespace tally::test {
 

@@ -5,23 +5,23 @@
 #include <string>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/ops/batch_norm.hpp"
-#include "autograd/ops/conv.hpp"
-#include "autograd/ops/custom.hpp"
-#include "autograd/ops/dropout.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/embedding.hpp"
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/loss.hpp"
-#include "autograd/ops/norm.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/ops/where.hpp"
-#include "autograd/step.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/batch_norm.hpp"
+#include "tally/autograd/ops/conv.hpp"
+#include "tally/autograd/ops/custom.hpp"
+#include "tally/autograd/ops/dropout.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/embedding.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/loss.hpp"
+#include "tally/autograd/ops/norm.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/ops/where.hpp"
+#include "tally/autograd/step.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/values/array.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -1,12 +1,12 @@
 // Every elementwise formula at points where its value and derivative are known, straight from functors.hpp.
-#include "autograd/functors.hpp"
+#include "tally/kernels/functors.hpp"
 
 #include <cmath>
 #include <limits>
 #include <string>
 
-#include "autograd/dual.hpp"
 #include "catch.hpp"
+#include "tally/kernels/dual.hpp"
 
 using namespace tally;
 using namespace tally::functor;

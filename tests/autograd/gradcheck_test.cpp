@@ -1,13 +1,13 @@
 // gradcheck itself: it finds what is wrong, and says where.
-#include "autograd/gradcheck.hpp"
+#include "tally/reports/gradcheck.hpp"
 
 #include <cmath>
 #include <vector>
 
-#include "autograd/ops/custom.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/custom.hpp"
+#include "tally/autograd/tensor.hpp"
 
 using namespace tally;
 using namespace tally::test;

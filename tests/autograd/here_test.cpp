@@ -1,5 +1,5 @@
 // Places in words, and the kinds of things.
-#include "autograd/here.hpp"
+#include "tally/reports/here.hpp"
 
 #include <string>
 #include <thread>

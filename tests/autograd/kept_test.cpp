@@ -1,14 +1,14 @@
 // What is listed as kept is what the ledger counts as saved: over random graphs, forward and on the way back.
-#include "autograd/kept.hpp"
+#include "tally/reports/kept.hpp"
 
 #include <algorithm>
 #include <string>
 
-#include "autograd/here.hpp"
 #include "autograd/random_graph.hpp"
-#include "autograd/revolve.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/checkpoint/revolve.hpp"
+#include "tally/reports/here.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -6,10 +6,10 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/arena.hpp"
-#include "autograd/memory.hpp"
 #include "catch.hpp"
 #include "memory_helpers.hpp"
+#include "tally/memory/arena.hpp"
+#include "tally/memory/memory.hpp"
 
 using namespace tally;
 using namespace tally::test;

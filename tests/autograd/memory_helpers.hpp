@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string>
 
-#include "autograd/memory.hpp"
-#include "autograd/pool.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/memory/pool.hpp"
 
 namespace tally::test {
 

@@ -1,5 +1,5 @@
 // A reserve: what waits there, and what was kept from it, nobody else gets; and afterwards all is as it was.
-#include "autograd/memory_reserve.hpp"
+#include "tally/memory/memory_reserve.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // The ledger: true to the byte, by class, at its peak, under a budget, over threads, and after it
 // had to refuse.
-#include "autograd/memory.hpp"
+#include "tally/memory/memory.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/peer.hpp"
-#include "autograd/text.hpp"
 #include "catch.hpp"
 #include "memory_helpers.hpp"
+#include "tally/base/text.hpp"
+#include "tally/memory/peer.hpp"
 
 using namespace tally;
 using namespace tally::test;

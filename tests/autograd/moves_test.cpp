@@ -1,12 +1,12 @@
 // Operations that move numbers, by hand: where each number goes, and where its gradient comes back to.
-#include "autograd/ops/shape.hpp"
+#include "tally/autograd/ops/shape.hpp"
 
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/ops/where.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/where.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/values/array.hpp"
 
 using namespace tally;
 

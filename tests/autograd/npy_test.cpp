@@ -1,6 +1,6 @@
 // .npy files: round trips, NumPy's reading of ours and ours of NumPy's, and every way in which a file
 // can be wrong.
-#include "autograd/npy.hpp"
+#include "tally/files/npy.hpp"
 
 #include <unistd.h>
 
@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/error.hpp"
 #include "autograd/folder.hpp"
 #include "catch.hpp"
+#include "tally/base/error.hpp"
 
 using namespace tally;
 using tally::test::Folder;

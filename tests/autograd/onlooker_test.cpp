@@ -1,20 +1,20 @@
 // What an onlooker is told: each operation once, with what its rule keeps, and each rule before and after.
-#include "autograd/onlooker.hpp"
+#include "tally/autograd/onlooker.hpp"
 
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/ops/custom.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/custom.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/values/array.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "autograd/gradcheck.hpp"
 #include "catch.hpp"
+#include "tally/reports/gradcheck.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -1,6 +1,6 @@
 // Pictures of recorded graphs: drawn from an observed sweep, the same bytes every time, wholly written or
 // not at all.
-#include "autograd/picture.hpp"
+#include "tally/reports/picture.hpp"
 
 #include <cstdio>
 #include <filesystem>
@@ -8,13 +8,13 @@
 #include <sstream>
 #include <string>
 
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/tensor.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -1,5 +1,5 @@
 // The pool: blocks come back to whoever asks next, sizes never mix, and threads end without losing one.
-#include "autograd/pool.hpp"
+#include "tally/memory/pool.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // A profile adds up: every nanosecond of a clock turned by hand, every byte of the ledger; and its
 // trace is JSON.
-#include "autograd/profile.hpp"
+#include "tally/reports/profile.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "autograd/folder.hpp"
-#include "autograd/here.hpp"
 #include "autograd/random_graph.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/reports/here.hpp"
 #if __has_include(<nlohmann/json.hpp>)
 #include <nlohmann/json.hpp>
 #endif

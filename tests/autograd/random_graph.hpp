@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/ops/custom.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/norm.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
+#include "tally/autograd/ops/custom.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/norm.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/tensor.hpp"
 
 namespace tally::test {
 

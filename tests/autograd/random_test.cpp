@@ -1,6 +1,6 @@
 // Randomness: the published vectors, values that depend on nothing but (seed, stream, index),
 // and their distributions.
-#include "autograd/random.hpp"
+#include "tally/base/random.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "autograd/error.hpp"
 #include "catch.hpp"
+#include "tally/base/error.hpp"
 
 using namespace tally;
 

@@ -1,10 +1,10 @@
 // Every operator and function of scalars applies its own formula, to the right operand.
 #include <cmath>
 
-#include "autograd/array.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/values/array.hpp"
 
 using namespace tally;
 

@@ -1,13 +1,13 @@
 // Shapes: sizes, words, axes from the back, broadcasting, and everything that is refused.
-#include "autograd/shape.hpp"
+#include "tally/values/shape.hpp"
 
 #include <limits>
 #include <utility>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/error.hpp"
 #include "catch.hpp"
+#include "tally/base/error.hpp"
+#include "tally/values/array.hpp"
 
 using namespace tally;
 

@@ -3,15 +3,15 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/loss.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/step.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/loss.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/step.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/values/array.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/memory.hpp"
 #include "here.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally::test {
 

@@ -9,19 +9,19 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/check.hpp"
-#include "autograd/checkpoint.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/loss.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/random.hpp"
-#include "autograd/step.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/check.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/loss.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/step.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/base/random.hpp"
+#include "tally/checkpoint/checkpoint.hpp"
+#include "tally/values/array.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -1,5 +1,5 @@
 // A timeline shows what the ledger said at each event, and where most was in use.
-#include "autograd/timeline.hpp"
+#include "tally/reports/timeline.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "autograd/folder.hpp"
-#include "autograd/here.hpp"
 #include "autograd/random_graph.hpp"
 #include "autograd/support.hpp"
-#include "autograd/text.hpp"
 #include "autograd/xml_fault.hpp"
 #include "catch.hpp"
+#include "tally/base/text.hpp"
+#include "tally/reports/here.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -1,5 +1,5 @@
 // write_file_atomically: whole or not at all, with a full disk, a foreign folder, links, pipes and devices.
-#include "autograd/write_file.hpp"
+#include "tally/base/write_file.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -12,9 +12,9 @@
 #include <sstream>
 #include <string>
 
-#include "autograd/error.hpp"
 #include "autograd/folder.hpp"
 #include "catch.hpp"
+#include "tally/base/error.hpp"
 
 using namespace tally;
 using tally::test::Folder;

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/pool.hpp"
-#include "tally.hpp"
-#include "train.hpp"
+#include "tally/memory/pool.hpp"
+#include "tally/tally.hpp"
+#include "tally/train.hpp"
 
 namespace {
 

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/kernels.hpp"
 #include "catch.hpp"
-#include "cpu/reference.hpp"
+#include "tally/cpu/reference.hpp"
+#include "tally/kernels/kernels.hpp"
 #include "under_test.hpp"
 
 namespace tally::test {

@@ -1,8 +1,8 @@
 // The CPU's table as a whole: every slot filled, labels checked, no allocation; threads, and devices that
 // are not there.
-#include "autograd/peer.hpp"
 #include "count_allocations.hpp"
 #include "kernel_testing.hpp"
+#include "tally/memory/peer.hpp"
 
 namespace tally::test {
 

@@ -1,6 +1,6 @@
 // These tests want a GPU; where there is none they are skipped, with the reason.
-#include "autograd/peer.hpp"
 #include "catch.hpp"
+#include "tally/memory/peer.hpp"
 
 [[maybe_unused]] static const bool told = [] {
     tally::test::why_not = [] { return tally::peer::absent(); };

@@ -1,6 +1,6 @@
 // A captured window: replays have the bits of ordinary windows, whatever is decided anew for each; nobody
 // else's memory is touched; what a graph cannot hold is refused in words.
-#include "train/captured_window.hpp"
+#include "tally/train/captured_window.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "autograd/block.hpp"
 #include "autograd/memory_helpers.hpp"
-#include "autograd/step.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
-#include "train/image_layers.hpp"
-#include "train/layers.hpp"
+#include "tally/autograd/step.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/checkpoint/block.hpp"
+#include "tally/train/image_layers.hpp"
+#include "tally/train/layers.hpp"
 
 namespace tally::test {
 

@@ -7,11 +7,11 @@
 
 #include "autograd/memory_helpers.hpp"
 #include "autograd/operations.hpp"
-#include "autograd/step.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
-#include "train/clip.hpp"
-#include "train/optimizer.hpp"
+#include "tally/autograd/step.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/train/clip.hpp"
+#include "tally/train/optimizer.hpp"
 
 namespace tally::test {
 

@@ -1,5 +1,5 @@
 // Windows on a device of its own: sizes that its memory decides, cached gradients, exact batch norm.
-#include "train/micro_batch.hpp"
+#include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include "autograd/memory_helpers.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "train/cached.hpp"
-#include "train/exact_batch_norm.hpp"
-#include "train/image_layers.hpp"
+#include "tally/train/cached.hpp"
+#include "tally/train/exact_batch_norm.hpp"
+#include "tally/train/image_layers.hpp"
 
 namespace tally::test {
 namespace {

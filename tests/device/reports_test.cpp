@@ -1,12 +1,12 @@
 // Reports on a device: its own ledger, and nobody waits for it because somebody looks on.
-#include "autograd/kept.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/profile.hpp"
-#include "autograd/tensor.hpp"
-#include "autograd/timeline.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/reports/kept.hpp"
+#include "tally/reports/profile.hpp"
+#include "tally/reports/timeline.hpp"
 
 namespace tally::test {
 

@@ -1,12 +1,12 @@
 // IDX from memory, plain and packed: an array with as many bytes as its shape says, or an Error.
-#include "train/idx.hpp"
+#include "tally/files/idx.hpp"
 
 #include <cstdlib>
 #include <span>
 #include <string>
 
-#include "autograd/error.hpp"
 #include "reader.hpp"
+#include "tally/base/error.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {

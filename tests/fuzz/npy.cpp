@@ -1,5 +1,5 @@
 // .npy through a file in memory: an array no larger than the file, or an Error that names the file.
-#include "autograd/npy.hpp"
+#include "tally/files/npy.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "autograd/error.hpp"
 #include "reader.hpp"
+#include "tally/base/error.hpp"
 
 namespace {
 

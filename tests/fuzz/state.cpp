@@ -4,11 +4,11 @@
 #include <cstring>
 #include <string>
 
-#include "autograd/error.hpp"
 #include "reader.hpp"
-#include "train/crc64.hpp"
-#include "train/file_bytes.hpp"
-#include "train/state_file.hpp"
+#include "tally/base/error.hpp"
+#include "tally/files/crc64.hpp"
+#include "tally/files/file_bytes.hpp"
+#include "tally/files/state_file.hpp"
 
 namespace {
 

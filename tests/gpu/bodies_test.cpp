@@ -1,7 +1,7 @@
 // The GPU's kernel bodies, run on the host: where the order of additions is fixed they have the bits of the
 // plain loop; elsewhere those of the tree that gpu/team.hpp describes.
-#include "gpu/on_host.hpp"
 #include "kernel_testing.hpp"
+#include "tally/gpu/on_host.hpp"
 
 namespace tally::test {
 namespace {

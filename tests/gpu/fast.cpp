@@ -1,7 +1,7 @@
 // The kernels under test in this room: the GPU's bodies, run on the host.
 #include <new>
 
-#include "gpu/on_host.hpp"
+#include "tally/gpu/on_host.hpp"
 #include "under_test.hpp"
 
 namespace tally::test {

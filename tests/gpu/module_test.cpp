@@ -1,8 +1,8 @@
 // What fails in the module of a device is thrown by the library, as what it is; and the device keeps working.
-#include "autograd/array.hpp"
-#include "autograd/memory.hpp"
-#include "autograd/peer.hpp"
 #include "catch.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/memory/peer.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally::test {
 

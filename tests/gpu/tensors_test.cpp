@@ -1,6 +1,6 @@
 // Many tensors as one: each element is found once, no launch holds too many, and pieces add up.
-#include "gpu/on_host.hpp"
 #include "kernel_testing.hpp"
+#include "tally/gpu/on_host.hpp"
 
 namespace tally::test {
 namespace {

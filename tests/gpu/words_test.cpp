@@ -1,10 +1,10 @@
 // What an error of a launch says about the kernel's shapes; and TF32, which must be asked for.
-#include "gpu/words.hpp"
+#include "tally/gpu/words.hpp"
 
 #include "catch.hpp"
-#include "gpu/elementwise.hpp"
-#include "gpu/matmul.hpp"
-#include "gpu/reduce.hpp"
+#include "tally/gpu/elementwise.hpp"
+#include "tally/gpu/matmul.hpp"
+#include "tally/gpu/reduce.hpp"
 
 namespace tally::test {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "tally.hpp"
-#include "train.hpp"
+#include "tally/tally.hpp"
+#include "tally/train.hpp"
 
 using namespace tally;
 

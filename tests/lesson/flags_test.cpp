@@ -1,5 +1,5 @@
 // What flags and surroundings decide: waiting, rewriting, colour, ASCII.
-#include "lesson/flags.hpp"
+#include "tally/lesson/flags.hpp"
 
 #include "catch.hpp"
 

@@ -1,8 +1,8 @@
 // Events as lines of text: golden copies.
-#include "lesson/layout.hpp"
+#include "tally/lesson/layout.hpp"
 
 #include "catch.hpp"
-#include "lesson/text.hpp"
+#include "tally/lesson/text.hpp"
 
 using namespace tally::lesson;
 

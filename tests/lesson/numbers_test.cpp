@@ -1,12 +1,12 @@
 // How numbers are taken in and printed.
-#include "lesson/numbers.hpp"
+#include "tally/lesson/numbers.hpp"
 
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "catch.hpp"
-#include "lesson/lesson.hpp"
+#include "tally/lesson/lesson.hpp"
 
 using namespace tally::lesson;
 

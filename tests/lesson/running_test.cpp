@@ -1,5 +1,5 @@
 // A running lesson: its steps, its record, its tables, its checks, and what stops it.
-#include "lesson/running.hpp"
+#include "tally/lesson/running.hpp"
 
 #include <array>
 

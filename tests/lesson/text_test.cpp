@@ -1,5 +1,5 @@
 // Widths, wrapping, pure ASCII, the nearest name.
-#include "lesson/text.hpp"
+#include "tally/lesson/text.hpp"
 
 #include "catch.hpp"
 

@@ -1,9 +1,9 @@
 // Test cases that leave something behind, each in its own way: what main says of them is
 // asked by main_test.py.
-#include "autograd/kernels.hpp"
-#include "autograd/memory.hpp"
-#include "autograd/node.hpp"
 #include "catch.hpp"
+#include "tally/autograd/node.hpp"
+#include "tally/kernels/kernels.hpp"
+#include "tally/memory/memory.hpp"
 
 namespace tally::test {
 

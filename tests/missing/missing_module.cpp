@@ -3,10 +3,10 @@
 #include <iostream>
 #include <string>
 
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/peer.hpp"
-#include "autograd/tensor.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/memory/peer.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "programs/outcome.hpp"
-#include "tally.hpp"
+#include "tally/tally.hpp"
 
 namespace programs {
 

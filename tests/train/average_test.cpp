@@ -1,12 +1,12 @@
 // The moving average: what each update weighs, the exchange with the model, saving, and what is refused.
-#include "train/average.hpp"
+#include "tally/train/average.hpp"
 
 #include <cmath>
 
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/tensor.hpp"
 
 namespace tally::test {
 namespace {

@@ -1,6 +1,6 @@
 // Orders and their parts: every item once, in an order that seed and epoch decide, and the rows that
 // belong to them.
-#include "train/batches.hpp"
+#include "tally/train/batches.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include <set>
 #include <vector>
 
-#include "autograd/error.hpp"
 #include "catch.hpp"
+#include "tally/base/error.hpp"
 
 using namespace tally;
 using tally::test::contains;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/error.hpp"
+#include "tally/base/error.hpp"
 
 namespace tally::test {
 

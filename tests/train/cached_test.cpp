@@ -1,6 +1,6 @@
 // Gradients cached at the representations: whatever the encoders and the split, the gradient of the loss
 // over all items.
-#include "train/cached.hpp"
+#include "tally/train/cached.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,11 +8,11 @@
 #include <optional>
 #include <vector>
 
-#include "autograd/ops/norm.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "train/image_layers.hpp"
-#include "train/micro_batch.hpp"
+#include "tally/autograd/ops/norm.hpp"
+#include "tally/train/image_layers.hpp"
+#include "tally/train/micro_batch.hpp"
 
 namespace tally::test {
 namespace {

@@ -1,17 +1,17 @@
 // A captured window where nothing is captured: on the CPU its function runs every time. And what it refuses
 // from the start, wherever it runs.
-#include "train/captured_window.hpp"
+#include "tally/train/captured_window.hpp"
 
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/linear.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
-#include "train/image_layers.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/train/image_layers.hpp"
 
 namespace tally::test {
 

@@ -7,8 +7,8 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "tally.hpp"
-#include "train.hpp"
+#include "tally/tally.hpp"
+#include "tally/train.hpp"
 
 using namespace tally;
 using namespace tally::test;

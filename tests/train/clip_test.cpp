@@ -1,12 +1,12 @@
 // Clipping: lesson 13's numbers, gradients that are no numbers, copies that stay, and how
 // often anybody waits.
-#include "train/clip.hpp"
+#include "tally/train/clip.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/tensor.hpp"
 
 namespace tally::test {
 namespace {

@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 # What the compiler refuses, and with which words: a mean added to a window, numbers assigned to a parameter.
 #
-#     does_not_compile.py COMPILER
+#     does_not_compile.py COMPILER INCLUDE_PATH
 import subprocess
 import sys
-from pathlib import Path
 
-SOURCES = Path(__file__).resolve().parents[2] / "src"
 PROGRAM = """
-#include "train/layers.hpp"
-#include "train/window.hpp"
+#include "tally/train/layers.hpp"
+#include "tally/train/window.hpp"
 using namespace tally;
 void run(Window<float>& window, Linear<float>& layer, const Tensor& y, Array<float> numbers) {
     %s
@@ -25,20 +23,20 @@ REFUSED = {
 }
 
 
-def compiled(compiler, statement):
-    done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", f"-I{SOURCES}", "-x", "c++", "-"],
+def compiled(compiler, path, statement):
+    done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", f"-I{path}", "-x", "c++", "-"],
                           input=PROGRAM % statement, capture_output=True, text=True)
     return done.returncode == 0, done.stderr
 
 
-def main(compiler):
+def main(compiler, path):
     wrong = []
     for statement in COMPILES:
-        good, said = compiled(compiler, statement)
+        good, said = compiled(compiler, path, statement)
         if not good:
             wrong.append(f"does not compile: {statement}\n{said}")
     for statement, sentence in REFUSED.items():
-        good, said = compiled(compiler, statement)
+        good, said = compiled(compiler, path, statement)
         if good or sentence not in said:
             wrong.append(f"{'compiles' if good else 'refused in other words'}: {statement}\n{said}")
     print("\n".join(wrong) or f"{len(REFUSED)} refused, each with its sentence")

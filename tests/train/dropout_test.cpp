@@ -6,8 +6,8 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "train/layers.hpp"
-#include "train/window.hpp"
+#include "tally/train/layers.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally::test {
 namespace {

@@ -1,5 +1,5 @@
 // Batch norm over a whole window: whatever the split, the full batch's gradient and running statistics.
-#include "train/exact_batch_norm.hpp"
+#include "tally/train/exact_batch_norm.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "train/image_layers.hpp"
+#include "tally/train/image_layers.hpp"
 
 namespace tally::test {
 namespace {

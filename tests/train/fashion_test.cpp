@@ -1,6 +1,6 @@
 // FashionMNIST: its four files and what may be wrong with them; and that the generated stand-in is
 // worth training on.
-#include "train/fashion.hpp"
+#include "tally/files/fashion.hpp"
 
 #include <zlib.h>
 
@@ -13,16 +13,16 @@
 #include <string>
 #include <vector>
 
-#include "autograd/error.hpp"
 #include "autograd/folder.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/loss.hpp"
-#include "autograd/step.hpp"
-#include "autograd/tensor.hpp"
 #include "bytes.hpp"
 #include "catch.hpp"
-#include "train/batches.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/loss.hpp"
+#include "tally/autograd/step.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/base/error.hpp"
+#include "tally/train/batches.hpp"
 
 using namespace tally;
 using namespace tally::test;

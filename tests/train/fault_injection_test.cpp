@@ -5,14 +5,14 @@
 #include <memory>
 #include <vector>
 
-#include "autograd/revolve.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "train/cached.hpp"
-#include "train/exact_batch_norm.hpp"
-#include "train/image_layers.hpp"
-#include "train/micro_batch.hpp"
-#include "train/window.hpp"
+#include "tally/checkpoint/revolve.hpp"
+#include "tally/train/cached.hpp"
+#include "tally/train/exact_batch_norm.hpp"
+#include "tally/train/image_layers.hpp"
+#include "tally/train/micro_batch.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/file_calls.hpp"
+#include "tally/base/file_calls.hpp"
 #include "train/killed.hpp"
 
 namespace tally::test {

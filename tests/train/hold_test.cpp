@@ -1,6 +1,6 @@
 // While micro-batches are in a window it alone changes its parameters and their gradients: whatever else is
 // tried is refused and harms nothing, or is noticed at the next add() or finish().
-#include "train/hold.hpp"
+#include "tally/train/hold.hpp"
 
 #include <functional>
 #include <memory>
@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "autograd/ops/linear.hpp"
-#include "autograd/step.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
-#include "train/accumulate.hpp"
-#include "train/captured_window.hpp"
-#include "train/clip.hpp"
-#include "train/layers.hpp"
-#include "train/window.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/step.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/train/accumulate.hpp"
+#include "tally/train/captured_window.hpp"
+#include "tally/train/clip.hpp"
+#include "tally/train/layers.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally::test {
 

@@ -1,15 +1,15 @@
 // IDX files: what was written is read, plain or packed, and every way in which a file can be wrong.
-#include "train/idx.hpp"
+#include "tally/files/idx.hpp"
 
 #include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "autograd/error.hpp"
 #include "autograd/folder.hpp"
 #include "bytes.hpp"
 #include "catch.hpp"
+#include "tally/base/error.hpp"
 
 using namespace tally;
 using namespace tally::test;

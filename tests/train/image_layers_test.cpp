@@ -1,6 +1,6 @@
 // Convolution, pooling, batch norm, embedding and dropout as layers: PyTorch's numbers, names and initial
 // values; what is random or counted does not depend on how a window was split.
-#include "train/image_layers.hpp"
+#include "tally/train/image_layers.hpp"
 
 #include <cmath>
 #include <memory>
@@ -8,9 +8,9 @@
 #include "autograd/folder.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/train/weights.hpp"
+#include "tally/train/window.hpp"
 #include "train/layer_pass.hpp"
-#include "train/weights.hpp"
-#include "train/window.hpp"
 
 namespace tally::test {
 namespace {

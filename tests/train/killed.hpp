@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "autograd/error.hpp"
+#include "tally/base/error.hpp"
 
 namespace tally::test {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "catch.hpp"
-#include "train/module.hpp"
-#include "train/safetensors.hpp"
+#include "tally/files/safetensors.hpp"
+#include "tally/train/module.hpp"
 
 namespace tally::test {
 

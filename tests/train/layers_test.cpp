@@ -1,12 +1,12 @@
 // Layers: what PyTorch's compute with the same weights, forward and backward; initial values; what
 // attention may see.
-#include "train/layers.hpp"
+#include "tally/train/layers.hpp"
 
-#include "autograd/gradcheck.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/reports/gradcheck.hpp"
+#include "tally/train/weights.hpp"
 #include "train/layer_pass.hpp"
-#include "train/weights.hpp"
 
 namespace tally::test {
 namespace {

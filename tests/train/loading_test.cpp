@@ -7,11 +7,11 @@
 #include "autograd/folder.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/files/state_file.hpp"
+#include "tally/train/weights.hpp"
 #include "train/failing_new.hpp"
 #include "train/file_testing.hpp"
-#include "train/state_file.hpp"
 #include "train/trained.hpp"
-#include "train/weights.hpp"
 
 namespace tally::test {
 namespace {

@@ -1,6 +1,6 @@
 // The micro-batch size that memory decides: the update is that of the whole window, a failed try leaves
 // nothing behind, and what cannot be had is explained with numbers.
-#include "train/micro_batch.hpp"
+#include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,10 @@
 #include "autograd/folder.hpp"
 #include "autograd/memory_helpers.hpp"
 #include "autograd/support.hpp"
-#include "autograd/text.hpp"
 #include "catch.hpp"
-#include "train/layers.hpp"
-#include "train/trainer.hpp"
+#include "tally/base/text.hpp"
+#include "tally/train/layers.hpp"
+#include "tally/train/trainer.hpp"
 
 namespace tally::test {
 namespace {

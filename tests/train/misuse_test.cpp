@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/checkpoint.hpp"
-#include "autograd/ops/custom.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/custom.hpp"
+#include "tally/checkpoint/checkpoint.hpp"
 #include "train/misuse_calls.hpp"
 
 namespace tally::test {

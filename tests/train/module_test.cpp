@@ -1,11 +1,11 @@
 // Members by name, a pass on its way through a model, effects that happen once, and parameters that
 // change in place.
-#include "train/module.hpp"
+#include "tally/train/module.hpp"
 
-#include "autograd/ops/reduce.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "train/layers.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/train/layers.hpp"
 
 namespace tally::test {
 namespace {

@@ -1,6 +1,6 @@
 // What optimizers promise beside their formulas: who is stepped, what is saved, what is refused; and what
 // happens to those who step too often.
-#include "train/optimizer.hpp"
+#include "tally/train/optimizer.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -9,10 +9,10 @@
 #include <memory>
 #include <random>
 
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/tensor.hpp"
 
 namespace tally::test {
 namespace {

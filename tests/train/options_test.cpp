@@ -7,11 +7,11 @@
 
 #include "autograd/folder.hpp"
 #include "autograd/support.hpp"
-#include "autograd/write_file.hpp"
 #include "catch.hpp"
+#include "tally/base/write_file.hpp"
+#include "tally/files/state_file.hpp"
+#include "tally/train/image_layers.hpp"
 #include "train/file_testing.hpp"
-#include "train/image_layers.hpp"
-#include "train/state_file.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {

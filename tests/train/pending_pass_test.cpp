@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "autograd/folder.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
-#include "train/clip.hpp"
-#include "train/image_layers.hpp"
-#include "train/layers.hpp"
-#include "train/trainer.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/train/clip.hpp"
+#include "tally/train/image_layers.hpp"
+#include "tally/train/layers.hpp"
+#include "tally/train/trainer.hpp"
 
 namespace tally::test {
 

@@ -2,12 +2,12 @@
 #include <set>
 #include <string>
 
-#include "autograd/here.hpp"
-#include "autograd/kept.hpp"
-#include "autograd/ops/loss.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "train/layers.hpp"
+#include "tally/autograd/ops/loss.hpp"
+#include "tally/reports/here.hpp"
+#include "tally/reports/kept.hpp"
+#include "tally/train/layers.hpp"
 
 namespace tally::test {
 namespace {

@@ -1,6 +1,6 @@
 // safetensors files: what others write is read and written again byte for byte, what we write others read,
 // and whatever is wrong is refused by name and byte.
-#include "train/safetensors.hpp"
+#include "tally/files/safetensors.hpp"
 
 #include <cstdlib>
 #include <limits>
@@ -9,9 +9,9 @@
 
 #include "autograd/folder.hpp"
 #include "autograd/support.hpp"
-#include "autograd/utf8.hpp"
 #include "catch.hpp"
-#include "train/file_bytes.hpp"
+#include "tally/base/utf8.hpp"
+#include "tally/files/file_bytes.hpp"
 #include "train/file_testing.hpp"
 
 namespace tally::test {

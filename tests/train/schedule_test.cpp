@@ -1,5 +1,5 @@
 // Schedules beside PyTorch's numbers: the ends, what follows a warm-up, and what is refused.
-#include "train/schedule.hpp"
+#include "tally/train/schedule.hpp"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // State files: what is saved is loaded, whatever is wrong is refused by name and byte, and a killed process
 // leaves the old file or the new one.
-#include "train/state_file.hpp"
+#include "tally/files/state_file.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -15,8 +15,8 @@
 #include "autograd/folder.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "train/crc64.hpp"
-#include "train/file_bytes.hpp"
+#include "tally/files/crc64.hpp"
+#include "tally/files/file_bytes.hpp"
 #include "train/file_faults.hpp"
 #include "train/file_testing.hpp"
 #include "train/killed.hpp"

@@ -5,12 +5,12 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "train/batches.hpp"
+#include "tally/files/state_file.hpp"
+#include "tally/train/batches.hpp"
+#include "tally/train/image_layers.hpp"
+#include "tally/train/micro_batch.hpp"
+#include "tally/train/window.hpp"
 #include "train/failing_new.hpp"
-#include "train/image_layers.hpp"
-#include "train/micro_batch.hpp"
-#include "train/state_file.hpp"
-#include "train/window.hpp"
 
 namespace tally::test {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "autograd/support.hpp"
-#include "train/image_layers.hpp"
-#include "train/trainer.hpp"
+#include "tally/train/image_layers.hpp"
+#include "tally/train/trainer.hpp"
 
 namespace tally::test {
 

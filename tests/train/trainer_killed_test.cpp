@@ -6,9 +6,9 @@
 
 #include "autograd/folder.hpp"
 #include "catch.hpp"
+#include "tally/files/state_file.hpp"
 #include "train/file_faults.hpp"
 #include "train/killed.hpp"
-#include "train/state_file.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {

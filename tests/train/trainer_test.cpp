@@ -1,6 +1,6 @@
 // The Trainer: the windows that one would write by hand, in the same order and with the same bits; resumed
 // anywhere; what it writes and shows.
-#include "train/trainer.hpp"
+#include "tally/train/trainer.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 #include "autograd/folder.hpp"
 #include "catch.hpp"
+#include "tally/files/state_file.hpp"
 #include "train/file_testing.hpp"
-#include "train/state_file.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <memory>
 
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
 #include "fixtures.hpp"
-#include "train.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/train.hpp"
 
 namespace tally::test {
 namespace {

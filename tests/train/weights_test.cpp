@@ -1,15 +1,15 @@
 // Weights as files: PyTorch's files are loaded and written again byte for byte; what does not fit is named,
 // and the model is then as it was.
-#include "train/weights.hpp"
+#include "tally/train/weights.hpp"
 
 #include "autograd/folder.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "train/crc64.hpp"
-#include "train/file_bytes.hpp"
+#include "tally/files/crc64.hpp"
+#include "tally/files/file_bytes.hpp"
+#include "tally/files/safetensors.hpp"
+#include "tally/train/layers.hpp"
 #include "train/file_testing.hpp"
-#include "train/layers.hpp"
-#include "train/safetensors.hpp"
 
 namespace tally::test {
 namespace {

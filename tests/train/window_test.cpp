@@ -1,6 +1,6 @@
 // The window: whatever the split, the full batch's gradient; one gate; policies for tails and for what
 // is no number.
-#include "train/window.hpp"
+#include "tally/train/window.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/random.hpp"
 #include "autograd/support.hpp"
-#include "autograd/tensor.hpp"
 #include "catch.hpp"
-#include "train/accumulate.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/base/random.hpp"
+#include "tally/train/accumulate.hpp"
 
 namespace tally::test {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "autograd/array.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/record.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/record.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

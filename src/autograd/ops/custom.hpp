@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "autograd/record.hpp"
+#include "tally/autograd/record.hpp"
 
 namespace tally {
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "autograd/record.hpp"
+#include "tally/autograd/record.hpp"
 
 namespace tally {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/record.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/record.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

@@ -6,16 +6,16 @@
 #include <optional>
 #include <vector>
 
-#include "autograd/ops/conv.hpp"
-#include "autograd/ops/dropout.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/embedding.hpp"
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/loss.hpp"
-#include "autograd/ops/norm.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/tensor.hpp"
+#include "tally/autograd/ops/conv.hpp"
+#include "tally/autograd/ops/dropout.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/embedding.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/loss.hpp"
+#include "tally/autograd/ops/norm.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/tensor.hpp"
 
 // clang-format off
 #define TALLY_INSTANCES(WORD, S) \

@@ -1,5 +1,5 @@
 // The operations of instances.hpp on arrays of double.
-#include "autograd/ops/instances.hpp"
+#include "tally/autograd/ops/instances.hpp"
 
 namespace tally {
 

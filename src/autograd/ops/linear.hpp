@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "autograd/array.hpp"
-#include "autograd/axes.hpp"
-#include "autograd/record.hpp"
+#include "tally/autograd/record.hpp"
+#include "tally/values/array.hpp"
+#include "tally/values/axes.hpp"
 
 namespace tally {
 

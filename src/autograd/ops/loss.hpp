@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/linear.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/record.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/record.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

@@ -3,10 +3,10 @@
 
 #include <utility>
 
-#include "autograd/array.hpp"
-#include "autograd/axes.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/record.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/record.hpp"
+#include "tally/values/array.hpp"
+#include "tally/values/axes.hpp"
 
 namespace tally {
 

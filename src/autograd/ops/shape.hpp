@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/array.hpp"
-#include "autograd/axes.hpp"
-#include "autograd/record.hpp"
+#include "tally/autograd/record.hpp"
+#include "tally/values/array.hpp"
+#include "tally/values/axes.hpp"
 
 namespace tally {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "autograd/array.hpp"
-#include "autograd/record.hpp"
+#include "tally/autograd/record.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 

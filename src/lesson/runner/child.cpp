@@ -1,5 +1,5 @@
 // Starting a child, waiting for it, and reading what it says.
-#include "lesson/runner/child.hpp"
+#include "tally/lesson/runner/child.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 #include <system_error>
 #include <utility>
 
-#include "lesson/signals.hpp"
+#include "tally/lesson/signals.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // Finding lessons, and the student's progress.
-#include "lesson/runner/course.hpp"
+#include "tally/lesson/runner/course.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,10 +10,10 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "lesson/files.hpp"
-#include "lesson/json.hpp"
-#include "lesson/runner/child.hpp"
-#include "lesson/text.hpp"
+#include "tally/lesson/files.hpp"
+#include "tally/lesson/json.hpp"
+#include "tally/lesson/runner/child.hpp"
+#include "tally/lesson/text.hpp"
 
 namespace tally::lesson {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lesson/lesson.hpp"
+#include "tally/lesson/lesson.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // The findings of ./learn doctor.
-#include "lesson/runner/doctor.hpp"
+#include "tally/lesson/runner/doctor.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,10 +13,10 @@
 #include <string_view>
 #include <thread>
 
-#include "autograd/version.hpp"
-#include "lesson/devices.hpp"
-#include "lesson/runner/course.hpp"
-#include "lesson/terminal.hpp"
+#include "tally/base/version.hpp"
+#include "tally/lesson/devices.hpp"
+#include "tally/lesson/runner/course.hpp"
+#include "tally/lesson/terminal.hpp"
 
 namespace tally::lesson {
 

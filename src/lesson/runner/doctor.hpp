@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lesson/flags.hpp"
+#include "tally/lesson/flags.hpp"
 
 namespace tally::lesson {
 

@@ -12,13 +12,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "lesson/files.hpp"
-#include "lesson/json.hpp"
-#include "lesson/runner/child.hpp"
-#include "lesson/runner/course.hpp"
-#include "lesson/runner/doctor.hpp"
-#include "lesson/terminal.hpp"
-#include "lesson/text.hpp"
+#include "tally/lesson/files.hpp"
+#include "tally/lesson/json.hpp"
+#include "tally/lesson/runner/child.hpp"
+#include "tally/lesson/runner/course.hpp"
+#include "tally/lesson/runner/doctor.hpp"
+#include "tally/lesson/terminal.hpp"
+#include "tally/lesson/text.hpp"
 
 namespace tally::lesson {
 

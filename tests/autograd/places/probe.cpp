@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "tally.hpp"
+#include "tally/tally.hpp"
 
 using namespace tally;
 

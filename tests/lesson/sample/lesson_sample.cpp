@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "lesson/lesson.hpp"
+#include "tally/lesson/lesson.hpp"
 
 using namespace tally::lesson;
 

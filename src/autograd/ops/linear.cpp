@@ -1,0 +1,82 @@
+// Which matrices a product multiplies: shapes checked, vectors and batches brought to (m, k) times (k, n).
+#include <string>
+#include <vector>
+
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/base/error.hpp"
+#include "tally/values/array.hpp"
+
+namespace tally {
+
+namespace {
+
+Shape batch_of(const Shape& shape) {
+    return shape.rank() > 2 ? Shape(std::vector<std::int64_t>(shape.begin(), shape.end() - 2)) : Shape();
+}
+
+}  // namespace
+
+ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
+    const auto fail = [&](const std::string& what) {
+        throw Error(std::string("[") + op + "] " + what + ": " + to_string(a) +
+                    (transpose_a ? " transposed" : "") + " x " + to_string(b) +
+                    (transpose_b ? " transposed" : ""));
+    };
+    if (a.rank() == 0 || b.rank() == 0) fail("a single number is no matrix");
+    if ((transpose_a && a.rank() == 1) || (transpose_b && b.rank() == 1)) fail("a vector has no transpose");
+
+    // A vector on the left is one row, on the right one column.
+    std::int64_t m = 1, k = a[a.rank() - 1], n = 1, rows_of_b = b[0];
+    if (a.rank() > 1) {
+        m = a[a.rank() - 2];
+        if (transpose_a) std::swap(m, k);
+    }
+    if (b.rank() > 1) {
+        rows_of_b = b[b.rank() - 2];
+        n = b[b.rank() - 1];
+        if (transpose_b) std::swap(rows_of_b, n);
+    }
+    if (k != rows_of_b) fail("inner sizes differ");
+
+    ProductPlan plan;
+    plan.product = {static_cast<std::size_t>(m), static_cast<std::size_t>(n), static_cast<std::size_t>(k),
+                    transpose_a, transpose_b};
+    if (a.rank() <= 2 && b.rank() <= 2) {  // no batch
+        if (a.rank() == 2 && b.rank() == 2)
+            plan.shape = Shape{m, n};
+        else if (a.rank() == 2 || b.rank() == 2)
+            plan.shape = Shape{a.rank() == 2 ? m : n};
+        return plan;
+    }
+    const Shape batch_a = batch_of(a), batch_b = batch_of(b);
+    Shape batch;
+    if (!broadcasts(batch_a, batch_b, batch))
+        fail("batches of " + to_string(batch_a) + " and " + to_string(batch_b) + " do not broadcast");
+    std::vector<std::int64_t> extents(batch.begin(), batch.end());
+    if (a.rank() > 1) extents.push_back(m);
+    if (b.rank() > 1) extents.push_back(n);
+    plan.shape = Shape(extents);
+    if (batch_b.size() == 1 && !transpose_a)  // rows of every member times one matrix
+        plan.product.m *= batch.size();
+    else
+        plan.batch = broadcast_walk(batch, batch_a, batch_b);
+    return plan;
+}
+
+LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Shape* bias) {
+    const auto fail = [&](const std::string& what) { throw Error(std::string("[") + op + "] " + what); };
+    if (w.rank() != 2)
+        fail("the weights must be a matrix (in, out); they are " + to_string(w) + ", x is " + to_string(x));
+    if (x.rank() == 0 || x[x.rank() - 1] != w[0])
+        fail("inner sizes differ: " + to_string(x) + " x " + to_string(w));
+    if (bias && (bias->rank() != 1 || (*bias)[0] != w[1]))
+        fail("the bias of weights " + to_string(w) + " must be (" + std::to_string(w[1]) + "); it is " +
+             to_string(*bias));
+    std::vector<std::int64_t> extents(x.begin(), x.end());
+    extents.back() = w[1];
+    std::size_t rows = 1;
+    for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= static_cast<std::size_t>(x[axis]);
+    return {rows, static_cast<std::size_t>(w[0]), static_cast<std::size_t>(w[1]), Shape(extents)};
+}
+
+}  // namespace tally

@@ -1,0 +1,60 @@
+// Many random numbers at once: the same as one by one, with each block of bits computed once.
+#include "tally/base/random.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "tally/base/error.hpp"
+
+namespace tally::random {
+namespace {
+
+// Calls put(i, words, lane) for each element i, with the block and lane of index first + i.
+template <class S, class Put> void for_each_lane(std::size_t count, std::uint64_t seed, std::uint64_t stream,
+                                                 std::uint64_t first, Put put) {
+    constexpr std::size_t lanes = detail::lanes<S>;
+    for (std::size_t i = 0; i < count;) {
+        const Words words = detail::words(seed, stream, (first + i) / lanes);
+        for (std::size_t lane = (first + i) % lanes; lane < lanes && i < count; ++lane, ++i)
+            put(i, words, lane);
+    }
+}
+
+}  // namespace
+
+template <class S> void fill_uniform(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S lo, S hi,
+                                     std::uint64_t first) {
+    for_each_lane<S>(out.size(), seed, stream, first,
+                     [&](std::size_t i, const Words& words, std::size_t lane) {
+                         out[i] = detail::between(detail::uniform<S>(words, lane), lo, hi);
+                     });
+}
+
+template <class S> void fill_normal(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S mean,
+                                    S deviation, std::uint64_t first) {
+    detail::Point pair{};
+    for_each_lane<S>(out.size(), seed, stream, first,
+                     [&](std::size_t i, const Words& words, std::size_t lane) {
+                         if (i == 0 || lane % 2 == 0) pair = detail::normals<S>(words, lane / 2);
+                         out[i] = std::fma(static_cast<S>(lane % 2 == 0 ? pair.x : pair.y), deviation, mean);
+                     });
+}
+
+template void fill_uniform(std::span<float>, std::uint64_t, std::uint64_t, float, float, std::uint64_t);
+template void fill_uniform(std::span<double>, std::uint64_t, std::uint64_t, double, double, std::uint64_t);
+template void fill_normal(std::span<float>, std::uint64_t, std::uint64_t, float, float, std::uint64_t);
+template void fill_normal(std::span<double>, std::uint64_t, std::uint64_t, double, double, std::uint64_t);
+
+std::vector<std::int32_t> permutation(std::size_t n, std::uint64_t seed, std::uint64_t stream) {
+    if (n > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+        throw Error("[permutation] of " + std::to_string(n) + " numbers; the limit is 2147483647");
+    std::vector<std::int32_t> order(n);
+    std::iota(order.begin(), order.end(), 0);
+    for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[below(seed, stream, i, i)]);
+    return order;
+}
+
+}  // namespace tally::random

@@ -1,0 +1,93 @@
+// Text for people: what is no UTF-8 is replaced, what is too long loses its middle.
+#include "tally/base/text.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include "tally/base/utf8.hpp"
+
+namespace tally {
+
+namespace {
+
+struct Letter {
+    std::string bytes;
+    std::uint32_t code;
+};
+
+// The letters of a text; each byte that belongs to none becomes U+FFFD, each control character a blank.
+std::vector<Letter> letters_of(std::string_view text) {
+    std::vector<Letter> letters;
+    while (!text.empty()) {
+        const std::size_t length = utf8_length(text);
+        const std::uint32_t code = length == 0 ? 0 : utf8_code(text.substr(0, length));
+        const bool control = code < 0x20 || (code >= 0x7F && code < 0xA0),
+                   noncharacter = (code & 0xFFFE) == 0xFFFE;
+        if (length == 0 || noncharacter)
+            letters.push_back({"\xEF\xBF\xBD", 0xFFFD});
+        else if (control)
+            letters.push_back({" ", ' '});
+        else
+            letters.push_back({std::string(text.substr(0, length)), code});
+        text.remove_prefix(length == 0 || noncharacter ? 1 : length);
+    }
+    return letters;
+}
+
+}  // namespace
+
+int text_columns(const std::string& utf8) {
+    int wide = 0;
+    for (const Letter& letter : letters_of(utf8))
+        wide += (letter.code >= 0x1100 && letter.code < 0x1160) || letter.code >= 0x2E80 ? 2 : 1;
+    return wide;
+}
+
+std::string clean_text(const std::string& text, int longest) {
+    const std::vector<Letter> letters = letters_of(text);
+    const auto total = std::ssize(letters);
+    std::string result;
+    for (std::ptrdiff_t i = 0; i < total; ++i) {
+        const bool long_text = total > longest;
+        if (long_text && i == longest / 2) {
+            result += "..";
+            i = total - (longest - longest / 2 - 2);
+        }
+        result += letters[static_cast<std::size_t>(i)].bytes;
+    }
+    return result;
+}
+
+std::string short_number(double number) {
+    if (std::isnan(number)) return "nan";
+    if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
+    const double size = std::abs(number);
+    const bool plain = number == 0 || (size >= 1e-4 && size < 1e5);
+    std::array<char, 32> buffer{};  // std::to_chars: no locale can turn the point into a comma
+    const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
+    const auto end =
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, format, plain ? 4 : 3);
+    return {buffer.data(), end.ptr};
+}
+
+std::string bytes_in_words(std::size_t bytes) {
+    if (bytes < 1024) return std::to_string(bytes) + " B";
+    constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double number = static_cast<double>(bytes) / 1024;
+    std::size_t unit = 0;
+    while (number >= 1023.95 && unit + 1 < std::size(units)) {
+        number /= 1024;
+        ++unit;
+    }
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f %s", number, units[unit]);
+    return text;
+}
+
+}  // namespace tally

@@ -1,0 +1,226 @@
+// Temporary name, lock, every write checked, fsync, rename, fsync of the folder.
+#include "tally/base/write_file.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <climits>
+#include <cstdio>
+#include <memory>
+#include <system_error>
+
+#include "tally/base/error.hpp"
+#include "tally/base/file_calls.hpp"
+
+namespace tally {
+
+namespace {
+
+std::string in_words(int reason) { return std::generic_category().message(reason); }
+
+[[noreturn]] void fail(const std::string& path, int reason) {
+    throw Error("[write_file] cannot write '" + path + "': " + in_words(reason));
+}
+
+// A descriptor, and with a name also the temporary file behind it, that never outlive an error.
+class Output {
+public:
+    Output(int descriptor, std::string temporary)
+        : descriptor_(descriptor), temporary_(std::move(temporary)) {}
+    Output(const Output&) = delete;
+    Output& operator=(const Output&) = delete;
+    ~Output() {
+        if (descriptor_ >= 0) ::close(descriptor_);
+        if (!temporary_.empty()) file_call("unlink", [&] { return ::unlink(temporary_.c_str()); });
+    }
+
+    int write(std::string_view text) const {
+        while (!text.empty()) {
+            const ssize_t written =
+                file_call("write", [&] { return ::write(descriptor_, text.data(), text.size()); });
+            if (written < 0 && errno == EINTR) continue;
+            if (written < 0) return errno;
+            text.remove_prefix(static_cast<std::size_t>(written));
+        }
+        return 0;
+    }
+    int sync() const {
+        return file_call("fsync", [&] { return ::fsync(descriptor_); }) == 0 ? 0 : errno;
+    }
+    int set_mode(mode_t mode) const {
+        return file_call("fchmod", [&] { return ::fchmod(descriptor_, mode); }) == 0 ? 0 : errno;
+    }
+    int close() {
+        const int refused = file_call("close", [] { return 0; }) == 0 ? 0 : errno;
+        const int failed = ::close(descriptor_) == 0 ? 0 : errno;
+        descriptor_ = -1;
+        return refused != 0 ? refused : failed;
+    }
+    int rename_to(const std::string& target) {
+        if (file_call("rename", [&] { return ::rename(temporary_.c_str(), target.c_str()); }) != 0)
+            return errno;
+        temporary_.clear();
+        return 0;
+    }
+
+private:
+    int descriptor_;
+    std::string temporary_;
+};
+
+std::string folder_of(const std::string& path) {  // with its slash
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
+}
+
+// The file that a link points to, whether it is there or not.
+std::string behind_links(const std::string& path) {
+    std::string target = path;
+    for (int links = 0; links < 40; ++links) {
+        std::array<char, PATH_MAX> text{};
+        const ssize_t length =
+            file_call("readlink", [&] { return ::readlink(target.c_str(), text.data(), text.size()); });
+        if (length < 0 && errno != EINVAL && errno != ENOENT) fail(path, errno);
+        if (length < 0) return target;
+        const std::string next(text.data(), static_cast<std::size_t>(length));
+        target = next.starts_with('/') ? next : folder_of(target) + next;
+    }
+    fail(path, ELOOP);
+}
+
+struct Target {
+    std::string path, name;  // behind links, and as it was given
+    bool exists = false;
+    bool in_place = false;  // no regular file: renaming would replace the device itself
+    mode_t mode = 0;
+};
+
+// NUMBER-NUMBER, the end of a temporary's name.
+bool is_serial(std::string_view text) {
+    const auto is_number = [](std::string_view digits) {
+        return !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+    };
+    const std::size_t dash = text.find('-');
+    return dash != std::string_view::npos && is_number(text.substr(0, dash)) &&
+           is_number(text.substr(dash + 1));
+}
+
+// Who writes a temporary holds a lock on it, which goes with the process, wherever that runs. Where there are
+// no locks nothing is cleared away.
+void clear_if_abandoned(const std::string& temporary) {
+    const int descriptor = file_call(
+        "open", [&] { return ::open(temporary.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC); });
+    if (descriptor < 0) return;
+    struct stat found {};
+    if (::fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode) &&
+        file_call("flock", [&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) == 0)
+        file_call("unlink", [&] { return ::unlink(temporary.c_str()); });
+    ::close(descriptor);
+}
+
+void clear_abandoned(const std::string& target) {
+    const std::string folder = folder_of(target),
+                      start = target.substr(target.rfind('/') + 1) + ".tmp-";  // from 0 on without a '/'
+    if (file_call("opendir", [] { return 0; }) != 0) return;
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
+    if (!entries) return;  // it may be that a folder can be written to and not read
+    while (const dirent* const entry = ::readdir(entries.get())) {
+        const std::string_view name = entry->d_name;
+        if (name.starts_with(start) && is_serial(name.substr(start.size())))
+            clear_if_abandoned(folder + std::string(name));
+    }
+}
+
+Target looked_at(const std::string& path) {
+    Target target{.path = behind_links(path), .name = path};
+    struct stat present {};
+    target.exists = file_call("stat", [&] { return ::stat(target.path.c_str(), &present); }) == 0;
+    if (!target.exists && errno != ENOENT) fail(path, errno);
+    if (target.exists && S_ISDIR(present.st_mode)) fail(path, EISDIR);
+    target.in_place = target.exists && !S_ISREG(present.st_mode);
+    target.mode = present.st_mode & 07777;
+    if (!target.in_place) clear_abandoned(target.path);
+    return target;
+}
+
+// Locked until it has its name; whoever clears away may have been faster than the lock, and then it is
+// another one's turn.
+Output temporary_for(const Target& target) {
+    static std::atomic<unsigned> serial{0};
+    for (;;) {
+        std::string temporary =
+            target.path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(serial++);
+        const int descriptor = file_call(
+            "open", [&] { return ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
+        if (descriptor < 0 && errno == EEXIST) continue;
+        if (descriptor < 0) fail(target.name, errno);
+        const bool locked = file_call("flock", [&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) == 0;
+        const bool being_cleared = !locked && errno == EWOULDBLOCK;
+        struct stat made {};
+        if (!being_cleared && ::fstat(descriptor, &made) == 0 && made.st_nlink > 0)
+            return Output(descriptor, std::move(temporary));
+        ::close(descriptor);
+    }
+}
+
+void sync_folder(const Target& target) {
+    const auto refuse = [&] {
+        throw Error("[write_file] '" + target.name + "' is written, but its folder could not be synced: " +
+                    in_words(errno) + "; after a power cut the old file may be back");
+    };
+    const int folder = file_call(
+        "open", [&] { return ::open(folder_of(target.path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    if (folder < 0 && errno == EACCES) return;
+    if (folder < 0) refuse();
+    const Output output(folder, "");
+    if (const int reason = output.sync(); reason != 0 && reason != EINVAL && reason != ENOTSUP) {
+        errno = reason;
+        refuse();
+    }
+}
+
+}  // namespace
+
+void write_file_atomically(const std::string& path, std::string_view text) {
+    const Target target = looked_at(path);
+    const auto require = [&](int reason) {
+        if (reason != 0) fail(path, reason);
+    };
+    if (target.in_place) {
+        const int descriptor =
+            file_call("open", [&] { return ::open(target.path.c_str(), O_WRONLY | O_CLOEXEC); });
+        if (descriptor < 0) fail(path, errno);
+        Output output(descriptor, "");
+        require(output.write(text));
+        return require(output.close());
+    }
+    Output output = temporary_for(target);
+    require(output.write(text));
+    if (target.exists) require(output.set_mode(target.mode));
+    require(output.sync());
+    require(output.rename_to(target.path));
+    sync_folder(target);
+}
+
+void expect_writable(const std::string& path) {
+    const Target target = looked_at(path);
+    if (!target.in_place)
+        temporary_for(target);
+    else if (file_call("access", [&] { return ::access(target.path.c_str(), W_OK); }) != 0)
+        fail(path, errno);
+}
+
+bool file_exists(const std::string& path) {
+    struct stat found {};
+    if (file_call("stat", [&] { return ::stat(path.c_str(), &found); }) == 0) return true;
+    if (errno != ENOENT && errno != ENOTDIR)
+        throw Error("[file_exists] cannot look at '" + path + "': " + in_words(errno));
+    return false;
+}
+
+}  // namespace tally

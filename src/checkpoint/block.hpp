@@ -1,0 +1,107 @@
+// What a checkpointed function did, operation by operation: noted when it runs for the first time, and held
+// against it when it runs again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tally/autograd/recorder.hpp"
+
+namespace tally {
+
+inline constinit thread_local bool verifying = true;  // false inside Unverified
+
+// A checkpointed function that runs for the first time while one lives, on this thread, is not compared value
+// by value when it runs again.
+class Unverified {
+public:
+    Unverified() : before_(std::exchange(verifying, false)) {}
+    ~Unverified() { verifying = before_; }
+    Unverified(const Unverified&) = delete;
+    Unverified& operator=(const Unverified&) = delete;
+
+private:
+    bool before_;
+};
+
+// True while a checkpointed function runs again. What shall happen only once (an effect, a line
+// of output) asks.
+bool recomputing();
+
+// What was made outside of a function and read inside, in numbers to compare.
+struct Outside {
+    std::uint32_t versions = 0;  // added up
+    std::uint64_t values = 0;    // of parameters and constants: which buffers, or which numbers
+};
+
+struct Block {
+    struct Step {
+        std::string op;
+        std::uint64_t checksum;  // of its value
+        std::uint64_t held;      // of its operands, and of what its rule holds beside values
+        Outside outside{};       // read by it, or since the operation before
+    };
+    std::vector<Step> steps;
+    std::vector<std::shared_ptr<const void>>
+        read;                            // parameters and constants: while held, no other has their place
+    std::vector<std::uint64_t> results;  // where they come from
+    std::size_t needed = 0;              // so many of them make every value that a rule will read
+    bool verified = false;
+    bool rested = false;  // when it ran last, not all was computed
+};
+
+// One way through the function. While it lives, every operation that is recorded comes here.
+class BlockRun : public Recorder {
+public:
+    enum class Time : std::uint8_t { first, again };
+    BlockRun(Block& block, Time time);
+    virtual ~BlockRun();
+    BlockRun(const BlockRun&) = delete;
+    BlockRun& operator=(const BlockRun&) = delete;
+    // The innermost on this thread, or null: no other class is a Recorder.
+    static BlockRun* current() { return static_cast<BlockRun*>(context.recorder); }
+
+    bool first() const { return time_ == Time::first; }
+    bool recomputing() const { return !first() || (around_ && around_->recomputing()); }
+
+    // At the end of the first: of every result, the place of the operation that made it, if that result is
+    // worth keeping. A rule reads it, so it would have to be computed again, and with it what leads there.
+    std::vector<std::optional<std::size_t>> close(const std::vector<const Node*>& results, bool keeps = true);
+    void close_again(const std::vector<const Node*>& results) const;
+
+private:
+    bool admit(NewOperation& operation) final;
+    void note(const NewOperation& operation);
+    void meet_again(NewOperation& operation);
+    // Gives an operation the result that was kept of it; says whether one was.
+    virtual bool restore(std::size_t /*place*/, NewOperation&) const { return false; }
+
+    std::size_t place() const { return ids_.size(); }  // of the operation that comes next
+    std::size_t made_by(const Node& node) const;       // the place; place() if it is not known
+    // Where an operand comes from: the same number both times, if it is the same one.
+    std::uint64_t origin(const Node& operand) const;
+    std::uint64_t held(const NewOperation& operation) const;
+    void read_outside(const NewOperation& operation);
+    void read_by_rule(const Wished& wished, const NewOperation& operation);
+    void need(std::size_t place) { block_.needed = block_.needed > place ? block_.needed : place + 1; }
+    void expect_same(const NewOperation& operation);
+    void compare(const NewOperation& operation) const;  // the value
+    void rest_if_done();
+
+    Block& block_;
+    BlockRun* const around_;
+    const std::uint64_t mark_;  // the nodes made inside have this id or a larger one
+    const Time time_;
+    const bool resting_before_;
+    std::vector<std::uint64_t> ids_;  // of the operations' results
+    std::vector<std::size_t> reading_result_;
+    Outside outside_;              // since the last operation
+    std::uint64_t last_held_ = 0;  // place of the buffer
+};
+
+}  // namespace tally

@@ -1,0 +1,118 @@
+// How a chain is cut into segments, and what a cut will need.
+#include "tally/checkpoint/chain.hpp"
+
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "tally/base/error.hpp"
+#include "tally/base/text.hpp"
+
+namespace tally {
+
+std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments) {
+    if (segments < 1 || segments > layers)
+        throw Error("[checkpoint_sequential] " + std::to_string(layers) + " layers cannot be cut into " +
+                    std::to_string(segments) + " segments; choose between 1 and " + std::to_string(layers));
+    std::vector<std::size_t> sizes(segments, layers / segments);
+    for (std::size_t i = 0; i < layers % segments; ++i) ++sizes[i];
+    return sizes;
+}
+
+std::size_t segments_by_default(std::size_t layers) {
+    return std::max<std::size_t>(
+        1, static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(layers)))));
+}
+
+void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers) {
+    const std::size_t sum = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+    if (sizes.empty() || sum != layers || std::find(sizes.begin(), sizes.end(), 0u) != sizes.end())
+        throw Error("[checkpoint_segments] " + std::to_string(sizes.size()) + " segments of " +
+                    std::to_string(sum) + " layers in all, each of at least one, do not make a chain of " +
+                    std::to_string(layers));
+}
+
+namespace {
+
+// Of layers [from, to), with the snapshot they begin from: what is held when the way back enters them.
+std::size_t held_by(const std::vector<LayerBytes>& layers, std::size_t from, std::size_t to) {
+    std::size_t held = layers[from].input, passing = 0;
+    for (std::size_t i = from; i < to; ++i) {
+        held += layers[i].inside;
+        const bool kept = layers[i].keeps_result || (i + 1 < to && layers[i + 1].keeps_input);
+        if (kept) held += layers[i].result;
+        passing = std::max(passing, layers[i].passing);
+    }
+    return held + passing;
+}
+
+}  // namespace
+
+std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes) {
+    std::size_t most = 0, snapshots = 0, from = 0;
+    for (const std::size_t size : sizes) {
+        most = std::max(most, snapshots + held_by(layers, from, from + size));
+        snapshots += layers[from].input;
+        from += size;
+    }
+    return most;
+}
+
+namespace {
+
+std::optional<Segmentation> cut_within(const std::vector<LayerBytes>& layers, std::size_t bytes) {
+    const std::size_t n = layers.size();
+    // The fewest bytes of snapshots with which layers [0, i) can be cut so that none of their segments needs
+    // too much; and where the last of these begins. Fewer are never worse for what comes after.
+    std::vector<std::optional<std::size_t>> snapshots(n);
+    std::vector<std::size_t> begins(n);
+    snapshots[0] = 0;
+    for (std::size_t to = 0; to < n; ++to) {
+        for (std::size_t from = 0; from < to; ++from) {
+            if (!snapshots[from] || *snapshots[from] + held_by(layers, from, to) > bytes) continue;
+            const std::size_t held = *snapshots[from] + layers[from].input;
+            if (snapshots[to] && *snapshots[to] <= held) continue;
+            snapshots[to] = held;
+            begins[to] = from;
+        }
+        // The last segment does not run again: the earlier it begins, the better.
+        if (!snapshots[to] || *snapshots[to] + held_by(layers, to, n) > bytes) continue;
+        Segmentation cut;
+        cut.again = to;
+        cut.sizes = {n - to};
+        for (std::size_t end = to; end > 0; end = begins[end])
+            cut.sizes.insert(cut.sizes.begin(), end - begins[end]);
+        cut.bytes = predicted_bytes(layers, cut.sizes);
+        cut.plain = predicted_bytes(layers, {n});
+        return cut;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+Segmentation fit_into(const std::vector<LayerBytes>& layers, std::size_t bytes, Device device) {
+    if (layers.empty()) throw Error("[fit_into] a chain without layers");
+    if (auto cut = cut_within(layers, bytes)) return std::move(*cut);
+    std::size_t too_few = bytes, enough = predicted_bytes(layers, {layers.size()});
+    while (enough - too_few > 1) {
+        const std::size_t middle = too_few + (enough - too_few) / 2;
+        (cut_within(layers, middle) ? enough : too_few) = middle;
+    }
+    throw OutOfMemory("[fit_into] no cut of " + std::to_string(layers.size()) + " layers fits into " +
+                          bytes_in_words(bytes) + "; the least is " + std::to_string(enough) + " bytes (" +
+                          bytes_in_words(enough) + "). Use smaller micro-batches",
+                      device, enough, memory::in_use(device));
+}
+
+std::string to_string(const Segmentation& cut) {
+    const std::size_t layers = std::accumulate(cut.sizes.begin(), cut.sizes.end(), std::size_t{0});
+    std::string text =
+        std::to_string(cut.sizes.size()) + (cut.sizes.size() == 1 ? " segment of " : " segments of ");
+    for (std::size_t i = 0; i < cut.sizes.size(); ++i)
+        text += (i == 0 ? "" : i + 1 == cut.sizes.size() ? " and " : ", ") + std::to_string(cut.sizes[i]);
+    return text + " layers: " + bytes_in_words(cut.bytes) + " instead of " + bytes_in_words(cut.plain) +
+           "; " + std::to_string(cut.again) + " of " + std::to_string(layers) + " layers run again";
+}
+
+}  // namespace tally

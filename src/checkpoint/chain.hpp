@@ -1,0 +1,146 @@
+// A chain of functions, cut into segments that are checkpointed: evenly, or as a number of bytes demands.
+//
+//     Tensor y = checkpoint_sequential(layers, 4, x);
+//     Segmentation cut = fit_into(layers, x, 64 << 20);   // measures; to_string(cut) says what it chose
+//     Tensor y = checkpoint_segments(layers, cut.sizes, x);
+//
+// The last segment is not checkpointed: the way back begins there, and would run it again at once.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tally/autograd/onlooker.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/checkpoint/checkpoint.hpp"
+#include "tally/memory/memory.hpp"
+
+namespace tally {
+
+template <class T> using Chain = std::vector<std::function<Var<T>(Var<T>)>>;
+
+// n layers in k segments that differ by one layer at most, the longer ones first.
+std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments);
+std::size_t segments_by_default(std::size_t layers);  // the square root, where what is stored is least
+
+template <class T> Var<T> run_chain(const Chain<T>& chain, std::size_t from, std::size_t to, Var<T> x) {
+    for (; from < to; ++from) x = chain[from](std::move(x));
+    return x;
+}
+
+void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers);
+
+template <class T>
+Var<T> checkpoint_segments(const Chain<T>& chain, const std::vector<std::size_t>& sizes, Var<T> x) {
+    expect_segments(sizes, chain.size());
+    std::size_t from = 0;
+    for (std::size_t i = 0; i + 1 < sizes.size(); from += sizes[i++]) {
+        const auto first = chain.begin() + static_cast<std::ptrdiff_t>(from);
+        Chain<T> segment(first, first + static_cast<std::ptrdiff_t>(sizes[i]));
+        x = checkpoint([segment = std::move(segment)](
+                           const Var<T>& h) { return run_chain(segment, 0, segment.size(), h); },
+                       std::move(x));
+    }
+    return run_chain(chain, from, chain.size(), std::move(x));
+}
+
+template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, std::size_t segments, Var<T> x) {
+    return checkpoint_segments(chain, even_segments(chain.size(), segments), std::move(x));
+}
+
+template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, Var<T> x) {
+    return checkpoint_sequential(chain, segments_by_default(chain.size()), std::move(x));
+}
+
+// ---- segments for a number of bytes ----
+
+// What one layer of a chain was seen to keep between forward and backward.
+struct LayerBytes {
+    std::size_t inside = 0;             // beside its input and its result
+    std::size_t input = 0, result = 0;  // their sizes
+    bool keeps_input = false, keeps_result = false;
+    std::size_t passing = 0;  // what it needs for a moment, forward or backward
+};
+
+struct Segmentation {
+    std::vector<std::size_t> sizes;  // of the segments, in layers
+    std::size_t bytes = 0;           // the most that is in use beyond parameters and gradients, as predicted
+    std::size_t plain = 0;           // and without a checkpoint
+    std::size_t again = 0;           // layers that run again
+};
+std::string to_string(const Segmentation& cut);
+
+// The prediction: what comes before a segment as snapshots, what the segment keeps, and what passes.
+std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes);
+// The cut that runs the fewest layers again and stays within so many bytes; an OutOfMemory says what
+// is the least.
+Segmentation fit_into(const std::vector<LayerBytes>& layers, std::size_t bytes, Device device = Device::cpu);
+
+// Runs each layer by itself, forward twice and backward once. Parameters get no gradients; the ledger's peak
+// is measured anew.
+template <class T> std::vector<LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
+    struct Keeping : Onlooker {
+        std::set<std::pair<const Storage*, std::size_t>> kept;
+        void computed(const Computed& operation) override {
+            for (const Seen& each : operation.kept)
+                if (each.storage && memory::held_as(each.storage) == MemoryClass::saved)
+                    kept.emplace(each.storage, each.bytes);
+        }
+    };
+    struct Apart {  // from a block that is just being run, and with a graph of its own
+        Recorder* recorder = std::exchange(context.recorder, nullptr);
+        bool resting = std::exchange(kernels_rest, false);
+        ~Apart() {
+            context.recorder = recorder;
+            kernels_rest = resting;
+        }
+    } const apart;
+    const detail::Recording recording;
+    std::vector<LayerBytes> measured;
+    T value = x.value();
+    const Device device = value.device();
+    for (const auto& layer : chain) {
+        const Var<T> input(value.clone(), State::leaf);
+        {
+            const NoGrad off;
+            value = layer(input).value();
+        }
+        const std::size_t before = memory::in_use(device);
+        memory::reset_peak(device);
+        Keeping keeping;
+        LayerBytes bytes;
+        Var<T> total;
+        {
+            const LookOn on(keeping);
+            const Var<T> result = layer(input);
+            bytes.input = input.value().storage()->bytes;
+            bytes.result = result.value().storage()->bytes;
+            for (const auto& [storage, size] : keeping.kept) {
+                if (storage == input.value().storage())
+                    bytes.keeps_input = true;
+                else if (storage == result.value().storage())
+                    bytes.keeps_result = true;
+                else
+                    bytes.inside += size;
+            }
+            total = sum(result);
+        }
+        if (total.wants_grad()) grad(total, {input});
+        const std::size_t most = memory::peak(device) - before,
+                          held = bytes.inside + (bytes.keeps_result ? bytes.result : 0);
+        bytes.passing = most - std::min(most, held);
+        measured.push_back(bytes);
+    }
+    return measured;
+}
+
+template <class T> Segmentation fit_into(const Chain<T>& chain, const Var<T>& x, std::size_t bytes) {
+    return fit_into(measure_layers(chain, x), bytes, x.value().device());
+}
+
+}  // namespace tally

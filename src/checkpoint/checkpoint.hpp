@@ -1,0 +1,289 @@
+// checkpoint(f, x...): what f records is forgotten, and made again when the way back comes to it.
+//
+//     Tensor y = checkpoint([&](const Tensor& h) { return relu(linear(h, w, b)); }, x);
+//
+// Going backward, f runs once more on the same x, and the nodes it records join the sweep that is on its way:
+// they are newer than all that wait, so they come next, and every gradient is added up in the order, and to
+// the bits, of the program without a checkpoint. Parameters that f captures get their gradients like any
+// other. What f does must be a function of its arguments and of what it captures; this is verified.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tally/autograd/recorder.hpp"
+#include "tally/checkpoint/block.hpp"
+#include "tally/memory/memory.hpp"
+
+namespace tally {
+
+namespace detail {
+
+template <class X> inline constexpr bool is_var = false;
+template <class T> inline constexpr bool is_var<Var<T>> = true;
+
+// visit(Var&) for every variable that x is or holds: of a tuple, a range, or a type with an each()
+// of its own.
+template <class X, class Visit> void each_var(X& x, Visit visit) {
+    if constexpr (is_var<std::remove_const_t<X>>) {
+        visit(x);
+    } else if constexpr (requires { std::tuple_size<std::remove_const_t<X>>::value; }) {
+        std::apply([&](auto&... part) { (each_var(part, visit), ...); }, x);
+    } else if constexpr (std::ranges::range<X>) {
+        if constexpr (is_var<std::ranges::range_value_t<X>>)
+            for (auto& part : x) visit(part);
+    } else if constexpr (requires { x.each(visit); }) {
+        x.each(visit);
+    }
+}
+
+// The value type of the (first) variable in it.
+template <class X> struct ValueIn : ValueIn<typename X::value_type> {};
+template <class T> struct ValueIn<Var<T>> { using type = T; };
+template <class First, class... Rest> struct ValueIn<std::tuple<First, Rest...>> : ValueIn<First> {};
+template <class First, class Second> struct ValueIn<std::pair<First, Second>> : ValueIn<First> {};
+
+// A block that runs again, some of whose results were kept.
+template <class T> class Rerun final : public BlockRun {
+public:
+    using Kept = std::vector<std::pair<std::size_t, Saved<T>>>;  // by the place of the operation
+    Rerun(Block& block, const Kept& results) : BlockRun(block, Time::again), results_(results) {}
+
+private:
+    bool restore(std::size_t place, NewOperation& operation) const override {
+        auto* const mine = dynamic_cast<NewOperationOf<T>*>(&operation);
+        const auto found = std::find_if(results_.begin(), results_.end(),
+                                        [&](const auto& result) { return result.first == place; });
+        if (!mine || found == results_.end()) return false;
+        mine->value = found->second.get("checkpoint");
+        return true;
+    }
+    const Kept& results_;
+};
+
+struct Recording {  // also where backward() was called inside NoGrad
+    bool before = std::exchange(context.recording, true);
+    ~Recording() { context.recording = before; }
+};
+
+// What a block did, once more: where it looks at a value that is not needed, and was not computed, whole.
+template <class Run> auto run_again(Block& block, Run run) {
+    const Recording on;
+    try {
+        return run();
+    } catch (const OutOfMemory&) {
+        throw;
+    } catch (...) {
+        if (!block.rested) throw;
+    }
+    block.needed = block.steps.size();
+    return run();
+}
+
+// The gradient of a block's result, for the same result that was made again.
+template <class T> void hand_over(Sweep& sweep, const Var<T>& result, const T& gradient) {
+    ValueNode<T>& node = *result.node();
+    if (!same_form(node.value, gradient))
+        throw Error("[checkpoint] the function gave a result of " + form(gradient) + ", and now one of " +
+                    form(node.value));
+    if (!sweep.reaches(&node)) return;
+    take(node.into(), gradient);
+    if (node.state == State::leaf) settle(node.gradient, MemoryClass::gradient);
+}
+
+// The block in the graph: it has no value of its own; its results stand before it, and hand
+// it their gradients.
+template <class T> class BlockNode : public ValueNode<T> {
+public:
+    BlockNode() : ValueNode<T>(T(), State::fresh) {}
+    const char* op() const override { return "checkpoint"; }
+    std::vector<T> gradients;  // by result; not there (or no matter) where none has arrived
+    std::vector<bool> arrived;
+};
+
+template <class T, class F, class Arguments> class RecomputedBlock final : public BlockNode<T> {
+public:
+    RecomputedBlock(F&& f, Arguments&& arguments, Block&& block, typename Rerun<T>::Kept&& results,
+                    std::size_t count)
+        : f_(std::move(f)),
+          arguments_(std::move(arguments)),
+          block_(std::move(block)),
+          results_(std::move(results)) {
+        this->gradients.resize(count);
+        this->arrived.resize(count);
+        each_var(arguments_, [&](const auto& x) {
+            if constexpr (std::is_same_v<decltype(x), const Var<T>&>)
+                if (x) read_.emplace_back(&x.value());
+        });
+    }
+
+    void tell(const Seen& result) const {
+        std::vector<Seen> kept;
+        for (const Saved<T>& argument : read_) kept.push_back(seen(argument.get(this->op())));
+        for (const auto& [place, result_] : results_) kept.push_back(seen(result_.get(this->op())));
+        context.onlooker->computed({this->op(), this, result, kept});
+    }
+
+    std::vector<Node*> inputs() const override {
+        std::vector<Node*> all;
+        each_var(arguments_, [&](const auto& x) { all.push_back(x.node()); });
+        return all;
+    }
+
+    void pull(Sweep& sweep) override {
+        for (const Saved<T>& argument : read_) argument.get(this->op());
+        auto results = run_again(block_, [&] {
+            const Rerun<T> run(block_, results_);
+            auto made = std::apply(*f_, std::as_const(arguments_));
+            std::vector<const Node*> nodes;
+            each_var(made, [&](const auto& y) { nodes.push_back(&y.checked("checkpoint")); });
+            run.close_again(nodes);
+            return made;
+        });
+        std::size_t i = 0;
+        each_var(results, [&](auto& y) {
+            if constexpr (std::is_same_v<decltype(y), Var<T>&>)
+                if (this->arrived[i] && y.wants_grad()) hand_over(sweep, y, this->gradients[i]);
+            ++i;
+        });
+        forget();
+        let_go_of(this);
+    }
+
+    void forget() override {
+        each_var(arguments_, [](auto& x) { x = {}; });
+        f_.reset();
+        read_.clear();
+        block_.read.clear();
+        results_.clear();
+        this->gradients.clear();
+    }
+
+    void dismantle(Node*& doomed) override {
+        each_var(arguments_, [&](auto& x) {  // one by one, so that a long chain needs no stack
+            if (x)
+                if (Node* const node = std::move(x).release(true)) let_go_of(node, doomed);
+        });
+        this->~RecomputedBlock();
+        pool::give(this, sizeof *this);
+    }
+
+private:
+    std::optional<F> f_;
+    Arguments arguments_;
+    Block block_;
+    typename Rerun<T>::Kept results_;
+    std::vector<Saved<T>> read_;  // the arguments
+};
+
+template <class T> class BlockResult final : public ValueNode<T> {
+public:
+    BlockResult(T&& v, BlockNode<T>* block, std::size_t which)
+        : ValueNode<T>(std::move(v), State::fresh), block_(block), which_(which) {
+        ++block->refs;
+    }
+    const char* op() const override { return "checkpoint"; }
+    std::vector<Node*> inputs() const override { return block_ ? block_->inputs() : std::vector<Node*>(); }
+    void pull(Sweep& sweep) override {
+        if (this->touched && sweep.reaches(block_)) {
+            block_->gradients[which_] = this->gradient;
+            block_->arrived[which_] = true;
+        }
+        forget();
+        let_go_of(this);
+    }
+    void forget() override {
+        if (block_) let_go_of(std::exchange(block_, nullptr));
+        if (this->target) return;
+        let_go(this->gradient);
+        this->touched = false;
+    }
+    void dismantle(Node*& doomed) override {
+        if (block_) let_go_of(block_, doomed);
+        this->~BlockResult();
+        pool::give(this, sizeof *this);
+    }
+
+private:
+    BlockNode<T>* block_;
+    std::size_t which_;
+};
+
+// What is made of a result: a node of the graph, or what the run of a block around makes of it.
+template <class T> Var<T> block_result(T value, const Var<T>& whole, std::size_t which) {
+    if (context.recorder)
+        if (Var<T> y = offer<T>("checkpoint", true, value, {}, {}, std::nullopt)) return y;
+    using Result = BlockResult<T>;
+    return Var<T>(new (pool::take(sizeof(Result)))
+                      Result(std::move(value), static_cast<BlockNode<T>*>(whole.node()), which));
+}
+
+}  // namespace detail
+
+// f(x...) gives a variable, or several in a vector, an array, a tuple, a pair or a Loss. Among the x may be
+// anything that can be copied. Inside another checkpoint it counts as one operation for each result.
+template <class F, class... X> auto checkpoint(F f, X... x) {
+    std::tuple<X...> arguments(std::move(x)...);
+    using Result = decltype(std::apply(f, std::as_const(arguments)));
+    using T = typename detail::ValueIn<Result>::type;
+    if (!context.recording) return std::apply(f, std::as_const(arguments));
+
+    Block block;
+    typename detail::Rerun<T>::Kept kept;
+    const std::uint64_t mark = context.next_id;
+    const auto made_inside = [mark](const auto& result) {
+        return std::is_same_v<decltype(result), const Var<T>&> && result.node()->id >= mark &&
+               result.node()->state == State::fresh;
+    };
+    std::size_t count = 0;
+    std::optional<Seen> first_made;
+    const auto first_time = [&] {
+        BlockRun run(block, BlockRun::Time::first);
+        Result y = std::apply(f, std::as_const(arguments));
+        std::vector<const Node*> nodes;
+        detail::each_var(y, [&](auto& result) {
+            nodes.push_back(&result.checked("checkpoint"));
+            if (!first_made && made_inside(result)) first_made = seen(result.value());
+        });
+        const auto places = run.close(nodes);
+        detail::each_var(y, [&](auto& result) {
+            if constexpr (std::is_same_v<decltype(result), Var<T>&>)
+                if (places[count]) kept.emplace_back(*places[count], Saved<T>(&result.value()));
+            ++count;
+        });
+        return y;
+    };
+    Result y = first_time();
+    if (!first_made) return y;
+
+    Var<T> whole;  // keeps the block until its results do
+    if (!BlockRun::current() || !BlockRun::current()->first()) {
+        using Whole = detail::RecomputedBlock<T, F, std::tuple<X...>>;
+        auto* const node = new (pool::take(sizeof(Whole)))
+            Whole(std::move(f), std::move(arguments), std::move(block), std::move(kept), count);
+        whole = Var<T>(node);
+        if (context.onlooker) node->tell(*first_made);
+    }
+    std::size_t which = 0;
+    std::map<const Node*, Var<T>> known;  // one that is returned twice stays one
+    detail::each_var(y, [&](auto& result) {
+        const std::size_t place = which++;
+        if (!made_inside(result)) return;
+        if constexpr (std::is_same_v<decltype(result), Var<T>&>) {
+            Var<T>& outside = known[result.node()];
+            if (!outside) outside = detail::block_result<T>(result.value(), whole, place);
+            result = outside;
+        }
+    });
+    return y;
+}
+
+}  // namespace tally

@@ -1,0 +1,335 @@
+// Every elementwise formula and its derivative, once: for float, double, Dual, a SIMD batch and a
+// GPU thread alike.
+//
+// A functor gives value(x...) and, for each operand, the gradient that flows back to it. It says which of
+// its operands and output that derivative reads, so that nothing else is kept. To add one: write it, and put
+// its name on the list at the end of this file. Everything is constexpr so that a GPU compiler may use it on
+// its side too.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <tuple>
+
+#include "tally/base/fixed_name.hpp"
+
+namespace tally {
+
+template <class T> constexpr T select(bool condition, T a, T b) { return condition ? a : b; }
+
+// The number c as a T; a SIMD batch holds it in every lane.
+template <class T> constexpr T as(double c) {
+    if constexpr (requires { typename T::batch_bool_type; })
+        return T(static_cast<typename T::value_type>(c));
+    else
+        return static_cast<T>(c);
+}
+
+// What a one-operand derivative reads.
+enum class Keep { nothing, input, output };
+
+// What a two-operand derivative reads.
+struct Keeps {
+    bool a = false, b = false, y = false;
+};
+
+// An operand whose gradient is dy itself: it is handed on instead of being computed.
+template <class F> inline constexpr bool passes_a = requires { F::passes_on_a; };
+template <class F> inline constexpr bool passes_b = requires { F::passes_on_b; };
+
+namespace functor {
+
+using std::abs, std::cos, std::erf, std::exp, std::log, std::pow, std::sin, std::sqrt, std::tanh;
+
+// -x, with the sign of a zero flipped too (some SIMD libraries compute 0 - x).
+template <class T> constexpr T negated(T x) { return as<T>(-0.0) - x; }
+
+// ---- one operand: y = value(x), dx = back(dy, what it keeps) ----
+
+struct Neg {
+    static constexpr FixedName name = "neg";
+    static constexpr Keep keeps = Keep::nothing;
+    template <class T> constexpr T value(T x) const {
+        return as<T>(-0.0) - x;
+    }  // a batch's -x makes 0 of 0, not -0
+    template <class T> constexpr T back(T dy, T) const { return negated(dy); }
+};
+
+struct Exp {
+    static constexpr FixedName name = "exp";
+    static constexpr Keep keeps = Keep::output;
+    template <class T> constexpr T value(T x) const { return exp(x); }
+    template <class T> constexpr T back(T dy, T y) const { return dy * y; }
+};
+
+struct Log {
+    static constexpr FixedName name = "log";
+    static constexpr Keep keeps = Keep::input;
+    template <class T> constexpr T value(T x) const { return log(x); }
+    template <class T> constexpr T back(T dy, T x) const { return dy / x; }
+};
+
+struct Sqrt {
+    static constexpr FixedName name = "sqrt";
+    static constexpr Keep keeps = Keep::output;
+    template <class T> constexpr T value(T x) const { return sqrt(x); }
+    template <class T> constexpr T back(T dy, T y) const { return dy / (as<T>(2) * y); }
+};
+
+struct Tanh {
+    static constexpr FixedName name = "tanh";
+    static constexpr Keep keeps = Keep::output;
+    template <class T> constexpr T value(T x) const { return tanh(x); }
+    template <class T> constexpr T back(T dy, T y) const { return dy * (as<T>(1) - y * y); }
+};
+
+struct Sigmoid {
+    static constexpr FixedName name = "sigmoid";
+    static constexpr Keep keeps = Keep::output;
+    template <class T> constexpr T value(T x) const { return as<T>(1) / (as<T>(1) + exp(-x)); }
+    template <class T> constexpr T back(T dy, T y) const { return dy * (as<T>(1) - y) * y; }
+};
+
+struct Relu {
+    static constexpr FixedName name = "relu";
+    static constexpr Keep keeps = Keep::output;
+    template <class T> constexpr T value(T x) const {
+        return select(x <= as<T>(0), as<T>(0), x);
+    }  // NaN stays
+    template <class T> constexpr T back(T dy, T y) const { return select(y <= as<T>(0), as<T>(0), dy); }
+};
+
+struct Gelu {
+    static constexpr FixedName name = "gelu";
+    static constexpr Keep keeps = Keep::input;
+    template <class T> static constexpr T below(T x) {  // the normal distribution function
+        return as<T>(0.5) * (as<T>(1) + erf(x * as<T>(0.70710678118654752440)));
+    }
+    template <class T> constexpr T value(T x) const { return x * below(x); }
+    template <class T> constexpr T back(T dy, T x) const {
+        const T density = exp(as<T>(-0.5) * x * x) * as<T>(0.39894228040143267794);
+        return dy * (below(x) + x * density);
+    }
+};
+
+struct Abs {
+    static constexpr FixedName name = "abs";
+    static constexpr Keep keeps = Keep::input;
+    template <class T> constexpr T value(T x) const { return abs(x); }
+    template <class T> constexpr T back(T dy, T x) const {
+        return select(x > as<T>(0), dy, select(x < as<T>(0), negated(dy), dy * as<T>(0)));
+    }
+};
+
+struct Sin {
+    static constexpr FixedName name = "sin";
+    static constexpr Keep keeps = Keep::input;
+    template <class T> constexpr T value(T x) const { return sin(x); }
+    template <class T> constexpr T back(T dy, T x) const { return dy * cos(x); }
+};
+
+struct Cos {
+    static constexpr FixedName name = "cos";
+    static constexpr Keep keeps = Keep::input;
+    template <class T> constexpr T value(T x) const { return cos(x); }
+    template <class T> constexpr T back(T dy, T x) const { return dy * -sin(x); }
+};
+
+// ---- one operand and a number ----
+
+struct AddNumber {
+    static constexpr FixedName name = "add_number";
+    static constexpr Keep keeps = Keep::nothing;
+    static constexpr bool passes_on_a = true;
+    double number;
+    template <class T> constexpr T value(T x) const { return x + as<T>(number); }
+    template <class T> constexpr T back(T dy, T) const { return dy; }
+};
+
+struct NumberMinus {
+    static constexpr FixedName name = "number_minus";
+    static constexpr Keep keeps = Keep::nothing;
+    double number;
+    template <class T> constexpr T value(T x) const { return as<T>(number) - x; }
+    template <class T> constexpr T back(T dy, T) const { return negated(dy); }
+};
+
+struct MulNumber {
+    static constexpr FixedName name = "mul_number";
+    static constexpr Keep keeps = Keep::nothing;
+    double number;
+    template <class T> constexpr T value(T x) const { return x * as<T>(number); }
+    template <class T> constexpr T back(T dy, T) const { return dy * as<T>(number); }
+};
+
+struct DivNumber {  // divides, forward and backward: a rounded reciprocal would not give the same bits
+    static constexpr FixedName name = "div_number";
+    static constexpr Keep keeps = Keep::nothing;
+    double number;
+    template <class T> constexpr T value(T x) const { return x / as<T>(number); }
+    template <class T> constexpr T back(T dy, T) const { return dy / as<T>(number); }
+};
+
+struct NumberOver {
+    static constexpr FixedName name = "number_over";
+    static constexpr Keep keeps = Keep::input;
+    double number;
+    template <class T> constexpr T value(T x) const { return as<T>(number) / x; }
+    template <class T> constexpr T back(T dy, T x) const { return -dy * ((as<T>(number) / x) / x); }
+};
+
+struct PowNumber {
+    static constexpr FixedName name = "pow_number";
+    static constexpr Keep keeps = Keep::input;
+    double number;
+    template <class T> constexpr T value(T x) const {
+        if (number == 2) return x * x;  // rounded once, on every device
+        return pow(x, as<T>(number));
+    }
+    template <class T> constexpr T back(T dy, T x) const {
+        if (number == 0) return as<T>(0);
+        return dy * (as<T>(number) * pow(x, as<T>(number - 1)));
+    }
+};
+
+struct Clamp {  // passes the gradient at its bounds
+    static constexpr FixedName name = "clamp";
+    static constexpr Keep keeps = Keep::input;
+    double low, high;
+    template <class T> constexpr T value(T x) const {
+        const T raised = select(x < as<T>(low), as<T>(low), x);
+        return select(raised > as<T>(high), as<T>(high), raised);
+    }
+    template <class T> constexpr T back(T dy, T x) const {
+        return select(x >= as<T>(low), select(x <= as<T>(high), dy, as<T>(0)), as<T>(0));
+    }
+};
+
+// ---- two operands: y = value(a, b), da = back_a(dy, a, b, y), db = back_b(dy, a, b, y) ----
+
+struct Add {
+    static constexpr FixedName name = "add";
+    static constexpr Keeps for_a{}, for_b{};
+    static constexpr bool passes_on_a = true, passes_on_b = true;
+    template <class T> constexpr T value(T a, T b) const { return a + b; }
+    template <class T> constexpr T back_a(T dy, T, T, T) const { return dy; }
+    template <class T> constexpr T back_b(T dy, T, T, T) const { return dy; }
+};
+
+struct Sub {
+    static constexpr FixedName name = "sub";
+    static constexpr Keeps for_a{}, for_b{};
+    static constexpr bool passes_on_a = true;
+    template <class T> constexpr T value(T a, T b) const { return a - b; }
+    template <class T> constexpr T back_a(T dy, T, T, T) const { return dy; }
+    template <class T> constexpr T back_b(T dy, T, T, T) const { return negated(dy); }
+};
+
+struct Mul {
+    static constexpr FixedName name = "mul";
+    static constexpr Keeps for_a{.b = true}, for_b{.a = true};
+    template <class T> constexpr T value(T a, T b) const { return a * b; }
+    template <class T> constexpr T back_a(T dy, T, T b, T) const { return dy * b; }
+    template <class T> constexpr T back_b(T dy, T a, T, T) const { return dy * a; }
+};
+
+struct Div {
+    static constexpr FixedName name = "div";
+    static constexpr Keeps for_a{.b = true}, for_b{.a = true, .b = true};
+    template <class T> constexpr T value(T a, T b) const { return a / b; }
+    template <class T> constexpr T back_a(T dy, T, T b, T) const { return dy / b; }
+    template <class T> constexpr T back_b(T dy, T a, T b, T) const { return -dy * ((a / b) / b); }
+};
+
+struct Pow {
+    static constexpr FixedName name = "pow";
+    static constexpr Keeps for_a{.a = true, .b = true}, for_b{.a = true, .b = true, .y = true};
+    template <class T> constexpr T value(T a, T b) const { return pow(a, b); }
+    template <class T> constexpr T back_a(T dy, T a, T b, T) const {
+        return select(b == as<T>(0), as<T>(0), dy * (b * pow(a, b - as<T>(1))));
+    }
+    template <class T>
+    constexpr T back_b(T dy, T a, T b, T y) const {  // 0 to a power >= 0 does not move with it
+        const T slope = dy * (y * log(a));
+        return select(a == as<T>(0), select(b >= as<T>(0), as<T>(0), slope), slope);
+    }
+};
+
+struct Maximum {  // a tie shares the gradient half and half; NaN stays
+    static constexpr FixedName name = "maximum";
+    static constexpr Keeps for_a{.a = true, .b = true}, for_b{.a = true, .b = true};
+    template <class T> constexpr T value(T a, T b) const { return select(a == a, select(a > b, a, b), a); }
+    template <class T> constexpr T back_a(T dy, T a, T b, T) const {
+        return select(a == b, dy / as<T>(2), select(a < b, as<T>(0), dy));
+    }
+    template <class T> constexpr T back_b(T dy, T a, T b, T y) const { return back_a(dy, b, a, y); }
+};
+
+struct Minimum {
+    static constexpr FixedName name = "minimum";
+    static constexpr Keeps for_a{.a = true, .b = true}, for_b{.a = true, .b = true};
+    template <class T> constexpr T value(T a, T b) const { return select(a == a, select(a < b, a, b), a); }
+    template <class T> constexpr T back_a(T dy, T a, T b, T) const {
+        return select(a == b, dy / as<T>(2), select(a > b, as<T>(0), dy));
+    }
+    template <class T> constexpr T back_b(T dy, T a, T b, T y) const { return back_a(dy, b, a, y); }
+};
+
+// ---- losses of one element ----
+
+struct SquaredDifference {
+    static constexpr FixedName name = "squared_difference";
+    static constexpr Keeps for_a{.a = true, .b = true}, for_b{.a = true, .b = true};
+    template <class T> constexpr T value(T a, T b) const { return (a - b) * (a - b); }
+    template <class T> constexpr T back_a(T dy, T a, T b, T) const { return dy * (as<T>(2) * (a - b)); }
+    template <class T> constexpr T back_b(T dy, T a, T b, T) const { return dy * (as<T>(2) * (b - a)); }
+};
+
+struct BinaryCrossEntropy {  // of a probability a against a target b; logarithms stop at -100, as in PyTorch
+    static constexpr double smallest = 1e-12f;  // a float there, too
+    static constexpr FixedName name = "binary_cross_entropy";
+    static constexpr Keeps for_a{.a = true, .b = true}, for_b{.a = true};
+    template <class T> static constexpr T stopped_log(T x) {
+        const T y = log(x);
+        return select(y < as<T>(-100), as<T>(-100), y);
+    }
+    template <class T> constexpr T value(T a, T b) const {
+        return (b - as<T>(1)) * stopped_log(as<T>(1) - a) - b * stopped_log(a);
+    }
+    template <class T> constexpr T back_a(T dy, T a, T b, T) const {
+        const T width = (as<T>(1) - a) * a;
+        return dy * (a - b) / select(width < as<T>(smallest), as<T>(smallest), width);
+    }
+    template <class T> constexpr T back_b(T dy, T a, T, T) const { return dy * (log(as<T>(1) - a) - log(a)); }
+};
+
+}  // namespace functor
+
+// The lists from which every device instantiates its kernels; the place on the list is the slot in its table.
+using UnaryOps = std::tuple<functor::Neg, functor::Exp, functor::Log, functor::Sqrt, functor::Tanh,
+                            functor::Sigmoid, functor::Relu, functor::Gelu, functor::Abs, functor::Sin,
+                            functor::Cos, functor::AddNumber, functor::NumberMinus, functor::MulNumber,
+                            functor::DivNumber, functor::NumberOver, functor::PowNumber, functor::Clamp>;
+
+using BinaryOps =
+    std::tuple<functor::Add, functor::Sub, functor::Mul, functor::Div, functor::Pow, functor::Maximum,
+               functor::Minimum, functor::SquaredDifference, functor::BinaryCrossEntropy>;
+
+template <class F, class List> inline constexpr std::size_t slot = 0;  // the place of F on the list
+
+template <class F, class First, class... Rest>
+inline constexpr std::size_t slot<F, std::tuple<First, Rest...>> = 1 + slot<F, std::tuple<Rest...>>;
+
+template <class F, class... Rest> inline constexpr std::size_t slot<F, std::tuple<F, Rest...>> = 0;
+
+template <class F>
+concept UnaryFunctor = requires {
+    F::keeps;
+};
+
+template <class F>
+concept BinaryFunctor = requires {
+    F::for_a, F::for_b;
+};
+
+}  // namespace tally

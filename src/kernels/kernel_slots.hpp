@@ -1,0 +1,46 @@
+// A table of kernels made slot by slot, where the same is to be done to every kernel.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "tally/kernels/kernels.hpp"
+
+namespace tally {
+
+using AnyFunction = void (*)();  // of a type that only who asks for it knows
+
+template <class S> inline constexpr std::size_t kernel_slots = sizeof(Kernels<S>) / sizeof(AnyFunction);
+
+template <class Array, std::size_t from, template <std::size_t> class Slot, std::size_t... i>
+constexpr Array some_slots(std::index_sequence<i...>) {
+    return Array{{Slot<from + i>()...}};
+}
+
+// Slot<i> turns into a pointer to a function of any type; of a table it becomes number i.
+template <class S, template <std::size_t> class Slot> constexpr Kernels<S> each_slot() {
+    using K = Kernels<S>;
+    constexpr std::size_t unary = std::tuple_size_v<UnaryOps>, binary = std::tuple_size_v<BinaryOps>;
+    constexpr std::size_t first = 2 * unary + 3 * binary;  // of those beside the elementwise ones
+    constexpr auto each_unary = std::make_index_sequence<unary>();
+    constexpr auto each_binary = std::make_index_sequence<binary>();
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+        return K{some_slots<decltype(K::map), 0, Slot>(each_unary),
+                 some_slots<decltype(K::map_back), unary, Slot>(each_unary),
+                 some_slots<decltype(K::zip), 2 * unary, Slot>(each_binary),
+                 some_slots<decltype(K::zip_back_a), 2 * unary + binary, Slot>(each_binary),
+                 some_slots<decltype(K::zip_back_b), 2 * unary + 2 * binary, Slot>(each_binary),
+                 Slot<first + i>()...};
+    }
+    (std::make_index_sequence<kernel_slots<S> - first>());
+}
+
+template <class S> std::array<AnyFunction, kernel_slots<S>> slots_of(const Kernels<S>& table) {
+    std::array<AnyFunction, kernel_slots<S>> slots;
+    std::memcpy(slots.data(), &table, sizeof table);
+    return slots;
+}
+
+}  // namespace tally

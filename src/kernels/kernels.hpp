@@ -1,0 +1,242 @@
+// What a device must offer: one table of kernels per scalar type. src/cpu fills it; a GPU fills a second one.
+//
+// Contracts, for all of them:
+//  - arrays are contiguous and row-major; sizes may be 0; operands never overlap the destination, but map,
+//  zip, map_back, zip_back along a plain walk, and relu_bias_back may work in place (y == x, y == a, d ==
+//  dy);
+//  - a plain pointer destination is uninitialised memory, all of which is written;
+//  - `Into` sets or adds. With `set` the destination is not read and wholly written, also when a summed
+//  extent is 0;
+//  - operands lie in buffers of whole 64-byte lines: kernels may read on to the end of a line, but never
+//  write there;
+//  - the order of additions is fixed: the same call gives the same bits every time;
+//  - where a sum is taken over samples (zip_back, scatter, rows_back, sum, matmul of at most `ordered_limit`
+//  multiply-adds)
+//    it starts from the destination and adds one after the other, so that adding in two calls equals adding
+//    in one, bit for bit. Neighbours in memory are summed so up to `ordered_sum` (into one number) or
+//    `ordered_row` (into one a row).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <tuple>
+
+#include "tally/kernels/device.hpp"
+#include "tally/kernels/functors.hpp"
+#include "tally/kernels/into.hpp"
+#include "tally/kernels/max_rank.hpp"
+#include "tally/kernels/updates.hpp"
+
+namespace tally {
+
+inline constexpr std::size_t ordered_limit = 4096;  // multiply-adds
+inline constexpr std::size_t ordered_sum = 1024, ordered_row = 64;
+
+// Axes around a reduction: x is (outer, reduced, inner), its result (outer, inner).
+struct Fold {
+    std::size_t outer, reduced, inner;
+};
+
+// A row-major walk over `extent`, with the place of each operand given by its strides (0 repeats:
+// broadcasting). Neighbouring axes are merged where every operand allows it, so a plain walk has rank 1
+// and stride 1.
+template <int Operands> struct Walk {
+    int rank = 0;
+    std::size_t size = 1;                      // product of the extents
+    std::array<std::size_t, max_rank> extent;  // outermost first; `rank` of them
+    std::array<std::array<std::ptrdiff_t, max_rank>, Operands> stride;
+    std::array<std::size_t, Operands> reach;  // elements of each operand's whole array
+};
+
+// C (m, n) = A (m, k) · B (k, n); a flag says that the operand is stored transposed.
+struct Product {
+    std::size_t m, n, k;
+    bool transpose_a, transpose_b;
+};
+
+// What the labels of a cross-entropy mean: `ignore` counts for nothing, and of every other label a share of
+// `smoothing` is spread over all classes.
+struct Targets {
+    std::int32_t ignore = -100;
+    double smoothing = 0;
+};
+
+// Which elements dropout keeps: a pure function of (seed, stream, item, element), so that an item's mask is
+// the same in whatever batch it comes. The first of the items here is number `first`.
+struct DropoutMask {
+    std::uint64_t seed, stream, first;
+    std::uint64_t dropped;                   // of the 2^32 values that the bits of an element may have
+    const std::uint64_t* seed_at = nullptr;  // where the seed lies, for a captured graph
+
+    constexpr std::uint64_t key() const { return seed_at ? *seed_at : seed; }
+
+    static constexpr std::uint64_t index(std::uint64_t item, std::uint64_t element) {
+        return item << 32 | element;
+    }
+};
+
+// A window of (tall, wide) that moves over (height, width) by `stride`, from `padding` before the first pixel
+// on, to `down` times `across` places.
+struct SlidingWindow {
+    std::size_t height, width, tall, wide, stride, padding, down, across;
+};
+
+template <class S> struct Kernels {
+    // ---- elementwise; `f` points to the functor, which may hold numbers ----
+    using Map = void (*)(const void* f, const S* x, S* y, std::size_t n);
+    using MapBack = void (*)(const void* f, const S* dy, const S* kept, Into<S[]> dx, std::size_t n);
+    using Zip = void (*)(const void* f, const Walk<2>&, const S* a, const S* b, S* y);
+    // For one operand: computes its gradient and sums it over the axes in which that operand repeats, in one
+    // pass. What the functor does not keep for this operand is null. y and dy follow the walk contiguously.
+    using ZipBack = void (*)(const void* f, const Walk<2>&, const S* dy, const S* a, const S* b, const S* y,
+                             Into<S[]> d);
+
+    std::array<Map, std::tuple_size_v<UnaryOps>> map;
+    std::array<MapBack, std::tuple_size_v<UnaryOps>> map_back;
+    std::array<Zip, std::tuple_size_v<BinaryOps>> zip;
+    std::array<ZipBack, std::tuple_size_v<BinaryOps>> zip_back_a, zip_back_b;
+
+    // y = c ? a : b; walk operands: c, a, b.   d of the operand chosen where c is nonzero (or zero), else 0,
+    // summed as above; `place` is that operand's number in the walk (1 for a, 2 for b).
+    void (*where)(const Walk<3>&, const std::int32_t* c, const S* a, const S* b, S* y);
+    void (*where_back)(const Walk<3>&, const std::int32_t* c, const S* dy, int place, Into<S[]> d);
+
+    // ---- memory ----
+    void (*fill)(S value, S* y, std::size_t n);
+    void (*add_scaled)(S factor, const S* x, Into<S[]> y,
+                       std::size_t n);  // y (+)= factor * x; exact copy when factor is 1
+    void (*gather)(const Walk<1>&, const S* x, Into<S[]> y);  // y (+)= x read along the walk; y contiguous
+    void (*scatter)(const Walk<1>&, const S* dy,
+                    Into<S[]> x);  // the mirror image: x[walk] (+)= dy, all other x set to 0 by `set`
+    // A block of a matrix to a block of another: y[r * y_pitch + i] (+)= x[r * x_pitch + i], i < width;
+    // nothing else is written.
+    void (*block)(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
+                  std::size_t width);
+    void (*rows)(const S* x, const std::int32_t* index, S* y, std::size_t count,
+                 std::size_t width);  // y[i] = x[index[i]]
+    // dx[index[i]] (+)= dy[i]; a row whose index is negative counts for nothing.
+    void (*rows_back)(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count,
+                      std::size_t height, std::size_t width);
+
+    // ---- reductions ----
+    void (*sum)(const S* x, Into<S[]> y, const Fold&);
+    void (*mean)(const S* x, S* y, const Fold&);  // the sum / reduced; NaN when reduced is 0
+    void (*spread)(const S* dy, S divisor, Into<S[]> dx, const Fold&);  // dx[o, r, i] (+)= dy[o, i] / divisor
+    void (*max)(const S* x, S* y, const Fold&);                         // NaN wins; reduced is at least 1
+    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold&);  // ties share equally
+    void (*logsumexp)(const S* x, S* y,
+                      const Fold&);  // -inf where all are -inf, +inf where one is; reduced 0 gives -inf
+    void (*logsumexp_back)(const S* dy, const S* x, const S* y, Into<S[]> dx,
+                           const Fold&);  // dy * exp(x - y)
+    void (*softmax)(const S* x, S* y, const Fold&);
+    void (*softmax_back)(const S* dy, const S* y, Into<S[]> dx, const Fold&);  // y * (dy - sum(dy * y))
+    void (*log_softmax)(const S* x, S* y, const Fold&);
+    void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx, const Fold&);  // dy - exp(y) * sum(dy)
+
+    // ---- linear algebra ----
+    void (*matmul)(const Product&, const S* a, const S* b, Into<S[]> c);
+    void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
+                   std::size_t k);  // bias may be null
+    // relu of it; and the way back to what relu was taken of: dz = dy where y > 0, else 0, and in the same
+    // pass dbias (+)= its rows, one after the other. dbias.dst may be null.
+    void (*linear_relu)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
+                        std::size_t k);
+    void (*relu_bias_back)(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows,
+                           std::size_t width);
+
+    // ---- losses and norms ----
+    // Rows whose label is `ignore` count for nothing. Writes softmax(logits) (rows, classes), the loss summed
+    // over the counted rows, and their number. A label outside 0..classes-1 is an Error naming the label, its
+    // row and the classes.
+    void (*cross_entropy)(const S* logits, const std::int32_t* labels, const Targets&, S* probabilities,
+                          S* total, S* count, std::size_t rows, std::size_t classes);
+    void (*cross_entropy_back)(const S* dtotal, const S* probabilities, const std::int32_t* labels,
+                               const Targets&, Into<S[]> dlogits, std::size_t rows, std::size_t classes);
+    // y = (x - mean) * rstd * gain + bias over each row; mean and rstd (one a row) are written for the way
+    // back. gain, bias may be null.
+    void (*layer_norm)(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd,
+                       std::size_t rows, std::size_t width);
+    void (*layer_norm_back)(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd,
+                            Into<S[]> dx, std::size_t rows, std::size_t width);
+    void (*layer_norm_back_gain)(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain,
+                                 std::size_t rows, std::size_t width);
+
+    // ---- optimizers: one call for a list of tensors, element by element; the formulas are in updates.hpp ----
+    template <class Step> using UpdateAll = void (*)(std::span<const Update<S>>, const Told<Step>&);
+
+    UpdateAll<SgdStep<S>> sgd;
+    UpdateAll<AdamStep<S>> adam;
+    UpdateAll<AverageStep<S>> average;
+    UpdateAll<LimitStep<S>> limit;
+    // found[0]: the squares of all gradients, computed and summed in double, or 0 where they are not asked
+    // for; found[1]: how many elements are not finite.
+    void (*measure)(std::span<const Update<S>>, bool squares, double* found);
+    // Of x (items, features, space), over items and space: the mean and the variance (divided
+    // by their number).
+    void (*batch_moments)(const S* x, S* mean, S* variance, const Fold&);
+    // y = (x - mean) * rstd * gain + bias, with one of each a feature.
+    void (*batch_norm)(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
+                       const Fold&);
+    // One a feature: the sum of dy, and that of dy * (x - mean) * rstd.
+    void (*batch_norm_back_sums)(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
+                                 const Fold&);
+    // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). Where the batch did
+    // not make its own statistics x, mean, total and along are null: gain * rstd * dy.
+    void (*batch_norm_back)(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
+                            const S* total, const S* along, Into<S[]> dx, const Fold&);
+    // y (+)= x * scale where the mask keeps, x * 0 elsewhere; x is (items, width).
+    void (*dropout)(const S* x, const DropoutMask&, S scale, Into<S[]> y, std::size_t items,
+                    std::size_t width);
+
+    // ---- windows over images ----
+    // columns (channels, tall, wide, images, down, across): what each place of the window sees of x (images,
+    // channels, height, width); 0 beyond its edges.
+    void (*im2col)(const S* x, S* columns, const SlidingWindow&, std::size_t images, std::size_t channels);
+    // The mirror image: every pixel (+)= its places in the columns, from the first place of the window to the
+    // last; with `set` the sum starts from 0.
+    void (*col2im)(const S* columns, Into<S[]> x, const SlidingWindow&, std::size_t images,
+                   std::size_t channels);
+    // The largest of each window of x (planes, height, width), and where in its plane it lies: the first of
+    // equals, the last NaN if there is one. Windows lie within the plane.
+    void (*max_pool)(const S* x, S* y, std::int32_t* place, const SlidingWindow&, std::size_t planes);
+    // Every pixel (+)= dy of the windows that chose it, in their order; with `set` the sum starts from 0.
+    void (*max_pool_back)(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow&,
+                          std::size_t planes);
+};
+
+// The one dispatch point. Kernels exist for float, double and Dual<double>. An unavailable device
+// is an Error.
+template <class S> const Kernels<S>& find_kernels(Device device);
+template <class S> const Kernels<S>& cpu_kernels();
+
+template <class S> inline constinit std::atomic<const Kernels<S>*> found_kernels[2] =
+    {};  // by device, once they have been asked for
+
+// While true, this thread's operations are merely recorded: nobody will read what they would compute.
+inline constinit thread_local bool kernels_rest = false;
+template <class S> const Kernels<S>& resting_kernels();  // each of them does nothing
+
+template <class S> [[gnu::always_inline]] inline const Kernels<S>& waking_kernels(Device device) {
+    const Kernels<S>* found =
+        found_kernels<S>[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
+    return found ? *found : find_kernels<S>(device);
+}
+
+template <class S> [[gnu::always_inline]] inline const Kernels<S>& kernels(Device device) {
+    if (kernels_rest) [[unlikely]]
+        return resting_kernels<S>();
+    return waking_kernels<S>(device);
+}
+
+void set_threads(int threads);  // for BLAS; one unless said otherwise
+int threads();
+
+// Large float32 products on a GPU may then round their operands to 11 bits (TF32): faster and less exact. Off
+// unless it is asked for.
+void allow_tf32(bool allowed);
+bool tf32_allowed();
+
+}  // namespace tally

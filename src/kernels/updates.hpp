@@ -1,0 +1,159 @@
+// The formulas of the optimizers, once: for float, double, a SIMD batch and a GPU thread alike.
+//
+// What the host decides for a step (learning rate, Adam's corrections, a clip's factor) is one small struct
+// of numbers, computed in double and rounded once to the type of the parameters. Its call operator is the
+// formula, in PyTorch's order of operations.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "tally/kernels/functors.hpp"
+#include "tally/kernels/into.hpp"
+
+namespace tally {
+
+// One tensor of a list that a kernel goes through in one call. What is null takes no part.
+template <class S> struct Update {
+    S* value = nullptr;
+    const S* gradient = nullptr;
+    S* first = nullptr;   // what an optimizer remembers: a momentum, Adam's two moments; written where there
+    S* second = nullptr;  // is a gradient
+    std::size_t size = 0;
+    Write state = Write::set;  // `set`: nothing is remembered yet; first and second count as 0, unread
+};
+
+template <class S> struct SgdStep {
+    S negative_rate, momentum, kept, weight_decay;  // kept = 1 - dampening
+    bool nesterov, decays;
+
+    template <class T>
+    constexpr void operator()(const Update<S>& u, T& value, T gradient, T& momentum_buffer, T&) const {
+        if (decays) gradient = gradient + value * T(weight_decay);
+        if (u.first) {
+            momentum_buffer =
+                u.state == Write::set ? gradient : momentum_buffer * T(momentum) + gradient * T(kept);
+            gradient = nesterov ? gradient + momentum_buffer * T(momentum) : momentum_buffer;
+        }
+        value = value + gradient * T(negative_rate);
+    }
+};
+
+// Without a value the moments alone are brought forward; without a gradient the value alone is stepped.
+template <class S> struct AdamStep {
+    S beta1, rest1, beta2, rest2;       // rest = 1 - beta
+    S negative_rate, correction2, eps;  // the rate over 1 - beta1^t; the root of 1 - beta2^t
+    S weight_decay, shrink;             // added to the gradient; what the value is multiplied by first
+    bool decays;
+
+    template <class T> constexpr void operator()(const Update<S>& u, T& value, T gradient, T& m, T& v) const {
+        using std::sqrt;
+        if (u.value) value = value * T(shrink);
+        if (u.gradient) {
+            if (decays) gradient = gradient + value * T(weight_decay);
+            m = m * T(beta1) + gradient * T(rest1);
+            v = v * T(beta2) + T(rest2) * gradient * gradient;
+        }
+        if (u.value) value = value + T(negative_rate) * m / (sqrt(v) / T(correction2) + T(eps));
+    }
+};
+
+// A moving average, in the place of the value, of the parameters, in the place of the gradient.
+template <class S> struct AverageStep {
+    S decay, rest;
+
+    template <class T> constexpr void operator()(const Update<S>& u, T& average, T parameter, T&, T&) const {
+        average = u.state == Write::set ? parameter : T(decay) * average + T(rest) * parameter;
+    }
+};
+
+// In place of the value is what is multiplied by a factor and kept within [-most, most]; NaN stays NaN.
+template <class S> struct LimitStep {
+    S factor, most;
+
+    template <class T> constexpr void operator()(const Update<S>&, T& value, T, T&, T&) const {
+        value = value * T(factor);
+        value = select(value < T(-most), T(-most), value);
+        value = select(value > T(most), T(most), value);
+    }
+};
+
+// What clipping by norm multiplies gradients by.
+constexpr double clip_factor(double norm, double max_norm) {
+    const double factor = max_norm / (norm + 1e-6);
+    return factor >= 1 ? 1 : factor;  // NaN stays NaN
+}
+
+// ---- numbers that lie on the device ----
+
+// What a launch is told. The numbers go along with it; but a captured graph, in which they would stay what
+// they were, is told where they lie, and reads them whenever it runs.
+template <class Step> struct Told {
+    constexpr Told() = default;
+    constexpr Told(const Step& numbers) : now(numbers) {}
+    constexpr Told(const Step* where, const bool* no) : later(where), withheld(no) {}
+
+    constexpr bool off() const { return withheld && *withheld; }  // then nothing is written
+    constexpr const Step& get() const { return later ? *later : now; }
+
+    Step now{};
+    const Step* later = nullptr;
+    const bool* withheld = nullptr;
+};
+
+// All that differs from one update of a captured window to the next, in the device's memory.
+template <class S> struct Decisions {
+    // The host's, before the graph runs.
+    std::uint64_t seed = 0;  // of what is random
+    SgdStep<S> sgd{};        // the optimizer's is one of these
+    AdamStep<S> adam{};
+    AverageStep<S> average{};
+    // The device's, while it runs: squares and odd elements of the gradients, then what follows from them.
+    double found[2] = {};
+    double norm = 0, sum = 0, count = 0;
+    LimitStep<S> limit{};
+    bool withheld = false;
+};
+
+// What `decide` goes by.
+template <class S> struct Conditions {
+    const S *sum, *count;  // of the losses
+    double total, few;     // what the count must be, give or take; a total of 0: anything above 0
+    double max_norm;
+    S max_value;
+    bool clips;  // by norm
+
+    constexpr bool holds(double counted) const {
+        const double off = counted - total;
+        return counted > 0 && (total == 0 || (off <= few && -off <= few));
+    }
+};
+
+// Between the gradients and the step.
+template <class S> constexpr void decide(Decisions<S>& d, const Conditions<S>& c, bool wrong_label) {
+    using std::sqrt;
+    d.norm = sqrt(d.found[0]);
+    d.sum = static_cast<double>(*c.sum);
+    d.count = static_cast<double>(*c.count);
+    d.limit = {static_cast<S>(c.clips ? clip_factor(d.norm, c.max_norm) : 1), c.max_value};
+    const double none = d.norm - d.norm;  // 0; of infinity and NaN: NaN
+    const double loss = d.sum - d.sum;    // likewise
+    d.withheld = wrong_label || !c.holds(d.count) || d.found[1] != 0 || (c.clips && none != 0) || loss != 0;
+}
+
+// ---- element by element ----
+
+// Element i of one tensor.
+template <class Step, class S>
+constexpr void update_element(const Step& step, const Update<S>& u, std::size_t i) {
+    const bool remembers = u.state == Write::add;
+    S value = u.value ? u.value[i] : S(0), first = u.first && remembers ? u.first[i] : S(0),
+      second = u.second && remembers ? u.second[i] : S(0);
+    step(u, value, u.gradient ? u.gradient[i] : S(0), first, second);
+    if (u.value) u.value[i] = value;
+    if (u.first && u.gradient) u.first[i] = first;
+    if (u.second && u.gradient) u.second[i] = second;
+}
+
+}  // namespace tally

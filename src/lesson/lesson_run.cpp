@@ -1,0 +1,153 @@
+// run(): the main() of every lesson. Flags in, exit code out.
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <exception>
+
+#include "tally/lesson/devices.hpp"
+#include "tally/lesson/files.hpp"
+#include "tally/lesson/json.hpp"
+#include "tally/lesson/running.hpp"
+#include "tally/lesson/terminal.hpp"
+
+namespace tally::lesson {
+
+namespace {
+
+enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
+
+// The terminal must be put back even where the runner is killed, or crashes. Its end of the report says
+// whether it was gone before we could ask to be told; only Linux tells.
+void end_with_the_runner(int report) {
+#ifdef __linux__
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+    pollfd reader{report, 0, 0};
+    if (::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0) ::raise(SIGTERM);
+}
+
+bool ends_with(const std::string& text, std::string_view end) {
+    return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+int exit_code(const End& end) {
+    switch (end.outcome) {
+        case Outcome::ok:
+            return good;
+        case Outcome::fail:
+            return check_failed;
+        case Outcome::skip:
+            return skipped;
+        case Outcome::quit:
+            break;
+    }
+    return end.failed > 0 ? check_failed : good;
+}
+
+// Runs the body to its end, whatever that is.
+void run_body(Running& running, const std::optional<Device>& device, void (*body)()) {
+    Outcome outcome = Outcome::ok;
+    std::string detail;
+    try {
+        if (!device)
+            throw Skipped{"no CUDA device: " + no_cuda() +
+                          " (--device pretend has the host compute for one)"};
+        body();
+    } catch (const Skipped& skipped) {
+        outcome = Outcome::skip;
+        detail = skipped.reason;
+    } catch (const Quit&) {
+        outcome = Outcome::quit;
+    } catch (const WriteError&) {
+        throw;
+    } catch (const std::exception& error) {
+        outcome = Outcome::fail;
+        detail = error.what();
+    }
+    try {
+        running.finish(outcome, detail);
+    } catch (const Quit&) {  // at the last line of keys: the lesson itself is complete
+    }
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)()) {
+    Flags flags;
+    bool describe = false;
+    int report = -1;
+    CLI::App app(fmt::format("Lesson {}: {} (about {} minutes)", lesson.number, lesson.title, lesson.minutes),
+                 fmt::format("lesson {}", lesson.slug));
+    add_flags(app, flags);
+    app.add_option("--graph", flags.graph,
+                   "write the picture of its graph to F.svg or F.dot, and say nothing")
+        ->type_name("F");
+    app.add_flag("--describe", describe, "print what this lesson is, as one line of JSON");
+    app.add_option("--report", report)->group("");  // the runner's: a descriptor for how it went
+    const std::string name = app.get_name();
+
+    try {
+        catch_interrupts();
+        if (const Parsed parsed = parse(app, argc, argv); parsed.done) return parsed.code;
+        if (report >= 0) end_with_the_runner(report);
+        if (describe) {
+            write_to(STDOUT_FILENO, description(lesson) + "\n");
+            return good;
+        }
+        if (flags.from > lesson.steps) {
+            complain(name, fmt::format("--from {}: this lesson has {} steps", flags.from, lesson.steps));
+            return usage;
+        }
+        if (!flags.graph.empty() && !ends_with(flags.graph, ".svg") && !ends_with(flags.graph, ".dot")) {
+            complain(name, fmt::format("--graph {}: the name must end in .svg or .dot", flags.graph));
+            return usage;
+        }
+        const Mode mode = mode_for(flags, Surroundings::of_this_process());
+        if (flags.step && !mode.waits) {
+            complain(name, fmt::format("--step: cannot wait for keys: {}", mode.not_waiting));
+            return usage;
+        }
+
+        const auto device = device_named(flags.device.empty() ? lesson.device : flags.device);
+        const Options options{.seed = flags.seed,
+                              .device = device.value_or(Device::cpu),
+                              .threads = flags.threads,
+                              .digits = flags.digits};
+        use_threads(flags.threads);
+        const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
+
+        const auto viewer = make_viewer(lesson, flags, mode);
+        Running running(lesson, options, *viewer, flags.from, what_matters(flags));
+        running.emit(Title{lesson, name_of(device ? *device : Device::cuda), dtype, flags.seed});
+        run_body(running, device, dtype == "float64" ? in_double : in_float);
+
+        const End& end = running.end();
+        if (report >= 0) write_to(report, json_line({0, end}, lesson, flags.digits) + "\n");
+        if (!flags.graph.empty()) {
+            if (end.outcome != Outcome::ok)
+                complain(name, fmt::format("[{}] {}", to_string(end.outcome), end.detail));
+            if (end.outcome == Outcome::skip) return skipped;
+            const Graph* picture = running.last_graph();
+            if (picture == nullptr) {
+                complain(name, "this lesson draws no graph");
+                return usage;
+            }
+            write_whole(flags.graph, ends_with(flags.graph, ".svg") ? picture->svg : picture->dot);
+        }
+        return exit_code(end);
+    } catch (const WriteError& error) {
+        complain(name, error.what());
+        return io_failed;
+    } catch (const std::exception& error) {
+        complain(name, error.what());
+        return check_failed;
+    }
+}
+
+}  // namespace tally::lesson

@@ -1,0 +1,153 @@
+// The ledger: every tensor byte of a device is handed out, counted and taken back here.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "tally/base/error.hpp"
+#include "tally/kernels/device.hpp"
+
+namespace tally {
+
+// What a buffer is held for. A forward value is `temporary` until a rule saves it.
+enum class MemoryClass : std::uint8_t { parameter, gradient, saved, temporary };
+inline constexpr int memory_classes = 4;
+
+// A reference-counted buffer. Several threads may read it at the same time, copy and drop arrays that
+// share it, and record rules that keep it. A freed Storage keeps its block and waits in a free list to
+// be used again.
+struct Storage {
+    void* data;         // 64-byte aligned, in the device's memory (some address when bytes is 0)
+    std::size_t bytes;  // rounded up to a multiple of 64
+    std::atomic<std::uint64_t> holders;  // arrays and rules; how many of them are rules; its class
+    std::atomic<std::uint32_t> version;  // raised by every modification in place
+    std::atomic<std::uint32_t> left_by;  // the thread that gave the parameter that lay here another value
+    Device device;
+    Storage* next_free;
+    // For CheckRules (check.hpp): of the bytes when the first of the rules came, if it was asked for.
+    std::uint64_t checksum;
+    std::uint32_t summed_version;
+    std::atomic<bool> summed;
+    std::size_t asked;  // bytes; known under AddressSanitizer, where there are no more
+};
+
+class OutOfMemory : public Error {
+public:
+    OutOfMemory(const std::string& what, Device on, std::size_t asked_bytes, std::size_t bytes_in_use)
+        : Error(what), device(on), asked(asked_bytes), in_use(bytes_in_use) {}
+    Device device;
+    std::size_t asked, in_use;  // bytes, when it happened
+};
+
+namespace memory {
+
+// A fresh buffer of at least `bytes`: one holder, no rules, version 0, temporary. The bytes are uninitialised
+// (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and largest free.
+Storage* allocate(std::size_t bytes, Device device);
+void recycle(Storage* storage);  // nobody holds it any more
+// Moves the bytes to another row of the ledger; `saved` is nobody's to say, since rules make it so.
+void reclassify(Storage* storage, MemoryClass held_as);
+
+// All that threads change together is one word, so that none of them sees one part without the other: in the
+// lower half arrays and rules, above it the rules among them, in the two highest bits parameter or gradient.
+inline constexpr std::uint64_t one_rule = (std::uint64_t{1} << 32) + 1;
+inline constexpr int class_bit = 62;
+constexpr std::uint64_t class_bits(MemoryClass held_as) {
+    return held_as == MemoryClass::parameter || held_as == MemoryClass::gradient
+               ? (static_cast<std::uint64_t>(held_as) + 1) << class_bit
+               : 0;
+}
+constexpr MemoryClass class_of(std::uint64_t holders) {
+    if (holders >> class_bit) return static_cast<MemoryClass>((holders >> class_bit) - 1);
+    return holders >> 32 ? MemoryClass::saved : MemoryClass::temporary;
+}
+inline MemoryClass held_as(const Storage* storage) {
+    return class_of(storage->holders.load(std::memory_order_relaxed));
+}
+inline std::uint32_t holders(const Storage* storage) {
+    return static_cast<std::uint32_t>(storage->holders.load(std::memory_order_acquire));
+}
+inline bool sole_temporary(const Storage* storage) {
+    return storage->holders.load(std::memory_order_acquire) == 1;
+}
+inline void keep(Storage* storage) { storage->holders.fetch_add(1, std::memory_order_relaxed); }
+// The last one recycles the buffer. Who finds to be the only one needs no locked instruction to know it:
+// nobody is left who could make another.
+inline void forget(Storage* storage) {
+    if (holders(storage) == 1 ||
+        static_cast<std::uint32_t>(storage->holders.fetch_sub(1, std::memory_order_acq_rel)) == 1)
+        recycle(storage);
+}
+
+// A rule keeps or lets go of a value: while a temporary is kept by at least one rule it counts as `saved`.
+void saved_first(Storage* storage, std::uint64_t holders_before);
+void unsaved_last(Storage* storage);
+constexpr std::uint32_t rules_of(std::uint64_t holders) {
+    return static_cast<std::uint32_t>(holders << 2 >> 34);
+}
+inline std::uint32_t rules(const Storage* storage) { return rules_of(storage->holders.load()); }
+inline void save(Storage* storage) {
+    const std::uint64_t before = storage->holders.fetch_add(one_rule);
+    if (rules_of(before) == 0) saved_first(storage, before);
+}
+inline void unsave(Storage* storage) {
+    if (storage->holders.load(std::memory_order_acquire) == one_rule)
+        return recycle(storage);  // the ledger takes it from the class it is in
+    if (storage->holders.fetch_sub(one_rule - 1) >> 32 == 1) unsaved_last(storage);
+    forget(storage);
+}
+
+// Whether this thread notes the bytes of what the first of its rules saves (set_checks, node.hpp).
+inline constinit thread_local bool sum_saved = false;
+// Whether bytes of a buffer that rules keep are no longer what they were when the first of them came,
+// although its version is; known only of what was saved while `sum_saved` was set.
+bool changed_since_saved(const Storage* storage);
+
+// Whoever is about to write says so; alone with the buffer, or for all who have saved it to notice.
+inline void raise_version(Storage* storage) {
+    storage->version.store(storage->version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+// A parameter that lay here was given another value, elsewhere: rules of this thread that keep the old one
+// are told. Those of another thread keep what they were given, and nothing else has happened since `version`.
+void leave(Storage* storage);
+bool left_by_another(const Storage* storage, std::uint32_t version);
+
+struct Report {
+    std::size_t in_use = 0, peak = 0;                                          // bytes, all classes together
+    std::size_t in_use_by[memory_classes] = {}, peak_by[memory_classes] = {};  // bytes; index: MemoryClass
+    std::size_t cached = 0;                                                    // bytes waiting in free lists
+    std::size_t budget = 0;                                                    // 0: none
+    std::size_t largest_free = 0;   // with a budget: largest block that can still be had
+    std::uint64_t allocations = 0;  // buffers handed out
+    std::uint64_t reused = 0;       // of these, served from a free list
+};
+
+Report report(Device device = Device::cpu);
+std::string to_string(const Report& report);  // a small table, one class a line
+
+std::size_t in_use(Device device = Device::cpu);
+std::size_t peak(Device device = Device::cpu);
+void reset_peak(Device device = Device::cpu);
+
+// Makes the device as small as `bytes`: one contiguous arena, best fit, so that fragmentation is real; 0
+// lifts the budget. An error while buffers are in use, or cached by other threads.
+void set_budget(std::size_t bytes, Device device = Device::cpu);
+std::size_t budget(Device device = Device::cpu);
+
+// A thread caches at most 64 MiB or the peak, whichever is more (what waits beyond that has sizes no longer
+// asked for), and gives all of it back when it ends. With a budget the threads share one cache, so that no
+// block is out of reach.
+void drop_cache(Device device = Device::cpu);  // gives this thread's cached blocks back, and the shared ones
+// For tests: the n-th buffer that this thread asks for from now on, whether or not one waits in a cache, is
+// refused with OutOfMemory; 0: none is. Costs nothing while none is to be refused.
+void fail_allocation(std::uint64_t n);
+void poison(Storage* storage);  // with NaN bytes
+// Fresh buffers are filled with NaN bytes (tests; on in debug builds). Says whether they were before.
+bool set_poison(bool on);
+void poison_meanwhile(bool begins);  // also that, as long as anybody wants it
+
+}  // namespace memory
+}  // namespace tally

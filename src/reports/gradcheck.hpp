@@ -1,0 +1,119 @@
+// Is a gradient right? Finite differences against backward, and Hessian-vector products by dual numbers.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tally/autograd/check.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/base/random.hpp"
+#include "tally/values/array.hpp"
+
+namespace tally {
+
+struct Gradcheck {
+    bool ok = true;
+    double worst = 0;    // largest relative difference seen
+    std::string report;  // where it was, with both numbers
+};
+
+struct GradcheckOptions {
+    double step = 1e-6;
+    double tolerance = 1e-6;  // relative to max(1, |gradient|)
+    std::size_t small = 64;   // up to so many elements, each is checked by itself
+    std::uint64_t seed = 0;   // of the direction and the weights of the output
+};
+
+// f takes a vector of variables and gives one variable of any shape. Checks the gradient of Σ weight·f in one
+// random direction through all inputs, and element by element where they are few; and what rules do with what
+// they are given (check.hpp).
+template <class F>
+Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOptions& options = {}) {
+    using T = Array<double>;
+    const CheckRules check;
+    const auto variables = [&](const std::vector<T>& values) {
+        std::vector<Var<T>> xs;
+        for (const T& value : values) xs.push_back(parameter(value.clone()));
+        return xs;
+    };
+    const auto random = [&](std::size_t size, std::uint64_t stream) {
+        std::vector<double> values(size);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = random::uniform<double>(options.seed, stream, i) * 2 - 1;
+        return values;
+    };
+    T weight;  // of each element of the output
+    const auto total = [&](const std::vector<Var<T>>& xs) {
+        Var<T> y = f(xs);
+        if (!weight.storage()) weight = T(y.shape(), random(y.value().size(), 1), y.value().device());
+        return sum(std::move(y) * constant(weight));
+    };
+    const auto moved = [&](const std::vector<std::vector<double>>& direction, double h) {
+        NoGrad off;
+        std::vector<T> values;
+        for (std::size_t i = 0; i < at.size(); ++i) {
+            std::vector<double> x = at[i].to_vector();
+            for (std::size_t j = 0; j < x.size(); ++j) x[j] += h * direction[i][j];
+            values.push_back(T(at[i].shape(), x, at[i].device()));
+        }
+        return total(variables(values)).item();
+    };
+
+    const std::vector<Var<T>> xs = variables(at);
+    std::vector<std::vector<double>> gradient;
+    for (const T& each : grad(total(xs), xs)) gradient.push_back(each.to_vector());
+    Gradcheck result;
+    const auto compare = [&](const std::vector<std::vector<double>>& direction, const std::string& where) {
+        const double h = options.step;
+        const double finite = (moved(direction, h) - moved(direction, -h)) / (2 * h);
+        double analytic = 0;
+        for (std::size_t i = 0; i < at.size(); ++i)
+            for (std::size_t j = 0; j < at[i].size(); ++j) analytic += gradient[i][j] * direction[i][j];
+        const double difference =
+            std::abs(finite - analytic) / std::max({1.0, std::abs(finite), std::abs(analytic)});
+        if (!std::isnan(result.worst) && !(difference <= result.worst)) {  // also when it is NaN
+            result.worst = difference;
+            result.report = where + ": backward says " + std::to_string(analytic) + ", finite differences " +
+                            std::to_string(finite);
+        }
+        result.ok = result.ok && difference <= options.tolerance;
+    };
+
+    std::vector<std::vector<double>> direction;
+    std::size_t elements = 0;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+        direction.push_back(random(at[i].size(), 2 + i));
+        elements += at[i].size();
+    }
+    compare(direction, "random direction, seed " + std::to_string(options.seed));
+    if (elements > options.small) return result;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+        for (std::size_t j = 0; j < at[i].size(); ++j) {
+            for (auto& each : direction) std::fill(each.begin(), each.end(), 0.0);
+            direction[i][j] = 1;
+            compare(direction, "input " + std::to_string(i) + ", element " + std::to_string(j));
+        }
+    }
+    return result;
+}
+
+// The Hessian of f at x times v: a reverse sweep over dual numbers. f must accept any scalar type and
+// give one element.
+template <class F> Array<double> hessian_vector(F f, const Array<double>& x, const Array<double>& v) {
+    if (!same_form(x, v)) fail_gradient_form(form(x), form(v));
+    using D = Dual<double>;
+    std::vector<D> values(x.size());
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = D(x.span()[i], v.span()[i]);
+    const Var<Array<D>> p = parameter(Array<D>(x.shape(), values));
+    const Array<D> gradient = grad(f(p), {p}).front();
+    std::vector<double> product(x.size());
+    for (std::size_t i = 0; i < product.size(); ++i) product[i] = gradient.span()[i].rate;
+    return Array<double>(x.shape(), product);
+}
+
+}  // namespace tally

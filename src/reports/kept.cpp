@@ -1,0 +1,102 @@
+// The list of what is kept, and its table.
+#include "tally/reports/kept.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "tally/base/text.hpp"
+#include "tally/base/text_table.hpp"
+#include "tally/reports/here.hpp"
+
+namespace tally {
+namespace {
+
+Kept::Why why(const Computed& operation, const Seen& kept) {
+    if (!kept.storage) return Kept::Why::number;
+    if (memory::held_as(kept.storage) == MemoryClass::parameter) return Kept::Why::parameter;
+    if (memory::held_as(kept.storage) == MemoryClass::gradient) return Kept::Why::gradient;
+    return kept.storage == operation.value.storage ? Kept::Why::output : Kept::Why::operand;
+}
+
+const char* in_words(Kept::Why why) {
+    switch (why) {
+        case Kept::Why::output:
+            return "its own output";
+        case Kept::Why::operand:
+            return "an operand, or computed inside";
+        case Kept::Why::parameter:
+            return "a parameter, which is there anyway";
+        case Kept::Why::gradient:
+            return "a gradient, which is there anyway";
+        default:
+            return "a number, in the graph's node";
+    }
+}
+
+}  // namespace
+
+void Kept::computed(const Computed& operation) {
+    if (operation.kept.empty()) return;
+    const std::string where = Here::place();
+    for (const Seen& kept : operation.kept) {
+        bool counts = kept.storage && memory::held_as(kept.storage) == MemoryClass::saved;
+        if (kept.storage) {
+            const auto of_an_older_node = [&](const Entry& entry) {
+                return entry.storage == kept.storage && entry.node != operation.node->id;
+            };
+            if (savers_before(operation, kept) == 0)  // then those on the list have been dropped
+                std::erase_if(entries_, of_an_older_node);
+            else if (const auto present = std::ranges::find_if(entries_, of_an_older_node);
+                     counts && (present == entries_.end() || !present->counts))
+                counts = false;
+        }
+        entries_.push_back({operation.op, where, kept.shape, kept.bytes, why(operation, kept), counts,
+                            kept.storage, operation.node->id});
+    }
+}
+
+void Kept::pulled(const Node& node) {
+    std::erase_if(entries_, [&](const Entry& entry) { return entry.node == node.id; });
+}
+
+std::size_t Kept::bytes() const {
+    std::set<const Storage*> counted;
+    std::size_t sum = 0;
+    for (const Entry& entry : entries_)
+        if (entry.counts && counted.insert(entry.storage).second) sum += entry.bytes;
+    return sum;
+}
+
+std::size_t Kept::buffers() const {
+    std::set<const Storage*> counted;
+    for (const Entry& entry : entries_)
+        if (entry.counts) counted.insert(entry.storage);
+    return counted.size();
+}
+
+std::string to_string(const Kept& kept) {
+    using enum TextTable::Side;
+    TextTable table({{"", right},
+                     {"operation", left},
+                     {"keeps", left},
+                     {"bytes", right},
+                     {"why", left},
+                     {"where", left}});
+    const std::vector<Kept::Entry>& entries = kept.entries();
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const Kept::Entry& entry = entries[i];
+        const auto same_buffer = std::ranges::find(entries, entry.storage, &Kept::Entry::storage);
+        const auto listed = static_cast<std::size_t>(same_buffer - entries.begin());
+        std::string bytes = "-", reason = in_words(entry.why);
+        if (entry.counts && listed == i) bytes = bytes_in_words(entry.bytes);
+        if (entry.counts && listed < i)
+            reason = "what line " + std::to_string(listed + 1) + " keeps, counted there";
+        else if (!entry.counts && entry.why <= Kept::Why::operand)
+            reason += "; kept by somebody else before";
+        table.add({std::to_string(i + 1), entry.op, to_string(entry.shape), bytes, reason, entry.where});
+    }
+    return table.text() + "kept for the way back: " + bytes_in_words(kept.bytes()) + " in " +
+           std::to_string(kept.buffers()) + (kept.buffers() == 1 ? " buffer\n" : " buffers\n");
+}
+
+}  // namespace tally

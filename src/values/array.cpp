@@ -1,0 +1,255 @@
+// Making, copying and printing arrays; and the walks that broadcasting needs.
+#include "tally/values/array.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ostream>
+
+#include "tally/memory/peer.hpp"
+
+namespace tally {
+
+namespace device_copy {
+
+void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count) {
+    if (to_device != Device::cpu || from_device != Device::cpu)
+        peer::copy(to, to_device, from, from_device, count);
+    else if (count)
+        std::memcpy(to, from, count);
+}
+
+}  // namespace device_copy
+
+template <class S> Array<S>::Array(Shape shape, std::span<const S> values, Device device)
+    : Array(Unwritten(), shape, device) {  // so that its memory goes back should the copy be refused
+    if (values.size() != size())
+        throw Error("[array] " + std::to_string(values.size()) + " values do not fill the shape " +
+                    to_string(shape_));
+    materialise();
+    device_copy::bytes(storage_->data, device_, values.data(), Device::cpu, size() * sizeof(S));
+}
+
+template <class S> Array<S> Array<S>::full(const Shape& shape, S value, Device device) {
+    Array made = empty(shape, device);
+    if constexpr (std::is_integral_v<S>) {
+        const std::vector<S> values(made.size(), value);
+        device_copy::bytes(made.storage_->data, device, values.data(), Device::cpu, made.size() * sizeof(S));
+    } else {
+        waking_kernels<S>(device).fill(value, made.raw(), made.size());
+    }
+    return made;
+}
+
+template <class S> std::span<const S> Array<S>::span() const {
+    if (!storage_) throw Error("[span] this array has no memory: nothing was assigned to it");
+    if (device_ != Device::cpu)
+        throw Error("[span] the array is on cuda; read it with to(Device::cpu) or to_vector()");
+    return {data_, size()};
+}
+
+template <class S> std::vector<S> Array<S>::to_vector() const {
+    if (!storage_) throw Error("[to_vector] this array has no memory: nothing was assigned to it");
+    std::vector<S> values(size());
+    device_copy::bytes(values.data(), Device::cpu, data_, device_, size() * sizeof(S));
+    return values;
+}
+
+template <class S> S Array<S>::item() const {
+    if (size() != 1) throw Error("[item] wants exactly one element; the array is " + to_string(shape_));
+    if (!storage_) throw Error("[item] this array has no memory: nothing was assigned to it");
+    S value{};
+    device_copy::bytes(&value, Device::cpu, data_, device_, sizeof(S));
+    return value;
+}
+
+template <class S> S* Array<S>::writable() {
+    if (!storage_) throw Error("[writable] this array has no memory: nothing was assigned to it");
+    if (memory::holders(storage_) > 1) part();
+    memory::raise_version(storage_);
+    return data_;
+}
+
+template <class S> void Array<S>::part() {
+    const MemoryClass held_as = memory::held_as(storage_);
+    const std::uint32_t version = storage_->version;
+    *this = clone();
+    storage_->version = version;  // whoever noted it must see it raised
+    if (held_as == MemoryClass::parameter) memory::reclassify(storage_, held_as);
+}
+
+template <class S> Array<S> Array<S>::to(Device device) const {
+    if (device == device_) return *this;
+    if (!available(device)) throw Error("[to] " + peer::absent());
+    Array made = empty(shape_, device);
+    device_copy::bytes(made.raw(), device, data(), device_, size() * sizeof(S));
+    return made;
+}
+
+template <class S> Array<S> Array<S>::clone() const {
+    if (!storage_) fail_without_memory("clone");
+    Array made = empty(shape_, device_);
+    device_copy::bytes(made.raw(), device_, data(), device_, size() * sizeof(S));
+    return made;
+}
+
+template <class S> Array<S> Array<S>::reshaped(const Shape& shape) const {
+    if (shape.size() != size())
+        throw Error("[reshape] " + to_string(shape_) + " has " + std::to_string(size()) + " elements, " +
+                    to_string(shape) + " has " + std::to_string(shape.size()));
+    Array same = *this;
+    same.shape_ = shape;
+    return same;
+}
+
+template <class S> Array<S> Array<S>::leading(std::int64_t from, std::int64_t to) const {
+    if (shape_.rank() == 0) throw Error("[slice] a single number has no rows");
+    if (from < 0 || to < from || to > shape_[0])
+        throw Error("[slice] rows " + std::to_string(from) + " to " + std::to_string(to) +
+                    " are not within " + to_string(shape_));
+    Array part = *this;
+    part.shape_ = shape_.with_rows(to - from);
+    if (part.data_ && part.size())  // there is none where a checkpoint rests
+        part.data_ += static_cast<std::size_t>(from) * (part.size() / static_cast<std::size_t>(to - from));
+    return part;
+}
+
+void fail_without_memory(const char* op) {
+    throw Error(std::string("[") + op +
+                "] an operand has no memory: nothing was assigned to it, or it was moved away");
+}
+
+void fail_devices(const char* op, Device a, Device b) {
+    throw Error(std::string("[") + op + "] operands are on different devices: " + to_string(a) + " and " +
+                to_string(b));
+}
+
+// ---- walks ----
+
+namespace {
+
+template <int N> Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operands) {
+    Walk<N> walk;
+    walk.size = out.size();
+    bool plain = true;
+    for (std::size_t i = 0; i < N; ++i) {
+        walk.reach[i] = operands[i]->size();
+        plain = plain && *operands[i] == out;
+    }
+    if (plain) {
+        walk.rank = 1;
+        walk.extent[0] = out.size();
+        for (auto& stride : walk.stride) stride[0] = 1;
+        return walk;
+    }
+    std::array<std::array<std::ptrdiff_t, max_rank>, N> stride{};  // of each operand, per axis of `out`
+    for (std::size_t i = 0; i < N; ++i) {
+        const Shape& shape = *operands[i];
+        std::ptrdiff_t step = 1;
+        for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+            const auto at = static_cast<std::size_t>(axis + out.rank() - shape.rank());
+            stride[i][at] = shape[axis] == 1 ? 0 : step;
+            step *= shape[axis];
+        }
+    }
+    for (int axis = 0; axis < out.rank(); ++axis) {
+        const auto at = static_cast<std::size_t>(axis);
+        const auto extent = static_cast<std::size_t>(out[axis]);
+        if (extent == 1) continue;
+        bool merges =
+            walk.rank > 0;  // with the axis before it: every operand steps through both as through one
+        const auto last = static_cast<std::size_t>(walk.rank - 1);
+        for (std::size_t i = 0; merges && i < N; ++i)
+            merges = walk.stride[i][last] == stride[i][at] * static_cast<std::ptrdiff_t>(extent);
+        const auto into = merges ? last : static_cast<std::size_t>(walk.rank++);
+        walk.extent[into] = merges ? walk.extent[into] * extent : extent;
+        for (std::size_t i = 0; i < N; ++i) walk.stride[i][into] = stride[i][at];
+    }
+    if (walk.rank == 0) {  // a single element
+        walk.rank = 1;
+        walk.extent[0] = 1;
+        for (auto& s : walk.stride) s[0] = 1;
+    }
+    return walk;
+}
+
+}  // namespace
+
+Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b) {
+    return merged_walk<2>(out, {&a, &b});
+}
+
+Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) {
+    return merged_walk<3>(out, {&a, &b, &c});
+}
+
+// ---- printing ----
+
+namespace {
+
+std::string number(double x, int digits) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.*f", digits, x);
+    return text;
+}
+std::string number(float x, int digits) { return number(static_cast<double>(x), digits); }
+std::string number(std::int32_t x, int) { return std::to_string(x); }
+std::string number(Dual<double> x, int digits) {
+    return number(x.value, digits) + "+" + number(x.rate, digits) + "e";
+}
+
+constexpr std::size_t edge = 4;  // elements shown at either end of a long axis
+constexpr std::size_t long_axis = 12;
+
+void print(std::string& out, const std::vector<std::string>& texts, const Shape& shape, int axis,
+           std::size_t from, std::size_t step, std::size_t width) {
+    if (axis == shape.rank()) {
+        out += std::string(width - texts[from].size(), ' ') + texts[from];
+        return;
+    }
+    const auto extent = static_cast<std::size_t>(shape[axis]);
+    const bool innermost = axis + 1 == shape.rank();
+    step = extent ? step / extent : 0;
+    out += '[';
+    for (std::size_t i = 0; i < extent; ++i) {
+        if (i) out += innermost ? " " : "\n" + std::string(static_cast<std::size_t>(axis) + 1, ' ');
+        if (extent > long_axis && i == edge) {
+            out += "...";
+            i = extent - edge - 1;
+            continue;
+        }
+        print(out, texts, shape, axis + 1, from + i * step, step, width);
+    }
+    out += ']';
+}
+
+}  // namespace
+
+template <class S> std::string to_string(const Array<S>& array, int digits) {
+    if (!array.storage()) return "[no memory]";
+    std::vector<std::string> texts;
+    std::size_t width = 0;
+    for (S x : array.to_vector()) {
+        texts.push_back(number(x, digits));
+        width = std::max(width, texts.back().size());
+    }
+    std::string out;
+    print(out, texts, array.shape(), 0, 0, array.size(), width);
+    return out;
+}
+
+template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array) {
+    return out << to_string(array);
+}
+
+#define TALLY_ARRAY(S)                                    \
+    template class Array<S>;                              \
+    template std::string to_string(const Array<S>&, int); \
+    template std::ostream& operator<<(std::ostream&, const Array<S>&);
+TALLY_ARRAY(float)
+TALLY_ARRAY(double)
+TALLY_ARRAY(Dual<double>)
+TALLY_ARRAY(std::int32_t)
+#undef TALLY_ARRAY
+
+}  // namespace tally

@@ -1,0 +1,179 @@
+// Folding axes for reductions, and the strided walks of permutations, broadcasts and slices.
+#include "tally/values/axes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "tally/base/error.hpp"
+#include "tally/values/array.hpp"
+
+namespace tally {
+
+namespace {
+
+Axes row_major_strides(const Shape& shape) {
+    Axes strides(static_cast<std::size_t>(shape.rank()));
+    std::int64_t step = 1;
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+        strides[static_cast<std::size_t>(axis)] = step;
+        step *= shape[axis];
+    }
+    return strides;
+}
+
+Walk<1> merged(const Shape& out, const Axes& strides, std::size_t reach) {
+    Walk<1> walk;
+    walk.size = out.size();
+    walk.reach[0] = reach;
+    for (int axis = 0; axis < out.rank(); ++axis) {
+        const auto extent = static_cast<std::size_t>(out[axis]);
+        const std::ptrdiff_t stride = strides[static_cast<std::size_t>(axis)];
+        if (extent == 1) continue;
+        const auto last = static_cast<std::size_t>(walk.rank - 1);
+        if (walk.rank > 0 && walk.stride[0][last] == stride * static_cast<std::ptrdiff_t>(extent)) {
+            walk.extent[last] *= extent;
+            walk.stride[0][last] = stride;
+        } else {
+            walk.extent[last + 1] = extent;
+            walk.stride[0][last + 1] = stride;
+            ++walk.rank;
+        }
+    }
+    if (walk.rank == 0) {
+        walk.rank = 1;
+        walk.extent[0] = 1;
+        walk.stride[0][0] = 1;
+    }
+    return walk;
+}
+
+}  // namespace
+
+ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
+    if (axes.empty() && !keepdims) return {{1, shape.size(), 1}, {}, {}};  // everything
+    std::array<bool, max_rank> reduced{};
+    for (std::int64_t axis : axes) {
+        bool& flag = reduced[static_cast<std::size_t>(checked_axis(op, axis, shape))];
+        if (flag)
+            throw Error(std::string("[") + op + "] axis " + std::to_string(axis) + " is named twice for " +
+                        to_string(shape));
+        flag = true;
+    }
+    if (axes.empty()) std::fill_n(reduced.begin(), shape.rank(), true);
+
+    ReductionPlan r{{1, 1, 1}, {}, {}};
+    Axes extents, kept, gone;
+    int changes = 0;  // kept -> reduced -> kept is one fold; more needs a permutation
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+        const auto at = static_cast<std::size_t>(axis);
+        if (axis > 0 && reduced[at] != reduced[at - 1]) ++changes;
+        (reduced[at] ? gone : kept).push_back(axis);
+        if (!reduced[at])
+            extents.push_back(shape[axis]);
+        else if (keepdims)
+            extents.push_back(1);
+        const auto extent = static_cast<std::size_t>(shape[axis]);
+        if (reduced[at])
+            r.fold.reduced *= extent;
+        else if (gone.empty())
+            r.fold.outer *= extent;
+        else
+            r.fold.inner *= extent;
+    }
+    r.shape = Shape(extents);
+    if (changes > 2 || (changes == 2 && reduced[0])) {
+        r.fold.outer *= r.fold.inner;
+        r.fold.inner = 1;
+        r.order = kept;
+        r.order.insert(r.order.end(), gone.begin(), gone.end());
+    }
+    return r;
+}
+
+Fold fold_around(const char* op, const Shape& shape, std::int64_t axis) {
+    const int middle = checked_axis(op, axis, shape);
+    Fold fold{1, static_cast<std::size_t>(shape[middle]), 1};
+    for (int a = 0; a < middle; ++a) fold.outer *= static_cast<std::size_t>(shape[a]);
+    for (int a = middle + 1; a < shape.rank(); ++a) fold.inner *= static_cast<std::size_t>(shape[a]);
+    return fold;
+}
+
+Axes checked_order(const char* op, const Shape& shape, const Axes& order) {
+    Axes checked;
+    for (std::int64_t axis : order) checked.push_back(checked_axis(op, axis, shape));
+    Axes sorted = checked;
+    std::sort(sorted.begin(), sorted.end());
+    Axes all(static_cast<std::size_t>(shape.rank()));
+    std::iota(all.begin(), all.end(), 0);
+    if (sorted != all)
+        throw Error(std::string("[") + op + "] the order " + in_words(order) +
+                    " does not name every axis of " + to_string(shape) + " once");
+    return checked;
+}
+
+Shape permuted(const Shape& shape, const Axes& order) {
+    Axes extents;
+    for (std::int64_t axis : order) extents.push_back(shape[static_cast<int>(axis)]);
+    return Shape(extents);
+}
+
+Walk<1> permuted_walk(const Shape& shape, const Axes& order) {
+    const Axes strides = row_major_strides(shape);
+    Axes permuted_strides;
+    for (std::int64_t axis : order) permuted_strides.push_back(strides[static_cast<std::size_t>(axis)]);
+    return merged(permuted(shape, order), permuted_strides, shape.size());
+}
+
+Walk<1> broadcast_walk(const Shape& out, const Shape& shape) {
+    const Axes strides = row_major_strides(shape);
+    Axes all(static_cast<std::size_t>(out.rank()), 0);
+    const int shift = out.rank() - shape.rank();
+    for (int axis = 0; axis < shape.rank(); ++axis)
+        if (shape[axis] != 1)
+            all[static_cast<std::size_t>(axis + shift)] = strides[static_cast<std::size_t>(axis)];
+    return merged(out, all, shape.size());
+}
+
+void check_eps(const char* op, double eps, const Shape& x) {
+    if (!(eps >= 0 && std::isfinite(eps)))
+        throw Error(std::string("[") + op + "] eps must be finite and at least 0; for " + to_string(x) +
+                    " it is " + std::to_string(eps));
+}
+
+Shape completed(const char* op, const Shape& shape, const Axes& extents) {
+    const auto made_of = [&](const Axes& known) {
+        try {
+            return Shape(known);
+        } catch (const Error& error) {
+            throw Error(std::string("[") + op + "] for " + to_string(shape) + ": " + error.what());
+        }
+    };
+    Axes known = extents;
+    const auto open = std::find(known.begin(), known.end(), -1);
+    if (open == known.end()) return made_of(known);
+    *open = 1;
+    const bool told = std::count(known.begin(), known.end(), -1) == 0;
+    const std::size_t rest = told ? made_of(known).size() : 0;
+    if (rest == 0 || shape.size() % rest)
+        throw Error(std::string("[") + op + "] the extent -1 of " + in_words(extents) +
+                    " cannot be told for " + to_string(shape));
+    *open = static_cast<std::int64_t>(shape.size() / rest);
+    return made_of(known);
+}
+
+Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {
+    Axes extents(shape.begin(), shape.end());
+    extents[static_cast<std::size_t>(axis)] = extent;
+    return Shape(extents);
+}
+
+std::size_t stride_of(const Shape& shape, int axis) {
+    std::size_t stride = 1;
+    for (int a = axis + 1; a < shape.rank(); ++a) stride *= static_cast<std::size_t>(shape[a]);
+    return stride;
+}
+
+}  // namespace tally

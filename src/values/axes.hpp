@@ -1,0 +1,41 @@
+// Which axes an operation works along: reductions folded to (outer, reduced, inner), permutations and
+// slices as walks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tally/kernels/kernels.hpp"
+#include "tally/values/shape.hpp"
+
+namespace tally {
+
+using Axes = std::vector<std::int64_t>;
+
+struct ReductionPlan {
+    Fold fold;
+    Shape shape;  // of the result
+    Axes order;  // how to permute first, so that the reduced axes are neighbours; empty when they are already
+};
+
+// No axes means all of them.
+ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims);
+
+Fold fold_around(const char* op, const Shape& shape, std::int64_t axis);
+
+Shape permuted(const Shape& shape, const Axes& order);
+Axes checked_order(const char* op, const Shape& shape, const Axes& order);
+Walk<1> permuted_walk(const Shape& shape, const Axes& order);
+Walk<1> broadcast_walk(const Shape& out, const Shape& shape);
+
+// What is added to a variance: a finite number, at least 0.
+void check_eps(const char* op, double eps, const Shape& x);
+
+// The extents with a -1 replaced by whatever is left.
+Shape completed(const char* op, const Shape& shape, const Axes& extents);
+
+Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
+std::size_t stride_of(const Shape& shape, int axis);  // elements from one index of the axis to the next
+
+}  // namespace tally

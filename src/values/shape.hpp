@@ -1,0 +1,73 @@
+// The extents of an array: up to six axes, kept inline so that making one never allocates.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include "tally/kernels/max_rank.hpp"
+
+namespace tally {
+
+class Shape {
+public:
+    Shape() { become(0, 0, 0, 1 << 4); }  // rank 0: one element, no axes
+    Shape(const Shape& other) { std::memcpy(static_cast<void*>(this), &other, sizeof other); }
+    Shape& operator=(const Shape& other) {
+        std::memmove(static_cast<void*>(this), &other, sizeof other);
+        return *this;
+    }
+    Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+    explicit Shape(std::span<const std::int64_t> extents);
+    Shape with_rows(
+        std::int64_t rows) const;  // the same but for the first extent, and no more than there are
+
+    int rank() const { return static_cast<int>(size_and_rank_ & 15); }
+    std::size_t size() const { return size_and_rank_ >> 4; }  // number of elements
+    std::int64_t operator[](int axis) const { return extents_[axis]; }
+
+    const std::int32_t* begin() const { return extents_; }
+    const std::int32_t* end() const { return extents_ + rank(); }
+
+    friend bool operator==(const Shape& a, const Shape& b) {
+#ifdef __AVX__  // compilers make fifteen instructions of these four, and shapes are compared all the time
+        using Words [[gnu::vector_size(32), gnu::aligned(8), gnu::may_alias]] = long long;
+        const Words differs = reinterpret_cast<const Words&>(a) ^ reinterpret_cast<const Words&>(b);
+        return __builtin_ia32_ptestz256(differs, differs);
+#else
+        return std::memcmp(&a, &b, sizeof a) == 0;
+#endif
+    }
+
+private:
+    // In one piece, from registers: shapes are copied all the time, and a processor waits when it copies as a
+    // whole what was just written in pieces.
+    void become(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
+        using Words [[gnu::vector_size(32)]] = std::uint64_t;
+        const Words words{a, b, c, d};
+        std::memcpy(static_cast<void*>(this), &words, sizeof words);
+    }
+
+    std::int32_t extents_[max_rank];  // 0 where there is no axis
+    std::uint64_t size_and_rank_;     // the rank in the last four bits
+};
+static_assert(sizeof(Shape) == 32 && std::endian::native == std::endian::little);
+
+std::string to_string(const Shape& shape);                    // "(6, 3)", "(4)", "()"
+std::string in_words(std::span<const std::int64_t> extents);  // the same of what may be no shape; stays short
+
+// The axis counted from the front; axis -1 is the last. Out of range is an error that names `op`.
+int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
+
+// Whether `a` and `b` broadcast, by NumPy's rules, and to what; or an error that names `op` when they do not.
+bool broadcasts(const Shape& a, const Shape& b, Shape& together);
+Shape broadcast(const char* op, const Shape& a, const Shape& b);
+
+// Both in words: as form() says them.
+[[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
+
+}  // namespace tally

@@ -1,0 +1,46 @@
+// What a type must offer so that the engine can differentiate through it. Three kinds of type do: numbers
+// (scalar.hpp), arrays (array.hpp) and, as the scalar type of either, Dual (dual.hpp).
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "tally/kernels/functors.hpp"
+#include "tally/kernels/into.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/values/scalar.hpp"
+
+namespace tally {
+
+// The value `x`, the gradient `dy` that arrives, the gradient `dx` to write.
+template <class T>
+concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
+    // every formula, and its mirror image, which writes through Into
+    { map(functor::Neg{}, x) } -> std::same_as<T>;
+    map_back(functor::Neg{}, dy, x, dx, true);  // true: nobody will read dy any more
+    { zip(functor::Add{}, x, x) } -> std::same_as<T>;
+    { map_over(functor::Neg{}, owned) } -> std::same_as<T>;  // where nobody will read `owned` any more
+    { zip_over(functor::Add{}, owned, x) } -> std::same_as<T>;
+    zip_back_a(functor::Add{}, dy, x, x, x, dx, true);
+    zip_back_b(functor::Add{}, dy, x, x, x, dx, true);
+
+    take(dx, dy);  // dx = dy, or dx += dy; of the same form; the first shares its buffer
+    { ones_like(x) } -> std::same_as<T>;
+    { unwritten_like(x) } -> std::same_as<T>;   // the form of x; its memory comes with the first write
+    { ready(x) } -> std::same_as<bool>;         // has its memory
+    let_go(owned);                              // gives the memory back; the form stays known
+    changing(owned);                            // about to be changed in place
+    own(owned);                                 // a buffer shared with somebody else is copied
+    settle(owned, MemoryClass::gradient);       // what this memory counts as from now on
+    { same_form(x, x) } -> std::same_as<bool>;  // shape and device
+    { form(x) } -> std::same_as<std::string>;   // in words, for errors
+    { single(x) } -> std::same_as<bool>;        // exactly one element
+    item(x);                                    // which one
+    shape_of(x);
+    { checksum(x) } -> std::same_as<std::uint64_t>;    // of its bits
+    { version_of(x) } -> std::same_as<std::uint32_t>;  // how often it was changed in place
+};
+
+}  // namespace tally

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Whether the house is as docs/architecture.md says: rooms and who sees whom, budgets, comments, where things are defined.
+
+    house.py                    src/ as it stands
+    house.py --headers COMPILER BUILD
+                                each header compiles by itself, seeing only what its room may see
+
+The rooms are those of src/CMakeLists.txt, the budgets those of tests/house.txt.
+"""
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SRC = ROOT / "src"
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-Wno-restrict"]
+
+
+def rooms():
+    """{room: the rooms that it may include}"""
+    text = (SRC / "CMakeLists.txt").read_text()
+    found = {name: {name, *sees.split()} for name, sees in re.findall(r"^tally_room\((\w+)(?: SEES ([\w ]+))?\)", text, re.M)}
+    name, sees = re.search(r"^tally_room_path\(\w+ (\w+) ([\w ]+)\)", text, re.M).groups()
+    found[name] = set(sees.split())
+    found["lesson"] = {*found, "lesson"} - {"cpu", "gpu"}
+    return found
+
+
+def sources():
+    return [path for path in sorted(SRC.rglob("*")) if path.suffix in (".hpp", ".cpp", ".cu")]
+
+
+def name(path):
+    return str(path.relative_to(SRC))
+
+
+def room_of(path):
+    return path.relative_to(SRC).parts[0] if path.parent != SRC else None
+
+
+def wrong_includes(seen):
+    for path in sources():
+        for line, include in enumerate(path.read_text().split("\n"), 1):
+            if not (found := re.match(r'\s*#\s*include "(.*)"', include)):
+                continue
+            place = found.group(1)
+            where = f"src/{name(path)}:{line}: includes \"{place}\""
+            if not place.startswith("tally/") or not (SRC / place[6:]).is_file():
+                yield f"{where}, which is not tally/ and a path below src/"
+            elif (room := room_of(path)) and (other := place.split("/")[1]) not in seen[room] and "/" in place[6:]:
+                yield f"{where}, but {room} may not see {other} (src/CMakeLists.txt)"
+
+
+def wrong_rooms(seen):
+    folders = {path.name for path in SRC.iterdir() if path.is_dir()}
+    table = re.findall(r"^\| \*{0,2}`src/(\w+)`\*{0,2} \|", (ROOT / "docs" / "architecture.md").read_text(), re.M)
+    for missing in sorted(folders - set(seen)):
+        yield f"src/{missing} is no room of src/CMakeLists.txt"
+    for missing in sorted(folders - set(table)):
+        yield f"src/{missing} is missing in the table of rooms in docs/architecture.md"
+    for gone in sorted(set(table) - folders):
+        yield f"docs/architecture.md has a room src/{gone}, which is no folder"
+
+
+def budgets():
+    found = {}
+    for line in (ROOT / "tests" / "house.txt").read_text().split("\n"):
+        if line and not line.startswith("#"):
+            kind, what, number = line.split(maxsplit=3)[:3]
+            found[kind, what] = int(number)
+    return found
+
+
+def functions(text):
+    """(first line, name, lines) of each function with a body, by the indentation that clang-format gives."""
+    lines = text.split("\n")
+    for first, line in enumerate(lines):
+        head = re.match(r"( {0,8})(?! )[^#/}\s].*\)[^;=]*\{$", line)
+        if not head or re.match(r"\s*(namespace|struct|class|enum|union|if|for|while|switch|do|else|case)\b", line):
+            continue
+        top = first
+        while (len(lines[top]) - len(lines[top].lstrip())) % 4 == 2 and not lines[top].lstrip().startswith(":"):
+            top = next(at for at in range(top - 1, -1, -1) if lines[at].lstrip().startswith(":"))  # a constructor's first values
+        margin = lines[top][:len(lines[top]) - len(lines[top].lstrip())]
+        margin = margin[4:] if lines[top].lstrip().startswith(":") else margin
+        end = next((at for at in range(first + 1, len(lines)) if lines[at].startswith(margin + "}")), len(lines))
+        names = re.findall(r"([\w~]+|operator\S+)\(", line)
+        yield first + 1, names[0] if names else line.strip(), end - first + 1
+
+
+def wrong_sizes():
+    most, total = budgets(), {}
+    used = set()
+    for path in sources():
+        text = path.read_text()
+        count = text.count("\n")
+        room = room_of(path)
+        total[room] = total.get(room, 0) + count
+        key = ("file", name(path)) if ("file", name(path)) in most else ("file", "any")
+        used.add(key)
+        if count > most[key]:
+            yield f"src/{name(path)} has {count} lines; {most[key]} are its budget"
+        for line, function, lines in functions(text):
+            key = ("function", f"{name(path)}:{function}")
+            key = key if key in most else ("function", "any")
+            used.add(key)
+            if lines > most[key]:
+                yield f"src/{name(path)}:{line}: {function} has {lines} lines; {most[key]} are its budget"
+    for room, count in total.items():
+        if room:
+            used.add(("room", room))
+            if ("room", room) not in most:
+                yield f"src/{room} has no budget in tests/house.txt; it has {count} lines"
+            elif count > most["room", room]:
+                yield f"src/{room} has {count} lines; {most['room', room]} are its budget"
+    for kind, what in sorted(each for each in set(most) - used if each[0] not in ("contract", "nvcc")):
+        yield f"tests/house.txt has a budget for the {kind} {what}, which is not there"
+
+
+def orphans():
+    for path in sources():
+        before = ""
+        for line, text in enumerate(path.read_text().split("\n"), 1):
+            comment = re.match(r"\s*// (.*)", text)
+            if comment and re.match(r"\s*// \S", before) and not before.rstrip().endswith((".", ":", ";")):
+                words = comment.group(1).split()
+                if len(words) <= 1 and len(before) > 60:
+                    yield f"src/{name(path)}:{line}: a comment line of one word, '{comment.group(1)}'; break it elsewhere"
+            before = text
+
+
+def defined_elsewhere():
+    """A function that X.hpp declares is defined in X.hpp, X.cpp, or X_more.cpp beside it."""
+    contracts = {what for kind, what in budgets() if kind == "contract"}
+    texts = {name(path): path.read_text() for path in sources()}
+    definition = r"^(?!\s|#|//|using|return)[\w\[\]:<>,&*\"' ()]*?\b(?:\w+::)*{}\((?:[^;{{}}]|\{{\}})*\)[^;{{}}]*(?::[^;]*)?\{{"
+    for header, text in texts.items():
+        if not header.endswith(".hpp") or header in contracts:
+            continue
+        for found in re.finditer(r"^(?!\s|using|typedef|return|friend|#|//|extern)(?:\[\[[^]]*\]\] )*[\w:<>,&* ]+[ &*](\w+)\([^;{}=]*\)(?: const)?(?: noexcept)?;", text, re.M):
+            function = found.group(1)
+            family = header.rsplit("/", 1)[0] + "/" + header.rsplit("/", 1)[-1][:-4].split("_")[0]
+            own = text + "".join(body for other, body in texts.items() if re.fullmatch(family + r"(_\w+)?\.(cpp|cu)", other))
+            pattern = re.compile(definition.format(re.escape(function)), re.M)
+            if pattern.search(own):
+                continue
+            others = [other for other, body in texts.items() if pattern.search(body)]
+            yield f"src/{header}: declares {function}(), which is defined in {', '.join(others) or 'no file that could be found'}"
+
+
+def header_faults(compiler, build):
+    """Those that no .cpp of the same name includes first."""
+    def compiles(path):
+        room = room_of(path)
+        apart = room and (Path(build) / "rooms" / room).is_dir()  # the lesson kit and the public headers see all
+        folder = Path(build) / "rooms" / room if apart else Path(build) / "include"
+        done = subprocess.run([compiler, *WARNINGS, "-std=c++20", "-fsyntax-only", f"-I{folder}", "-include", f"tally/{name(path)}", "-x", "c++", "/dev/null"],
+                              capture_output=True, text=True)
+        return None if done.returncode == 0 else f"src/{name(path)} does not compile by itself:\n{done.stderr[:1000]}"
+
+    def first_include(path):
+        found = re.search(r'#include "tally/(.*)"', path.read_text()) if path.exists() else None
+        return found and found.group(1)
+
+    by_nvcc = {what for kind, what in budgets() if kind == "nvcc"}
+    alone = [path for path in sources() if path.suffix == ".hpp" and name(path) not in by_nvcc and first_include(path.with_suffix(".cpp")) != name(path)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from filter(None, pool.map(compiles, alone))
+    print(f"{len(alone)} headers compile by themselves")
+
+
+def main(words):
+    if words[:1] == ["--headers"]:
+        faults = list(header_faults(*words[1:]))
+    else:
+        seen = rooms()
+        faults = [*wrong_rooms(seen), *wrong_includes(seen), *wrong_sizes(), *orphans(), *defined_elsewhere()]
+        print(f"{len(sources())} files in {len(seen)} rooms")
+    print("\n".join(faults))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
