@@ -1,10 +1,8 @@
-// A node of the graph, and the sweep that is all of backward: newest first, each node once, no recursion.
+// A node of the graph: what it made, what it is made of, and who still needs it.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -132,71 +130,6 @@ inline void let_go_of(Node* node, Node*& doomed) {
 // Changing a leaf or its gradient while some backward() is on its way.
 [[noreturn]] void refuse_in_sweep(const char* what);
 [[noreturn]] void refuse_held(const char* what, const std::string& parameter);
-
-// Nodes waiting to be pulled; the newest comes first. Nearly always a handful, kept sorted; what is older
-// than all of these spills into a heap.
-class Sweep {
-public:
-    using Visitor = std::function<void(Node&)>;
-
-    // With an oldest target, only targets receive gradients, and what lies below that one is left alone.
-    explicit Sweep(std::uint64_t oldest_target = 0, const Visitor* visitor = nullptr)
-        : oldest_target_(oldest_target), visitor_(visitor) {
-        if (context.sweeps++ == 0) context.swept_from = context.next_id;
-    }
-    Sweep(const Sweep&) = delete;
-    Sweep& operator=(const Sweep&) = delete;
-    ~Sweep() {
-        --context.sweeps;
-        if (waits()) [[unlikely]]
-            give_up();
-    }
-
-    // Says whether an input will receive a gradient; one that was computed then waits for its turn.
-    [[gnu::always_inline]] bool reaches(Node* node) {
-        const State state = node->state;  // no switch: a jump through a table costs more than all of this
-        if (state == State::fresh && node->id > oldest_target_) [[likely]] {
-            node->state = State::queued;
-            ++node->refs;
-            insert(node);
-            return true;
-        }
-        if (state == State::leaf) {
-            node->touched &= static_cast<std::uint8_t>(~touch::asked);  // by the rules before this one
-            return oldest_target_ == 0 || node->target;
-        }
-        if (state == State::queued) return true;
-        if (state == State::constant) return false;
-        if (node->id > oldest_target_) refuse(node);  // spent
-        return node->target;
-    }
-    void run();  // until nothing waits
-
-    [[noreturn]] static void refuse(const Node* node);  // spent
-
-private:
-    [[gnu::always_inline]] void insert(Node* node) {
-        if (near_count_ == 0 ? heap_.empty()
-                             : near_count_ < near_size && near_[near_count_ - 1]->id < node->id) [[likely]]
-            near_[near_count_++] = node;
-        else
-            insert_below(node);
-    }
-    void insert_below(Node* node);
-    void spill(Node* node);
-    void give_up();
-    bool waits() const { return near_count_ || !heap_.empty(); }
-    Node* newest() { return near_count_ ? near_[--near_count_] : newest_of_heap(); }
-    [[gnu::cold]] Node* newest_of_heap();
-    void pull_and_tell(Node& node);
-
-    static constexpr std::size_t near_size = 32;
-    std::array<Node*, near_size> near_;  // oldest first; `near_count_` of them
-    std::size_t near_count_ = 0;
-    std::vector<Node*> heap_;
-    std::uint64_t oldest_target_;
-    const Visitor* visitor_;
-};
 
 // Graph nodes alive in this thread, leaves and constants included.
 inline std::int64_t live_nodes() {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tally/autograd/onlooker.hpp"
+#include "tally/autograd/operation.hpp"
 #include "tally/autograd/recorder.hpp"
-#include "tally/autograd/var.hpp"
 
 namespace tally {
 

@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tally/autograd/keep.hpp"
 #include "tally/autograd/onlooker.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/base/checksum.hpp"

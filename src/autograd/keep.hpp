@@ -1,0 +1,45 @@
+// Which values an operation's rule reads: keep(x, y), or keep_if(needed, x).
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+
+#include "tally/values/value.hpp"
+
+namespace tally {
+
+// The values a rule reads, in the order of its arguments. Nothing is copied before it is known that a node
+// will be made.
+template <class T> struct Wish {
+    using saved = Saved<T>;
+    const T* value;  // null: not needed this time
+    const void* address() const { return value; }
+    template <class Result> const T* resolve(const Result* computed, const Result* settled) const {
+        if constexpr (std::is_same_v<T, Result> && !Number<T>)  // a number stays where it is moved from
+            return value == computed ? settled : value;
+        else
+            return value;
+    }
+};
+template <class T> inline const T nothing{};
+template <class T, int Place> struct NeverWish {  // takes no room in the node
+    struct saved {
+        explicit saved(const T*) {}
+        void drop() {}
+        const T& get(const char*) const { return nothing<T>; }
+    };
+    template <class Result> const T* resolve(const Result*, const Result*) const { return nullptr; }
+    const void* address() const { return nullptr; }
+};
+using NothingKept = std::tuple<>;
+
+template <class... T> std::tuple<Wish<T>...> keep(const T&... values) { return {Wish<T>{&values}...}; }
+template <class T> Wish<T> keep_if(bool needed, const T& value) { return {needed ? &value : nullptr}; }
+template <bool Ever, int Place, class T> auto keep_if(bool needed, const T& value) {
+    if constexpr (Ever)
+        return keep_if(needed, value);
+    else
+        return NeverWish<T, Place>();
+}
+
+}  // namespace tally
