@@ -144,7 +144,7 @@ private:
             while (!call_checked()) continue;
         });
     }
-    [[gnu::cold]] bool call_checked() {  // false: the rule could not be tried, and next time it is not
+    bool call_checked() {  // false: the rule could not be tried, and next time it is not
         std::apply([&](const auto&... kept) { (rule_check::expect_unwritten(op(), kept.get(op())), ...); },
                    kept_);
         std::optional<rule_check::Rule<ValueNode<T>>> check;
