@@ -219,8 +219,10 @@ private:
 
 // What is made of a result: a node of the graph, or what the run of a block around makes of it.
 template <class T> Var<T> block_result(T value, const Var<T>& whole, std::size_t which) {
-    if (context.recorder)
-        if (Var<T> y = offer<T>("checkpoint", true, value, {}, {}, std::nullopt)) return y;
+    if (context.recorder) {  // shown without operands: it becomes a node whatever they are
+        NewOperationOf<T> operation("checkpoint", true, value, {}, {}, std::nullopt);
+        if (!context.recorder->admit(operation)) return Draft<T>::of(std::move(value));
+    }
     using Result = BlockResult<T>;
     return Var<T>(new (pool::take(sizeof(Result)))
                       Result(std::move(value), static_cast<BlockNode<T>*>(whole.node()), which));

@@ -43,12 +43,6 @@ template <class T, class Name, class... Wishes, class Rule, class Inputs>
                                           Rule&& rule, Inputs& inputs) {
     for_each_input(
         inputs, [&](const Var<T>& input) { Var<T>::check_thread(name.text(), input.checked(name.text())); });
-    const auto wanted = [&] {
-        bool any = false;
-        for_each_input(inputs,
-                       [&](const Var<T>& input) { any = any || input.node()->state != State::constant; });
-        return context.recording && any;
-    };
     const auto let_inputs_go = [&] {
         for_each_input(inputs, [](Var<T>& input) { void(Var<T>(std::move(input))); });
     };
@@ -57,14 +51,18 @@ template <class T, class Name, class... Wishes, class Rule, class Inputs>
         T computed = std::move(value);  // elsewhere nobody asks where it lies: it may stay in a register
         const auto operands = nodes_of<T>(inputs);
         const auto read = shown(wishes, &value, &computed);
-        if (Var<T> y = offer<T>(name.text(), wanted(), computed, operands, read,
+        if (Var<T> y = offer<T>(name.text(), computed, operands, read,
                                 std::is_same_v<Name, Label> ? std::nullopt : constants_of(rule))) {
             let_inputs_go();
             return y;
         }
         value = std::move(computed);
     }
-    if (!wanted()) {
+    bool wanted = false;
+    if (context.recording)
+        for_each_input(
+            inputs, [&](const Var<T>& input) { wanted = wanted || input.node()->state != State::constant; });
+    if (!wanted) {
         Var<T> y = unrecorded(name.text(), T(std::move(value)));
         let_inputs_go();
         return y;

@@ -2,6 +2,7 @@
 // that runs is one. Here is what it is shown, without the type of the values.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -121,9 +122,12 @@ private:
 
 // Shows an operation to the recorder: gives the draft that is to be made instead, or nothing.
 template <class T>
-[[gnu::noinline]] Var<T> offer(const char* op, bool recorded, T& value, std::span<ValueNode<T>* const> inputs,
+[[gnu::noinline]] Var<T> offer(const char* op, T& value, std::span<ValueNode<T>* const> inputs,
                                std::span<const Wished> wishes, std::optional<std::uint64_t> constants) {
-    NewOperationOf<T> operation(op, recorded, value, inputs, wishes, constants);
+    const bool wanted = std::any_of(inputs.begin(), inputs.end(), [](const ValueNode<T>* input) {
+        return input->state != State::constant;
+    });
+    NewOperationOf<T> operation(op, context.recording && wanted, value, inputs, wishes, constants);
     return context.recorder->admit(operation) ? Var<T>() : Draft<T>::of(std::move(value));
 }
 
