@@ -63,7 +63,6 @@ void Sweep::spill(Node* node) {
 }
 
 Node* Sweep::newest_of_heap() {
-    if (heap_.empty()) return nullptr;
     std::pop_heap(heap_.begin(), heap_.end(), older);
     Node* node = heap_.back();
     heap_.pop_back();
@@ -75,11 +74,13 @@ void Sweep::run() {
         const Node* const before = context.pulled;
         ~Around() { context.pulled = before; }
     } around;
-    while (Node* node = newest()) {
+    const Visitor* const visitor = visitor_;  // which no rule can change: asked once, and not for each node
+    while (waits()) {
+        Node* node = newest();
         context.pulled = node;
         node->state = State::spent;
         try {
-            if (visitor_ && node->touched) (*visitor_)(*node);
+            if (visitor && node->touched) (*visitor)(*node);
             if (context.onlooker) [[unlikely]]
                 pull_and_tell(*node);
             else
@@ -111,7 +112,8 @@ void Sweep::run() {
 
 // After an error what was queued is spent: its values may be half used.
 void Sweep::give_up() {
-    while (Node* node = newest()) {
+    while (waits()) {
+        Node* node = newest();
         node->state = State::spent;
         node->forget();
         let_go_of(node);

@@ -148,7 +148,7 @@ public:
     Sweep& operator=(const Sweep&) = delete;
     ~Sweep() {
         --context.sweeps;
-        if (near_count_ || !heap_.empty()) [[unlikely]]
+        if (waits()) [[unlikely]]
             give_up();
     }
 
@@ -182,8 +182,9 @@ private:
     void insert_below(Node* node);
     void spill(Node* node);
     void give_up();
+    bool waits() const { return near_count_ || !heap_.empty(); }
     Node* newest() { return near_count_ ? near_[--near_count_] : newest_of_heap(); }
-    Node* newest_of_heap();
+    [[gnu::cold]] Node* newest_of_heap();
     void pull_and_tell(Node& node);
 
     static constexpr std::size_t near_size = 32;
