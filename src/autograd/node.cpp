@@ -77,7 +77,6 @@ void Sweep::run() {
     const Visitor* const visitor = visitor_;  // which no rule can change: asked once, and not for each node
     while (waits()) {
         Node* node = newest();
-        context.pulled = node;
         node->state = State::spent;
         try {
             if (visitor && node->touched) (*visitor)(*node);
@@ -86,6 +85,7 @@ void Sweep::run() {
             else
                 node->pull(*this);
         } catch (...) {
+            if (context.pulled == node) node->take_back();
             node->forget();
             let_go_of(node);
             throw;

@@ -33,7 +33,7 @@ inline constexpr std::uint8_t arrived = 1;
 inline constexpr std::uint8_t held = 2;    // change it, clear it or step
 inline constexpr std::uint8_t sealed = 4;  // go backward into it
 inline constexpr std::uint8_t met = 8;     // one has gone, since the window looked
-inline constexpr std::uint8_t asked = 16;  // for its place by a rule that sets it, and may still throw
+inline constexpr std::uint8_t asked = 16;  // for its place by a rule that sets it; of a leaf, the last
 }  // namespace touch
 
 // What belongs to the thread that records. A graph must be used where it was recorded.
@@ -78,6 +78,7 @@ public:
     // Sends this node's gradient to its inputs, forgets them, and lets go of itself, which the sweep held;
     // when it throws the sweep still does.
     virtual void pull(Sweep&) = 0;
+    virtual void take_back() {}                               // what its rule has asked for, and thrown
     virtual void forget() {}                                  // lets go of inputs, saved values and gradient
     virtual std::vector<Node*> inputs() const { return {}; }  // for who looks on; null where nothing is held
     virtual void dismantle(Node*& doomed) = 0;                // lets go of everything and frees itself
@@ -161,7 +162,10 @@ public:
             insert(node);
             return true;
         }
-        if (state == State::leaf) return oldest_target_ == 0 || node->target;
+        if (state == State::leaf) {
+            node->touched &= static_cast<std::uint8_t>(~touch::asked);  // by the rules before this one
+            return oldest_target_ == 0 || node->target;
+        }
         if (state == State::queued) return true;
         if (state == State::constant) return false;
         if (node->id > oldest_target_) refuse(node);  // spent

@@ -9,8 +9,8 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
-#include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -182,58 +182,20 @@ public:
     std::vector<Node*> inputs() const override { return {inputs_.begin(), inputs_.end()}; }
 
     void pull(Sweep& sweep) override {
-        bool wanted = false;
-        for_each_input(inputs_, [&](ValueNode<T>*& input) {
-            if (!input) return;
-            if (sweep.reaches(input))
-                wanted = true;
-            else
-                let_go_of(std::exchange(input, nullptr));
-        });
-        if (wanted && this->touched) {
-            RuleCheck* checked = nullptr;
-            if (context.checks != Checks::none) [[unlikely]]
-                checked = begin_check();
-            try {
-                do {
-                    std::apply(
-                        [&](const auto&... kept) {
-                            rule_(Pull<T>(inputs_.data(), inputs_.size(),
-                                          !this->target && (!checked || checked->spare())),
-                                  std::as_const(this->gradient), kept.get(op())...);
-                        },
-                        kept_);
-                    if (!checked) [[likely]]
-                        break;
-                } while (checked->go_on(sums()));
-            } catch (...) {
-                if (!could_not_be_tried(checked)) throw;
-                return pull(sweep);
-            }
-            if (checked) [[unlikely]]
-                delete checked;
-            for_each_input(inputs_, [](ValueNode<T>* input) {
-                if (!input || input->state != State::leaf) return;
-                input->touched &= static_cast<std::uint8_t>(~touch::asked);
-                if (input->has_gradient()) settle(input->gradient, MemoryClass::gradient);
-            });
-        }
-        if (this->refs > 1) {
-            forget();
-            return let_go_of(this);
-        }
+        if (context.checks != Checks::none) [[unlikely]]
+            return pull_checked(sweep);
+        pull_with(sweep, [this] { call_rule(!this->target); });
+    }
+
+    void take_back() override {
         for_each_input(inputs_, [](ValueNode<T>* input) {
-            if (input) let_go_of(input);
+            if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
         });
-        free();
     }
 
     void forget() override {
         for_each_input(inputs_, [](ValueNode<T>*& input) {
-            if (!input) return;
-            if (input->state == State::leaf && input->touched & touch::asked)  // its rule has thrown
-                input->touched &= static_cast<std::uint8_t>(~(touch::asked | touch::arrived));
-            let_go_of(std::exchange(input, nullptr));
+            if (input) let_go_of(std::exchange(input, nullptr));
         });
         std::apply([](auto&... kept) { (kept.drop(), ...); }, kept_);
         if (this->target) return;  // its gradient is what grad() was asked for
@@ -265,26 +227,69 @@ private:
         pool::give(this, sizeof *this);
     }
 
-    using RuleCheck = rule_check::Rule<ValueNode<T>>;
+    template <class Call> [[gnu::always_inline]] void pull_with(Sweep& sweep, Call call) {
+        bool wanted = false;
+        for_each_input(inputs_, [&](ValueNode<T>*& input) {
+            if (!input) return;
+            if (sweep.reaches(input))
+                wanted = true;
+            else
+                let_go_of(std::exchange(input, nullptr));
+        });
+        if (wanted && this->touched) {
+            context.pulled = this;
+            call();
+            for_each_input(inputs_, [](ValueNode<T>* input) {
+                if (input && input->state == State::leaf && input->has_gradient())
+                    settle(input->gradient, MemoryClass::gradient);
+            });
+        }
+        if (this->refs > 1) {
+            forget();
+            return let_go_of(this);
+        }
+        for_each_input(inputs_, [](ValueNode<T>* input) {
+            if (input) let_go_of(input);
+        });
+        free();
+    }
+
+    [[gnu::always_inline]] void call_rule(bool spare) {
+        std::apply(
+            [&](const auto&... kept) {
+                rule_(Pull<T>(inputs_.data(), inputs_.size(), spare), std::as_const(this->gradient),
+                      kept.get(op())...);
+            },
+            kept_);
+    }
+
+    // Apart from pull(), and with a rule of its own, so that without checks nobody pays for them.
+    [[gnu::cold, gnu::noinline]] void pull_checked(Sweep& sweep) {
+        pull_with(sweep, [this] {
+            while (!call_checked()) continue;
+        });
+    }
+    bool call_checked() {  // false: the rule could not be tried, and next time it is not
+        std::apply([&](const auto&... kept) { (rule_check::expect_unwritten(op(), kept.get(op())), ...); },
+                   kept_);
+        std::optional<rule_check::Rule<ValueNode<T>>> check;
+        if (rule_check::looks_at(this->gradient, std::is_same_v<Name, Label>))
+            check.emplace(op(), inputs_, sums(), this->gradient, this->target).begin();
+        try {
+            do call_rule(!this->target && (!check || check->spare()));
+            while (check && check->go_on(sums()));
+        } catch (...) {
+            if (!check || !check->breaks_off()) throw;
+            return false;
+        }
+        return true;
+    }
     [[gnu::cold, gnu::noinline]] std::vector<std::uint64_t> sums() const {  // of all that the rule is given
         return std::apply(
             [&](const auto&... kept) {
                 return std::vector{rule_check::sum(this->gradient), rule_check::sum(kept.get(op()))...};
             },
             kept_);
-    }
-    [[gnu::cold, gnu::noinline]] RuleCheck* begin_check() {
-        std::apply([&](const auto&... kept) { (rule_check::expect_unwritten(op(), kept.get(op())), ...); },
-                   kept_);
-        if (!rule_check::looks_at(this->gradient, std::is_same_v<Name, Label>)) return nullptr;
-        auto check = std::make_unique<RuleCheck>(op(), inputs_, sums(), this->gradient, this->target);
-        check->begin();
-        return check.release();
-    }
-
-    [[gnu::cold, gnu::noinline]] static bool could_not_be_tried(RuleCheck* checked) {  // after an exception
-        const std::unique_ptr<RuleCheck> ends(checked);
-        return checked && checked->breaks_off();
     }
 
     using Kept = std::tuple<typename Wishes::saved...>;

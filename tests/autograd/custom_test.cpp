@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "autograd/array.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -58,6 +59,21 @@ TEST_CASE("a rule that throws before it has written leaves no gradient") {
     w.zero_grad();
     CHECK_THROWS_WITH(sum(with_rule(throws, w)).backward(), "boom");
     CHECK_FALSE(w.has_grad());
+}
+
+TEST_CASE("what other rules have written stays when one throws, or who looks on") {
+    const Tensor w = parameter(A::full({4}, 1));
+    const std::vector<float> written(4, 3.f);
+    const Tensor older = with_rule([](Pull<A>, const A&, const A&, const A&) { throw Error("boom"); }, w);
+    const Tensor loss = sum(older) + sum(w * 3);
+    SECTION("the rule") { CHECK_THROWS_WITH(loss.backward(), "boom"); }
+    SECTION("who looks on") {
+        const auto throws = [&](const Visit<A>& visit) {
+            if (&visit.node == older.node()) throw Error("seen");
+        };
+        CHECK_THROWS_WITH(loss.backward(throws), "seen");
+    }
+    CHECK(w.grad().to_vector() == written);
 }
 
 TEST_CASE("a long chain of rules that hold their inputs is let go without a stack") {
