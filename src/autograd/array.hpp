@@ -244,7 +244,7 @@ template <class S> [[gnu::always_inline]] inline bool sole(const Array<S>& x) {
     return storage && memory::sole_temporary(storage) && storage->bytes - x.size() * sizeof(S) < 64;
 }
 
-template <class S> void let_go(Array<S>& x) { x.let_go(); }
+template <class S> [[gnu::always_inline]] inline void let_go(Array<S>& x) { x.let_go(); }
 
 template <class S> void own(Array<S>& x) {
     if (x.storage() && memory::holders(x.storage()) > 1) x = x.clone();

@@ -169,7 +169,8 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
 template <class T, class Name, class Inputs, class Rule, class... Wishes> class Operation final
     : public ValueNode<T> {
 public:
-    Operation(Name name, T&& v, const std::tuple<Wishes...>& wishes, Rule&& rule)
+    // Flat, as free(): otherwise each of the many kinds of node calls what is shorter than a call.
+    [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Wishes...>& wishes, Rule&& rule)
         : ValueNode<T>(std::move(v), State::fresh),
           kept_(granted(wishes, &v)),
           rule_(std::move(rule)),
@@ -222,7 +223,7 @@ public:
     }
 
 private:
-    void free() {
+    [[gnu::flatten]] void free() {
         this->~Operation();
         pool::give(this, sizeof *this);
     }
