@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether the house is as docs/architecture.md says: rooms and who sees whom, budgets, comments, where things are defined, kernels.
+"""Whether the house is as docs/architecture.md says: rooms and who sees whom, budgets, comments, where things are defined.
 
     house.py                    src/ as it stands
     house.py --headers COMPILER BUILD
@@ -151,30 +151,6 @@ def defined_elsewhere():
             yield f"src/{header}: declares {function}(), which is defined in {', '.join(others) or 'no file that could be found'}"
 
 
-def unfilled_slots():
-    """Every kernel of the contract is in each of the three tables, and every family has its files."""
-    contract = (SRC / "kernels" / "kernels.hpp").read_text().split("struct Kernels {")[1].split("\n};")[0]
-    slots = re.findall(r"^    void \(\*(\w+)\)\(", contract, re.M)
-    for names in re.findall(r"^    (?:std::array|UpdateAll)<.*> ([\w, ]+);", contract, re.M):
-        slots += names.split(", ")
-    families = set(re.findall(r"\beach\((\w+)\)", (SRC / "kernels" / "families.hpp").read_text()))
-    devices = {"cpu": "*.cpp", "gpu": "*.hpp"}
-    texts = {f"src/{device}": "".join(path.read_text() for path in (SRC / device).glob(files)) for device, files in devices.items()}
-    installed = {device: set(re.findall(r"\binstall_(\w+)\(Kernels<S>", text)) for device, text in texts.items()}
-    texts["src/cpu/reference.hpp"] = (SRC / "cpu" / "reference.hpp").read_text()
-    for where, text in texts.items():
-        for slot in slots:
-            if not re.search(rf"\bt\.{slot} = ", text):
-                yield f"{where} fills no slot '{slot}' of src/kernels/kernels.hpp: it would be a null pointer there"
-    for device, names in installed.items():
-        for family in sorted(names - families):
-            yield f"{device} has install_{family}(), which nobody calls: '{family}' is missing in src/kernels/families.hpp"
-    for family in sorted(families):
-        for place in (f"cpu/{family}.cpp", f"gpu/{family}.hpp", f"gpu/{family}.cu"):
-            if not (SRC / place).is_file():
-                yield f"the family '{family}' of src/kernels/families.hpp has no src/{place}"
-
-
 def header_faults(compiler, build):
     """Those that no .cpp of the same name includes first."""
     def compiles(path):
@@ -201,7 +177,7 @@ def main(words):
         faults = list(header_faults(*words[1:]))
     else:
         seen = rooms()
-        faults = [*wrong_rooms(seen), *wrong_includes(seen), *wrong_sizes(), *orphans(), *defined_elsewhere(), *unfilled_slots()]
+        faults = [*wrong_rooms(seen), *wrong_includes(seen), *wrong_sizes(), *orphans(), *defined_elsewhere()]
         print(f"{len(sources())} files in {len(seen)} rooms")
     print("\n".join(faults))
     return 1 if faults else 0
