@@ -43,6 +43,20 @@ def unfilled_slots():
                 yield f"the family '{family}' of src/kernels/families.hpp has no src/{place}"
 
 
+def operations():
+    ops = text_of("src/autograd/ops")
+    names = set(re.findall(r'record(?:_many)?<"(\w+)">', ops) + re.findall(r'FixedName name = "(\w+)"', text_of("src/kernels/functors.hpp")))
+    assert len(names) >= 50, "the search finds no operations any more"
+    differentiated, footprints = text_of("tests/autograd/operations.hpp"), text_of("tests/autograd/footprint_test.cpp")
+    for name in sorted(names):
+        if not (ROOT / "tests" / "fixtures" / f"{name}.txt").is_file():
+            yield f"the operation '{name}' has no reference values in tests/fixtures/{name}.txt (tools/make-fixtures)"
+        if f'"{name}' not in differentiated:
+            yield f"the operation '{name}' is not in tests/autograd/operations.hpp: nobody compares it with finite differences"
+        if re.search(rf"> {name}\(", ops) and not re.search(rf"\b{name}(?:<\w+>)?\(", footprints):
+            yield f"the operation '{name}' is not in the table of tests/autograd/footprint_test.cpp: what does it keep?"
+
+
 def optimizers():
     names = re.findall(r"class (\w+) : public (?:Optimizer|Sgd|Adam)<S>", text_of("src/train"))
     assert len(names) >= 4, "the search finds no optimizers any more"
@@ -128,7 +142,7 @@ def checks():
 
 
 def main():
-    faults = [fault for look in (unfilled_slots, optimizers, losses, policies, scalars, readers, reports, lessons, checks) for fault in look()]
+    faults = [fault for look in (unfilled_slots, operations, optimizers, losses, policies, scalars, readers, reports, lessons, checks) for fault in look()]
     print("\n".join(faults or ["nothing is forgotten"]))
     return 1 if faults else 0
 
