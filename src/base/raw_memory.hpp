@@ -1,12 +1,19 @@
-// How raw memory of a device is had.
+// How raw memory of a device is had, and how sizes are rounded.
 #pragma once
 
 #include <cstddef>
 
 namespace tally::memory {
 
+// Buffers are whole lines, aligned: as wide as a cache line, and as the widest register. Kernels count on it, and
+// read to the end of a line.
+inline constexpr std::size_t line = 64;
+static_assert((line & (line - 1)) == 0, "a line is a power of two");
+
+constexpr std::size_t whole_lines(std::size_t bytes) { return (bytes + line - 1) & ~(line - 1); }
+
 struct Raw {
-    void* (*grab)(std::size_t bytes);  // 64-byte aligned; null when there is none
+    void* (*grab)(std::size_t bytes);  // a line's alignment; null when there is none
     void (*give)(void* data, std::size_t bytes);
     void (*fill)(void* data, unsigned char byte, std::size_t bytes);
 };

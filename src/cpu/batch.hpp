@@ -11,13 +11,16 @@
 #endif
 #include <xsimd/xsimd.hpp>
 
+#include "tally/base/raw_memory.hpp"
+
 namespace tally::cpu {
 
 template <class S> using Batch = xsimd::batch<S>;
 
 template <class S> inline constexpr std::size_t lanes = Batch<S>::size;
 
-inline constexpr std::size_t line = 64;  // bytes; every buffer is a whole number of lines, aligned
+using memory::line;
+static_assert(sizeof(Batch<double>) <= line, "a register is filled from one line");
 
 // n elements, `step` apart, and zeros.
 template <class S> [[gnu::noinline]] Batch<S> load_copied(const S* p, std::ptrdiff_t step, std::size_t n) {

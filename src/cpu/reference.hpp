@@ -466,7 +466,7 @@ template <class S> void dropout(const S* x, const DropoutMask& mask, S scale, In
 // ---- the table ----
 
 template <class S> Kernels<S> table() {
-    Kernels<S> t;
+    Kernels<S> t{};
     [&]<class... F>(std::tuple<F...>*) {
         t.map = {map<F, S>...};
         t.map_back = {map_back<F, S>...};

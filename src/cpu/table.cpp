@@ -14,17 +14,9 @@ namespace {
 
 template <class S> Kernels<S> assemble() {
     Kernels<S> table{};
-    cpu::install_elementwise(table);
-    cpu::install_memory(table);
-    cpu::install_reduce(table);
-    cpu::install_softmax(table);
-    cpu::install_matmul(table);
-    cpu::install_loss(table);
-    cpu::install_norm(table);
-    cpu::install_update(table);
-    cpu::install_batch_norm(table);
-    cpu::install_dropout(table);
-    cpu::install_windows(table);
+#define TALLY_INSTALL(family) cpu::install_##family(table);
+    TALLY_KERNEL_FAMILIES(TALLY_INSTALL)
+#undef TALLY_INSTALL
     return table;
 }
 

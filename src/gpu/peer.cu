@@ -11,22 +11,10 @@
 namespace tally::gpu {
 
 // Each is made in the .cu file of its family.
-// clang-format off
-#define TALLY_MADE_ELSEWHERE(S)                                       \
-    extern template void install_elementwise<OnDevice>(Kernels<S>&);  \
-    extern template void install_memory<OnDevice>(Kernels<S>&);       \
-    extern template void install_reduce<OnDevice>(Kernels<S>&);       \
-    extern template void install_softmax<OnDevice>(Kernels<S>&);      \
-    extern template void install_matmul<OnDevice>(Kernels<S>&);       \
-    extern template void install_loss<OnDevice>(Kernels<S>&);         \
-    extern template void install_norm<OnDevice>(Kernels<S>&);         \
-    extern template void install_update<OnDevice>(Kernels<S>&);       \
-    extern template void install_batch_norm<OnDevice>(Kernels<S>&);   \
-    extern template void install_dropout<OnDevice>(Kernels<S>&);      \
-    extern template void install_windows<OnDevice>(Kernels<S>&);
-// clang-format on
-TALLY_MADE_ELSEWHERE(float)
-TALLY_MADE_ELSEWHERE(double)
+#define TALLY_MADE_ELSEWHERE(family)                                   \
+    extern template void install_##family<OnDevice>(Kernels<float>&); \
+    extern template void install_##family<OnDevice>(Kernels<double>&);
+TALLY_KERNEL_FAMILIES(TALLY_MADE_ELSEWHERE)
 #undef TALLY_MADE_ELSEWHERE
 
 }  // namespace tally::gpu

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tally/base/error.hpp"
+#include "tally/base/raw_memory.hpp"
 #include "tally/gpu/capture.hpp"
 #include "tally/gpu/module.hpp"
 #include "tally/gpu/on_host.hpp"
@@ -41,13 +42,15 @@ public:
     void* grab(std::size_t bytes) {
         gpu::refuse_fresh_memory(captured_ != nullptr, bytes);
         const std::lock_guard lock(mutex_);
-        const auto offset = arena_.take(whole_lines(bytes));
+        // Under AddressSanitizer the ledger asks for the bytes as they are.
+        const auto offset = arena_.take(memory::whole_lines(bytes));
         return offset ? base_ + *offset : nullptr;
     }
     void give(void* data, std::size_t bytes) {
         gpu::refuse_giving_back(captured_ != nullptr, bytes);
         const std::lock_guard lock(mutex_);
-        arena_.give(static_cast<std::size_t>(static_cast<std::byte*>(data) - base_), whole_lines(bytes));
+        arena_.give(static_cast<std::size_t>(static_cast<std::byte*>(data) - base_),
+                    memory::whole_lines(bytes));
     }
 
     void later(std::function<void()> task) {
@@ -76,9 +79,6 @@ public:
     std::uint64_t done() const { return queued_ - queue_.size(); }
 
 private:
-    // Under AddressSanitizer the ledger asks for the bytes as they are.
-    static std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
     Pretended()
         : base_(static_cast<std::byte*>(
               mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
@@ -181,7 +181,9 @@ struct Pretend {
     }
 
     static void wait_after_each_launch(bool) {}
-    static void* seen_by_both(std::size_t bytes) { return ::operator new(bytes, std::align_val_t(64)); }
+    static void* seen_by_both(std::size_t bytes) {
+        return ::operator new(bytes, std::align_val_t(memory::line));
+    }
 
 private:
     static void wait() {

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "tally/base/raw_memory.hpp"
+
 namespace tally::gpu {
 
 struct StagingRing {
@@ -30,7 +32,7 @@ public:
             std::byte* const place = memory_ + part_ * part_bytes + used_;
             std::memcpy(place, source, count);
             link_.send(target, place, count);
-            used_ += (count + 63) / 64 * 64;  // whole lines
+            used_ += memory::whole_lines(count);
             target += count;
             source += count;
             bytes -= count;

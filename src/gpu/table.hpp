@@ -16,23 +16,16 @@
 #include "tally/gpu/softmax.hpp"
 #include "tally/gpu/update.hpp"
 #include "tally/gpu/windows.hpp"
+#include "tally/kernels/families.hpp"
 #include "tally/kernels/kernels.hpp"
 
 namespace tally::gpu {
 
 template <class On, class S> Kernels<S> table() {
     Kernels<S> t{};
-    install_elementwise<On>(t);
-    install_memory<On>(t);
-    install_reduce<On>(t);
-    install_softmax<On>(t);
-    install_matmul<On>(t);
-    install_loss<On>(t);
-    install_norm<On>(t);
-    install_update<On>(t);
-    install_batch_norm<On>(t);
-    install_dropout<On>(t);
-    install_windows<On>(t);
+#define TALLY_INSTALL(family) install_##family<On>(t);
+    TALLY_KERNEL_FAMILIES(TALLY_INSTALL)
+#undef TALLY_INSTALL
     return t;
 }
 

@@ -7,8 +7,8 @@
 //  - a plain pointer destination is uninitialised memory, all of which is written;
 //  - `Into` sets or adds. With `set` the destination is not read and wholly written, also when a summed
 //  extent is 0;
-//  - operands lie in buffers of whole 64-byte lines: kernels may read on to the end of a line, but never
-//  write there;
+//  - operands lie in buffers of whole lines (base/raw_memory.hpp): kernels may read on to the end of a line,
+//  but never write there;
 //  - the order of additions is fixed: the same call gives the same bits every time;
 //  - where a sum is taken over samples (zip_back, scatter, rows_back, sum, matmul of at most `ordered_limit`
 //  multiply-adds)

@@ -35,8 +35,7 @@ namespace {
 using namespace detail;
 
 constexpr bool caching = !TALLY_ASAN;  // AddressSanitizer sees a use after free only in memory really freed
-constexpr std::size_t max_bytes =
-    static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - alignment;
+constexpr std::size_t max_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - line;
 constexpr std::int64_t min_cache_limit = 64 << 20;
 
 // Tells AddressSanitizer. On the host alone: a device works later, and on what was let go, too.
@@ -57,7 +56,7 @@ constexpr std::size_t max_host_block = std::size_t{1} << 40;
 constexpr std::size_t huge_page = 2 << 20, min_huge_block = 4 << 20;
 
 constexpr std::align_val_t host_alignment(std::size_t bytes) {
-    return std::align_val_t(rounded_up(bytes) < min_huge_block ? alignment : huge_page);
+    return std::align_val_t(whole_lines(bytes) < min_huge_block ? line : huge_page);
 }
 
 void* grab_host(std::size_t bytes) {
@@ -304,8 +303,8 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
 }
 
 Storage* allocate_here(std::size_t bytes, Device device) {
-    raw(device);                                             // or refuse it
-    alignas(alignment) static std::byte nothing[alignment];  // an address to count from
+    raw(device);                                   // or refuse it
+    alignas(line) static std::byte nothing[line];  // an address to count from
     if (bytes == 0) {
         auto* const storage = new Storage();
         storage->data = nothing;
@@ -319,7 +318,7 @@ Storage* allocate_here(std::size_t bytes, Device device) {
         out_of_memory(bytes, device, 0, report(device).largest_free);
     }
     if (bytes > max_bytes) out_of_memory(bytes, device, 0, report(device).largest_free);
-    const std::size_t rounded = rounded_up(bytes);
+    const std::size_t rounded = whole_lines(bytes);
     Account& account = current->account[number(device)];
     Storage* storage = account.cache.take(rounded);
     if (storage != nullptr) {
@@ -406,7 +405,7 @@ detail::Account& detail::account_of_this_thread(Device device) {
 
 Storage* allocate(std::size_t bytes, Device device) {
     Account* const account = accounts[number(device)];
-    const std::size_t rounded = rounded_up(bytes);  // 0 also for absurd sizes; nothing ever waits there
+    const std::size_t rounded = whole_lines(bytes);  // 0 also for absurd sizes; nothing ever waits there
     Storage* const storage = account ? account->cache.take(rounded) : nullptr;
     if (storage == nullptr) [[unlikely]]
         return allocate_slowly(bytes, device);
@@ -560,18 +559,18 @@ void set_budget(std::size_t bytes, Device device) {
     std::byte* base = nullptr;
     std::optional<Arena> arena;
     if (bytes != 0) {
-        arena.emplace(bytes / alignment * alignment);
-        if (bytes <= max_bytes) base = static_cast<std::byte*>(device_memory.grab(rounded_up(bytes)));
+        arena.emplace(bytes / line * line);
+        if (bytes <= max_bytes) base = static_cast<std::byte*>(device_memory.grab(whole_lines(bytes)));
         if (base == nullptr)
             throw OutOfMemory("[memory] cannot set a budget of " + std::to_string(bytes) + " bytes (" +
                                   bytes_in_words(bytes) + ") on " + tally::to_string(device) +
                                   ": the device itself has less",
                               device, bytes, 0);
-        may_touch(false, base, rounded_up(bytes), device);
+        may_touch(false, base, whole_lines(bytes), device);
     }
     if (common.base != nullptr) {
-        may_touch(true, common.base, rounded_up(common.budget.load()), device);
-        device_memory.give(common.base, rounded_up(common.budget.load()));
+        may_touch(true, common.base, whole_lines(common.budget.load()), device);
+        device_memory.give(common.base, whole_lines(common.budget.load()));
     }
     common.base = base;
     common.arena = std::move(arena);

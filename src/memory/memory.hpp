@@ -19,8 +19,8 @@ inline constexpr int memory_classes = 4;
 // share it, and record rules that keep it. A freed Storage keeps its block and waits in a free list to
 // be used again.
 struct Storage {
-    void* data;         // 64-byte aligned, in the device's memory (some address when bytes is 0)
-    std::size_t bytes;  // rounded up to a multiple of 64
+    void* data;         // aligned to a line, in the device's memory (some address when bytes is 0)
+    std::size_t bytes;  // rounded up to whole lines (base/raw_memory.hpp)
     std::atomic<std::uint64_t> holders;  // arrays and rules; how many of them are rules; its class
     std::atomic<std::uint32_t> version;  // raised by every modification in place
     std::atomic<std::uint32_t> left_by;  // the thread that gave the parameter that lay here another value

@@ -10,18 +10,14 @@
 #include <limits>
 #include <vector>
 
+#include "tally/base/raw_memory.hpp"
 #include "tally/memory/memory.hpp"
 
 namespace tally::memory::detail {
 
-inline constexpr std::size_t alignment = 64;
 inline constexpr int devices = 2;
 inline constexpr int all_classes = memory_classes;  // the row of the sum over the classes
 inline constexpr int rows = memory_classes + 1;
-
-inline constexpr std::size_t rounded_up(std::size_t bytes) {
-    return (bytes + alignment - 1) & ~(alignment - 1);
-}
 
 // Written by one thread only, read by anyone: no read-modify-write, hence no bus lock.
 template <class Number> class Counter {
@@ -39,7 +35,7 @@ class FreeLists {
 public:
     Storage* take(std::size_t bytes) {
         if (bytes <= small) {
-            Storage*& head = small_[bytes / alignment];
+            Storage*& head = small_[bytes / line];
             Storage* const storage = head;
             if (storage != nullptr) head = storage->next_free;
             return storage;
@@ -54,7 +50,7 @@ public:
     }
 
     void put(Storage* storage, std::size_t bytes) {
-        Storage*& head = bytes <= small ? small_[bytes / alignment] : large_[bucket(bytes)];
+        Storage*& head = bytes <= small ? small_[bytes / line] : large_[bucket(bytes)];
         storage->next_free = head;
         head = storage;
     }
@@ -81,10 +77,10 @@ private:
     static constexpr std::size_t buckets = 64;
 
     static std::size_t bucket(std::size_t bytes) {
-        return (bytes / alignment * 0x9E3779B97F4A7C15u) >> (std::numeric_limits<std::size_t>::digits - 6);
+        return (bytes / line * 0x9E3779B97F4A7C15u) >> (std::numeric_limits<std::size_t>::digits - 6);
     }
 
-    std::array<Storage*, small / alignment + 1> small_{};
+    std::array<Storage*, small / line + 1> small_{};
     std::array<Storage*, buckets> large_{};
 };
 

@@ -15,7 +15,7 @@
 namespace tally::memory::detail {
 
 // Never destroyed: when its thread ends it keeps its sums and waits for the next thread.
-struct alignas(alignment) Shard {
+struct alignas(line) Shard {
     std::array<Account, devices> account;
     Shard* next = nullptr;
     bool taken = false;

@@ -20,12 +20,26 @@ inline std::string in_words(const std::optional<double>& number) {
 inline std::string in_words(Reduction of) { return of == Reduction::mean ? "mean" : "sum"; }
 inline std::string in_words(Weigh what) { return what == Weigh::counted ? "counted" : "micro_batches"; }
 inline std::string in_words(Tail policy) {
-    return policy == Tail::scale ? "scale" : policy == Tail::drop ? "drop" : "carry";
+    switch (policy) {
+        case Tail::scale:
+            return "scale";
+        case Tail::drop:
+            return "drop";
+        case Tail::carry:
+            break;
+    }
+    return "carry";
 }
 inline std::string in_words(NonFinite policy) {
-    return policy == NonFinite::raise        ? "raise"
-           : policy == NonFinite::drop_micro ? "drop_micro"
-                                             : "drop_window";
+    switch (policy) {
+        case NonFinite::raise:
+            return "raise";
+        case NonFinite::drop_micro:
+            return "drop_micro";
+        case NonFinite::drop_window:
+            break;
+    }
+    return "drop_window";
 }
 
 }  // namespace tally

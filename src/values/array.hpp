@@ -17,6 +17,7 @@
 
 #include "tally/base/checksum.hpp"
 #include "tally/base/error.hpp"
+#include "tally/base/raw_memory.hpp"
 #include "tally/kernels/device.hpp"
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernels.hpp"
@@ -239,7 +240,7 @@ template <class S> bool ready(const Array<S>& x) { return x.storage() != nullptr
 
 template <class S> [[gnu::always_inline]] inline bool sole(const Array<S>& x) {
     const Storage* const storage = x.storage();
-    return storage && memory::sole_temporary(storage) && storage->bytes - x.size() * sizeof(S) < 64;
+    return storage && memory::sole_temporary(storage) && storage->bytes - x.size() * sizeof(S) < memory::line;
 }
 
 template <class S> [[gnu::always_inline]] inline void let_go(Array<S>& x) { x.let_go(); }

@@ -2,17 +2,14 @@
 // are not there.
 #include "count_allocations.hpp"
 #include "kernel_testing.hpp"
+#include "tally/kernels/kernel_slots.hpp"
 #include "tally/memory/peer.hpp"
 
 namespace tally::test {
 
 TEMPLATE_TEST_CASE("Every slot of the table is filled", "", float, double, Dual<double>) {
-    const Kernels<TestType>& table = kernels<TestType>(Device::cpu);
-    using Slot = void (*)();
-    static_assert(sizeof(table) % sizeof(Slot) == 0);
-    std::array<Slot, sizeof(table) / sizeof(Slot)> slots;
-    std::memcpy(slots.data(), &table, sizeof(table));
-    CHECK(std::count(slots.begin(), slots.end(), Slot(nullptr)) == 0);
+    const auto slots = slots_of(kernels<TestType>(Device::cpu));
+    CHECK(std::count(slots.begin(), slots.end(), AnyFunction(nullptr)) == 0);
 }
 
 TEST_CASE("A device that is not there is an error", "[alone]") {

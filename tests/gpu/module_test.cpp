@@ -1,10 +1,19 @@
-// What fails in the module of a device is thrown by the library, as what it is; and the device keeps working.
+// The GPU's table is whole; what fails in its module is thrown by the library, as what it is, and it keeps working.
+#include <algorithm>
+
 #include "catch.hpp"
+#include "tally/gpu/on_host.hpp"
+#include "tally/kernels/kernel_slots.hpp"
 #include "tally/memory/memory.hpp"
 #include "tally/memory/peer.hpp"
 #include "tally/values/array.hpp"
 
 namespace tally::test {
+
+TEMPLATE_TEST_CASE("Every slot of the GPU's table is filled", "", float, double) {
+    const auto slots = slots_of(gpu::host_table<TestType>());
+    CHECK(std::count(slots.begin(), slots.end(), AnyFunction(nullptr)) == 0);
+}
 
 TEST_CASE("What fails in a module is an error of the call and of no other") {
     const memory::Raw& memory = peer::raw();

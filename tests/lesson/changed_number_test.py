@@ -75,7 +75,7 @@ def say(program):
 
 def main(build, target):
     lesson = target.removeprefix("lesson_")
-    assert lesson in CHANGES, f"there is no line for {lesson} in CHANGES"
+    assert lesson in CHANGES, f"there is no line for {lesson} in CHANGES of {__file__}: which number of it, changed, makes a check fail?"
     number, instead = CHANGES[lesson]
     source = LESSONS / f"{lesson}.cpp"
     text = source.read_text()

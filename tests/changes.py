@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Whether what belongs to a change came with it: what is named here is what docs/changes.md says of it.
+
+    changes.py
+"""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SRC = ROOT / "src"
+SCALARS = ["float", "double"]  # who adds one here is told of each place that lacks it
+
+
+def text_of(*places):
+    """Of files, and of all files of folders below ROOT."""
+    paths = [ROOT / place for place in places]
+    files = [file for path in paths for file in (sorted(path.rglob("*.[ch]pp")) if path.is_dir() else [path])]
+    return "\n".join(file.read_text() for file in files)
+
+
+def unfilled_slots():
+    """Every kernel of the contract is in each of the three tables, and every family has its files."""
+    contract = text_of("src/kernels/kernels.hpp").split("struct Kernels {")[1].split("\n};")[0]
+    slots = re.findall(r"^    void \(\*(\w+)\)\(", contract, re.M)
+    for names in re.findall(r"^    (?:std::array|UpdateAll)<.*> ([\w, ]+);", contract, re.M):
+        slots += names.split(", ")
+    families = set(re.findall(r"\beach\((\w+)\)", text_of("src/kernels/families.hpp")))
+    devices = {"cpu": "*.cpp", "gpu": "*.hpp"}
+    texts = {f"src/{device}": "".join(path.read_text() for path in (SRC / device).glob(files)) for device, files in devices.items()}
+    installed = {device: set(re.findall(r"\binstall_(\w+)\(Kernels<S>", text)) for device, text in texts.items()}
+    texts["src/cpu/reference.hpp"] = text_of("src/cpu/reference.hpp")
+    for where, text in texts.items():
+        for slot in slots:
+            if not re.search(rf"\bt\.{slot} = ", text):
+                yield f"{where} fills no slot '{slot}' of src/kernels/kernels.hpp: it would be a null pointer there"
+    for device, names in installed.items():
+        for family in sorted(names - families):
+            yield f"{device} has install_{family}(), which nobody calls: '{family}' is missing in src/kernels/families.hpp"
+    for family in sorted(families):
+        for place in (f"cpu/{family}.cpp", f"gpu/{family}.hpp", f"gpu/{family}.cu"):
+            if not (SRC / place).is_file():
+                yield f"the family '{family}' of src/kernels/families.hpp has no src/{place}"
+
+
+def operations():
+    ops = text_of("src/autograd/ops")
+    names = set(re.findall(r'record(?:_many)?<"(\w+)">', ops) + re.findall(r'FixedName name = "(\w+)"', text_of("src/kernels/functors.hpp")))
+    assert len(names) >= 50, "the search finds no operations any more"
+    differentiated, footprints = text_of("tests/autograd/operations.hpp"), text_of("tests/autograd/footprint_test.cpp")
+    for name in sorted(names):
+        if not (ROOT / "tests" / "fixtures" / f"{name}.txt").is_file():
+            yield f"the operation '{name}' has no reference values in tests/fixtures/{name}.txt (tools/make-fixtures)"
+        if f'"{name}' not in differentiated:
+            yield f"the operation '{name}' is not in tests/autograd/operations.hpp: nobody compares it with finite differences"
+        if re.search(rf"> {name}\(", ops) and not re.search(rf"\b{name}(?:<\w+>)?\(", footprints):
+            yield f"the operation '{name}' is not in the table of tests/autograd/footprint_test.cpp: what does it keep?"
+
+
+def optimizers():
+    names = re.findall(r"class (\w+) : public (?:Optimizer|Sgd|Adam)<S>", text_of("src/train"))
+    assert len(names) >= 4, "the search finds no optimizers any more"
+    table = text_of("docs/optimizers.md")
+    for name in names:
+        if not (ROOT / "tests" / "fixtures-train" / f"{name.lower()}.txt").is_file():
+            yield f"the optimizer {name} has no trajectory of PyTorch's in tests/fixtures-train/{name.lower()}.txt (tools/make-trajectories)"
+        if f"| `{name}` |" not in table:
+            yield f"the optimizer {name} has no formula in the table of docs/optimizers.md"
+        if f"{name}<" not in text_of("tests/train/options_test.cpp"):
+            yield f"tests/train/options_test.cpp does not go through the options of the optimizer {name}"
+
+
+def losses():
+    names = set(re.findall(r"^(?:template <class S> )?Loss<Array<S>> (\w+)\(", text_of("src/autograd/ops"), re.M)) - {"counted"}
+    assert len(names) >= 4, "the search finds no losses any more"
+    for name in sorted(names):
+        if not (ROOT / "tests" / "fixtures" / f"{name}.txt").is_file():
+            yield f"the loss {name}() has no reference values in tests/fixtures/{name}.txt (tools/make-fixtures)"
+
+
+def policies():
+    window, page = text_of("src/train/window.hpp"), text_of("docs/training.md")
+    for policy in ("Reduction", "Weigh", "Tail", "NonFinite"):
+        body = re.sub(r"//.*", "", re.search(rf"enum class {policy} {{(.*?)}};", window, re.S).group(1))
+        for choice in re.findall(r"\w+", body):
+            if f"`{choice}`" not in page and f"{policy}::{choice}" not in page:
+                yield f"docs/training.md does not say what {policy}::{choice} does"
+
+
+def scalars():
+    """What is made for one scalar type is made for each, in the same folder."""
+    made = {}
+    for path in sorted(SRC.rglob("*.[chu]*")):
+        for statement in re.findall(r"^(?:(?:extern )?template (?!<)[^;{]*;|TALLY_\w+\([^)]*\))", path.read_text(), re.M):
+            made.setdefault(path.parent, {}).setdefault(" ".join(statement.split()), path)
+    for statements in made.values():
+        for statement, path in statements.items():
+            if not re.search(r"\bfloat\b", statement):
+                continue
+            for scalar in SCALARS:
+                twin = re.sub(r"\bfloat\b", scalar, statement)
+                if twin not in statements:
+                    yield f"{path.relative_to(ROOT)}: '{statement}' is not there for {scalar}"
+
+
+def readers():
+    names = set(re.findall(r"\b(?:load|read)_(\w+)\(const std::string& path", text_of("src/files"))) - {"file"}
+    assert len(names) >= 4, "the search finds no readers of files any more"
+    for name in sorted(names):
+        if not (ROOT / "tests" / "fuzz" / f"{name}.cpp").is_file():
+            yield f"the reader of {name} files has no tests/fuzz/{name}.cpp"
+        if not any((ROOT / "tests" / "fuzz" / "corpus" / name).glob("*")):
+            yield f"the reader of {name} files has no tests/fuzz/corpus/{name}"
+
+
+def reports():
+    for header in sorted((SRC / "reports").glob("*.hpp")):
+        for name in re.findall(r"class (\w+) final : Onlooker", header.read_text()):
+            if f"](../src/reports/{header.name})" not in text_of("docs/reports.md"):
+                yield f"docs/reports.md has no row for {name} (src/reports/{header.name})"
+
+
+def lessons():
+    overview = text_of("README.md")
+    for lesson in sorted((ROOT / "lessons").glob("[0-9][0-9]_*.cpp")):
+        page = f"lessons/{lesson.stem}.md"
+        if not (ROOT / page).is_file():
+            yield f"the lesson {lesson.name} has no page {page}"
+        if f"]({page})" not in overview:
+            yield f"the lesson {lesson.name} has no row in the course's table in README.md"
+
+
+def checks():
+    page = text_of("docs/add-a-lesson.md")
+    for name in re.findall(r"^bool (check\w*)\(", text_of("src/lesson/lesson.hpp"), re.M):
+        if f"`{name}`" not in page:
+            yield f"docs/add-a-lesson.md does not name {name}()"
+    broken = text_of("tests/mutations.txt")
+    for name in re.findall(r"\bvoid (fail_\w+)\(", text_of("src/autograd/check.hpp")):
+        if f"{name}(" not in broken:
+            yield f"tests/mutations.txt has no line that takes {name}() out of src/autograd/check.hpp: does a test see it?"
+
+
+def main():
+    faults = [fault for look in (unfilled_slots, operations, optimizers, losses, policies, scalars, readers, reports, lessons, checks) for fault in look()]
+    print("\n".join(faults or ["nothing is forgotten"]))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
