@@ -6,25 +6,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 
-#include "tally/base/checksum.hpp"
 #include "tally/base/raw_memory.hpp"
 #include "tally/base/text.hpp"
 #include "tally/memory/memory_shard.hpp"
-#include "tally/memory/peer.hpp"
-#include "tally/memory/pool.hpp"
+#include "tally/memory/raw.hpp"
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
 #if TALLY_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
@@ -34,7 +26,6 @@ namespace {
 
 using namespace detail;
 
-constexpr bool caching = !TALLY_ASAN;  // AddressSanitizer sees a use after free only in memory really freed
 constexpr std::size_t max_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - line;
 constexpr std::int64_t min_cache_limit = 64 << 20;
 
@@ -46,35 +37,6 @@ void may_touch([[maybe_unused]] bool yes, [[maybe_unused]] const void* data,
         yes ? __asan_unpoison_memory_region(data, bytes) : __asan_poison_memory_region(data, bytes);
 #endif
 }
-
-// ---- raw memory ----
-
-// Asked for more than this, the sanitizers' operator new ends the program.
-constexpr std::size_t max_host_block = std::size_t{1} << 40;
-
-// Large blocks ask for huge pages: measured, a first touch four times faster and a tenth more bandwidth.
-constexpr std::size_t huge_page = 2 << 20, min_huge_block = 4 << 20;
-
-constexpr std::align_val_t host_alignment(std::size_t bytes) {
-    return std::align_val_t(whole_lines(bytes) < min_huge_block ? line : huge_page);
-}
-
-void* grab_host(std::size_t bytes) {
-    if (bytes > max_host_block) return nullptr;
-    void* const data = ::operator new(bytes, host_alignment(bytes), std::nothrow);
-#ifdef __linux__
-    if (data != nullptr && bytes >= min_huge_block) ::madvise(data, bytes, MADV_HUGEPAGE);  // may be refused
-#endif
-    return data;
-}
-
-constexpr Raw host{
-    grab_host,
-    [](void* data, std::size_t bytes) { ::operator delete(data, host_alignment(bytes)); },
-    [](void* data, unsigned char byte, std::size_t bytes) { std::memset(data, byte, bytes); },
-};
-
-const Raw& raw(Device device) { return device == Device::cpu ? host : peer::raw(); }
 
 // ---- threads ----
 
@@ -223,37 +185,6 @@ void look_at_peaks(Account& account, Device device) {
 
 // ---- the budget ----
 
-void return_to_arena(Common& common, Storage* storage) {
-    common.arena->give(static_cast<std::size_t>(static_cast<std::byte*>(storage->data) - common.base),
-                       storage->bytes);
-    delete storage;
-}
-
-void drop(Common& common) {
-    common.cache.for_each([&common](Storage* storage) { return_to_arena(common, storage); });
-    common.cache.clear();
-    common.cached.set(0);
-}
-
-bool in_arena(const Common& common, const Storage* storage) {
-    const auto* data = static_cast<const std::byte*>(storage->data);
-    return common.base != nullptr && std::less_equal<>()(common.base, data) &&
-           std::less<>()(data, common.base + common.budget.load());
-}
-
-[[noreturn]] void out_of_memory(std::size_t asked, Device device, std::size_t free, std::size_t largest) {
-    const std::size_t budget = common_of(device).budget.load();
-    std::string text = std::string("[memory] out of memory on ") + tally::to_string(device) + ": asked " +
-                       bytes_in_words(asked) + " (" + std::to_string(asked) + " bytes), " +
-                       (budget != 0 ? "budget " + bytes_in_words(budget) : "no budget") + ", in use " +
-                       bytes_in_words(in_use(device)) + ", cached " + bytes_in_words(cached_bytes(device));
-    if (budget != 0) text += ", largest free block " + bytes_in_words(largest);
-    if (budget != 0 && free >= asked) text += "; " + bytes_in_words(free) + " are free, but fragmented";
-    text += "; use smaller micro-batches" +
-            std::string(budget != 0 ? ", checkpoint, or raise the budget" : " or checkpoint");
-    throw OutOfMemory(text, device, asked, in_use(device));
-}
-
 Storage* allocate_in_arena(Common& common, std::size_t rounded, std::size_t bytes, Device device,
                            Account& account) {
     if (Storage* storage = common.cache.take(rounded)) {
@@ -264,10 +195,12 @@ Storage* allocate_in_arena(Common& common, std::size_t rounded, std::size_t byte
     auto storage = std::make_unique<Storage>();
     auto offset = common.arena->take(rounded);
     if (!offset) {
-        drop(common);
+        common.drop_cache();
         offset = common.arena->take(rounded);
     }
-    if (!offset) out_of_memory(bytes, device, common.arena->free_bytes(), common.arena->largest());
+    if (!offset)
+        out_of_memory(bytes, device, cached_bytes(device), common.arena->free_bytes(),
+                      common.arena->largest());
     storage->data = common.base + *offset;
     storage->bytes = rounded;
     storage->device = device;
@@ -287,7 +220,7 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
         drop(account);
         storage->data = raw(device).grab(wanted);
     }
-    if (storage->data == nullptr) out_of_memory(bytes, device, 0, 0);
+    if (storage->data == nullptr) out_of_memory(bytes, device, cached_bytes(device), 0, 0);
     storage->bytes = rounded;
     storage->device = device;
     account.fresh.add(1);
@@ -315,9 +248,9 @@ Storage* allocate_here(std::size_t bytes, Device device) {
     Common& common = common_of(device);
     if (until_failure != 0 && --until_failure == 0) {
         take_short_way(true);
-        out_of_memory(bytes, device, 0, report(device).largest_free);
+        out_of_memory(bytes, device, cached_bytes(device), 0, report(device).largest_free);
     }
-    if (bytes > max_bytes) out_of_memory(bytes, device, 0, report(device).largest_free);
+    if (bytes > max_bytes) out_of_memory(bytes, device, cached_bytes(device), 0, report(device).largest_free);
     const std::size_t rounded = whole_lines(bytes);
     Account& account = current->account[number(device)];
     Storage* storage = account.cache.take(rounded);
@@ -351,11 +284,11 @@ void recycle_here(Storage* storage) {
     };
     if (common.budget.load() != 0) {
         const std::lock_guard lock(common.mutex);
-        if (in_arena(common, storage)) {
+        if (common.in_arena(storage)) {
             may_touch(false, storage->data, storage->bytes, storage->device);
             account.bring(-bytes);
             let_go();
-            if (!caching) return return_to_arena(common, storage);
+            if (!caching) return common.return_to_arena(storage);
             common.cached.add(static_cast<std::int64_t>(storage->bytes));
             return common.cache.put(storage, storage->bytes);
         }
@@ -447,25 +380,9 @@ void reclassify(Storage* storage, MemoryClass held_as) {
     move(storage, class_of(before), class_of(now));
 }
 
-namespace {
-
-// Of the whole buffer, since views of it may be saved.
-std::uint64_t checksum_of(const Storage* storage) {
-    return tally::checksum_of(storage->data, caching ? storage->bytes : storage->asked);
-}
-
-[[gnu::cold, gnu::noinline]] void note_checksum(Storage* storage) {
-    storage->summed.store(false);
-    storage->summed_version = storage->version.load(std::memory_order_relaxed);
-    storage->checksum = checksum_of(storage);
-    storage->summed.store(true, std::memory_order_release);
-}
-
-}  // namespace
-
 void saved_first(Storage* storage, std::uint64_t holders_before) {
     if (sum_saved && storage->device == Device::cpu) [[unlikely]]
-        note_checksum(storage);
+        detail::note_checksum(storage);
     else if (storage->summed.load(std::memory_order_relaxed)) [[unlikely]]
         storage->summed.store(false, std::memory_order_relaxed);
     if (class_of(holders_before) == MemoryClass::temporary)
@@ -473,32 +390,6 @@ void saved_first(Storage* storage, std::uint64_t holders_before) {
 }
 
 void unsaved_last(Storage* storage) { move(storage, MemoryClass::saved, MemoryClass::temporary); }
-
-namespace {
-
-std::uint32_t this_thread() {  // by a number, never 0
-    static std::atomic<std::uint32_t> last{0};
-    thread_local const std::uint32_t number = ++last;
-    return number;
-}
-
-}  // namespace
-
-void leave(Storage* storage) {
-    storage->left_by.store(this_thread());
-    raise_version(storage);
-}
-
-bool left_by_another(const Storage* storage, std::uint32_t version) {
-    const std::uint32_t thread = storage->left_by.load();
-    return thread != 0 && thread != this_thread() && storage->version.load() == version + 1;
-}
-
-bool changed_since_saved(const Storage* storage) {
-    return storage->summed.load(std::memory_order_acquire) &&
-           storage->summed_version == storage->version.load(std::memory_order_relaxed) &&
-           storage->checksum != checksum_of(storage);
-}
 
 std::size_t budget(Device device) { return common_of(device).budget.load(); }
 
@@ -534,10 +425,8 @@ Report report(Device device) {
     now.budget = common.budget.load();
     if (common.arena) {
         Arena without_cache = *common.arena;  // cached blocks are dropped before an allocation fails
-        common.cache.for_each([&](const Storage* storage) {
-            without_cache.give(static_cast<std::size_t>(static_cast<std::byte*>(storage->data) - common.base),
-                               storage->bytes);
-        });
+        common.cache.for_each(
+            [&](const Storage* storage) { without_cache.give(common.place(storage), storage->bytes); });
         now.largest_free = without_cache.largest();
     }
     return now;
@@ -582,7 +471,7 @@ void set_budget(std::size_t bytes, Device device) {
 void drop_cache(Device device) {
     if (current != nullptr) drop(current->account[number(device)]);
     const std::lock_guard lock(common_of(device).mutex);
-    drop(common_of(device));
+    common_of(device).drop_cache();
 }
 
 void fail_allocation(std::uint64_t n) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -31,6 +32,28 @@ struct Common {
     std::optional<Arena> arena;
     FreeLists cache;  // with a budget the cache is shared: any thread may need its blocks
     Counter<std::int64_t> cached;
+
+    bool in_arena(const Storage* storage) const {
+        const auto* data = static_cast<const std::byte*>(storage->data);
+        return base != nullptr && std::less_equal<>()(base, data) &&
+               std::less<>()(data, base + budget.load());
+    }
+    std::size_t place(const Storage* storage) const {
+        return static_cast<std::size_t>(static_cast<const std::byte*>(storage->data) - base);
+    }
+    void return_to_arena(Storage* storage) {
+        arena->give(place(storage), storage->bytes);
+        delete storage;
+    }
+    void drop_cache() {
+        cache.for_each([this](Storage* storage) { return_to_arena(storage); });
+        cache.clear();
+        cached.set(0);
+    }
 };
+
+void note_checksum(Storage* storage);  // of what the first of its rules saves
+[[noreturn]] void out_of_memory(std::size_t asked, Device device, std::size_t cached, std::size_t free,
+                                std::size_t largest);
 
 }  // namespace tally::memory::detail

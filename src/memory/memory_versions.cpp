@@ -1,0 +1,49 @@
+// What tells a rule that a buffer is no longer what it was: versions, checksums, and who has left it.
+#include <atomic>
+
+#include "tally/base/checksum.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/memory/memory_shard.hpp"
+#include "tally/memory/raw.hpp"
+
+namespace tally::memory {
+
+namespace {
+
+// Of the whole buffer, since views of it may be saved.
+std::uint64_t checksum_of(const Storage* storage) {
+    return tally::checksum_of(storage->data, caching ? storage->bytes : storage->asked);
+}
+
+std::uint32_t this_thread() {  // by a number, never 0
+    static std::atomic<std::uint32_t> last{0};
+    thread_local const std::uint32_t number = ++last;
+    return number;
+}
+
+}  // namespace
+
+void detail::note_checksum(Storage* storage) {
+    storage->summed.store(false);
+    storage->summed_version = storage->version.load(std::memory_order_relaxed);
+    storage->checksum = checksum_of(storage);
+    storage->summed.store(true, std::memory_order_release);
+}
+
+void leave(Storage* storage) {
+    storage->left_by.store(this_thread());
+    raise_version(storage);
+}
+
+bool left_by_another(const Storage* storage, std::uint32_t version) {
+    const std::uint32_t thread = storage->left_by.load();
+    return thread != 0 && thread != this_thread() && storage->version.load() == version + 1;
+}
+
+bool changed_since_saved(const Storage* storage) {
+    return storage->summed.load(std::memory_order_acquire) &&
+           storage->summed_version == storage->version.load(std::memory_order_relaxed) &&
+           storage->checksum != checksum_of(storage);
+}
+
+}  // namespace tally::memory
