@@ -1,8 +1,12 @@
-// The names that programs use: Scalar, Tensor, Tensor64, and how to make them from plain numbers.
+// The names that programs use: Scalar, Tensor, Tensor64, how to make them, and how they are printed.
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
+#include <ostream>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tally/autograd/var.hpp"
@@ -37,6 +41,53 @@ template <class S> Array<S> random_normal(const Shape& shape, std::uint64_t seed
     std::vector<S> values(shape.size());
     random::fill_normal<S>(values, seed, stream, mean, deviation);
     return Array<S>(shape, values);
+}
+
+// ---- constants to begin from: zeros({2, 3}), randn({3}, {.seed = 7}), ones<double>({6}, {.device = Device::cuda}) ----
+
+struct Making {
+    Device device = Device::cpu;
+    std::uint64_t seed = 0, stream = 0;  // of random ones
+};
+
+template <class S = float>
+Var<Array<S>> full(const Shape& shape, std::type_identity_t<S> value, const Making& how = {}) {
+    return constant(Array<S>::full(shape, value, how.device));
+}
+template <class S = float> Var<Array<S>> zeros(const Shape& shape, const Making& how = {}) {
+    return full<S>(shape, 0, how);
+}
+template <class S = float> Var<Array<S>> ones(const Shape& shape, const Making& how = {}) {
+    return full<S>(shape, 1, how);
+}
+// 0, 1, 2, ... below `count`.
+template <class S = float> Var<Array<S>> arange(std::int64_t count, const Making& how = {}) {
+    std::vector<S> values;
+    for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<S>(i));
+    return constant(Array<S>({std::ssize(values)}, values, how.device));
+}
+template <class S = float> Var<Array<S>> eye(std::int64_t size, const Making& how = {}) {
+    if (size < 0) throw Error("[eye] " + std::to_string(size) + " rows and columns");
+    std::vector<S> values(static_cast<std::size_t>(size * size), S(0));
+    for (std::int64_t i = 0; i < size; ++i) values[static_cast<std::size_t>(i * (size + 1))] = S(1);
+    return constant(Array<S>({size, size}, values, how.device));
+}
+template <class S = float> Var<Array<S>> randn(const Shape& shape, const Making& how = {}) {
+    return constant(random_normal<S>(shape, how.seed, how.stream).to(how.device));
+}
+// From `low` on, below `high`.
+template <class S = float> Var<Array<S>> uniform(const Shape& shape, std::type_identity_t<S> low = 0,
+                                                 std::type_identity_t<S> high = 1, const Making& how = {}) {
+    return constant(random_uniform<S>(shape, how.seed, how.stream, low, high).to(how.device));
+}
+
+// Value, shape, and how it was made: "[0.5000 -1.2500  0.7500] (3), parameter".
+template <Value T> std::ostream& operator<<(std::ostream& out, const Var<T>& x) {
+    if (!x) return out << "empty variable";
+    out << x.value();
+    if (x.shape().rank() > 0) out << ' ' << to_string(x.shape());
+    return out << ", " << (x.node()->state >= State::fresh ? "made by " : "") << x.node()->op()
+               << (x.has_grad() ? ", with a gradient" : "");
 }
 
 }  // namespace tally

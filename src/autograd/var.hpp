@@ -142,6 +142,10 @@ public:
     [[gnu::always_inline]] ~Var() {
         if (node_ && --node_->handles == 0) drop(node_);
     }
+    template <class Other> void operator+=(const Other&) { not_in_place<Other>(); }
+    template <class Other> void operator-=(const Other&) { not_in_place<Other>(); }
+    template <class Other> void operator*=(const Other&) { not_in_place<Other>(); }
+    template <class Other> void operator/=(const Other&) { not_in_place<Other>(); }
 
     explicit operator bool() const { return node_ != nullptr; }
     const T& value() const { return checked("value").value; }
@@ -150,6 +154,9 @@ public:
         return item(value());
     }
     const Shape& shape() const { return shape_of(value()); }
+    // x[i]: the i-th along the first axis, which goes; -1 is the last. x.t(): the last two axes swapped. (ops/shape.hpp)
+    Var operator[](std::int64_t i) const requires(!Number<T>) { return at(*this, i); }
+    Var t() const requires(!Number<T>) { return transpose(*this); }
     bool wants_grad() const { return node_ && node_->state != State::constant; }
 
     // ---- the gradient of a leaf ----
@@ -264,6 +271,11 @@ public:
     }
 
 private:
+    template <class Other> static constexpr void not_in_place() {
+        static_assert(!sizeof(Other),
+                      "a variable is not changed in place: write x = x + y for a new one; the "
+                      "numbers of a parameter change by sgd_step, an optimizer or update()");
+    }
     [[gnu::noinline]] static void drop(ValueNode<T>* node) {  // the last handle has gone
         if (node->refs > 1 && !node->watched) let_go(node->value);
         let_go_of(node);
@@ -299,6 +311,9 @@ template <Value T> Var<T> parameter(T value) {
     settle(value, MemoryClass::parameter);
     return Var<T>(std::move(value), State::leaf);
 }
+
+// One that starts with the numbers of another: parameter(randn({3, 2}, {.seed = 1})).
+template <Value T> Var<T> parameter(const Var<T>& numbers) { return parameter(T(numbers.value())); }
 
 template <Value T> Var<T> constant(T value) { return Var<T>(std::move(value), State::constant); }
 

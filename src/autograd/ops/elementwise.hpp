@@ -78,6 +78,17 @@ template <class T> Var<T> maximum(Var<T> a, Var<T> b) { return apply(functor::Ma
 template <class T> Var<T> minimum(Var<T> a, Var<T> b) { return apply(functor::Minimum{}, std::move(a), std::move(b)); }
 template <class T> Var<T> squared_difference(Var<T> a, Var<T> b) { return apply(functor::SquaredDifference{}, std::move(a), std::move(b)); }
 
+// A plain array beside a variable is a constant.
+template <class T> using PlainArray = std::enable_if_t<!Number<T>, std::type_identity_t<T>>;
+template <class T> Var<T> operator+(Var<T> a, PlainArray<T> b) { return std::move(a) + Var<T>(std::move(b)); }
+template <class T> Var<T> operator+(PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) + std::move(b); }
+template <class T> Var<T> operator-(Var<T> a, PlainArray<T> b) { return std::move(a) - Var<T>(std::move(b)); }
+template <class T> Var<T> operator-(PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) - std::move(b); }
+template <class T> Var<T> operator*(Var<T> a, PlainArray<T> b) { return std::move(a) * Var<T>(std::move(b)); }
+template <class T> Var<T> operator*(PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) * std::move(b); }
+template <class T> Var<T> operator/(Var<T> a, PlainArray<T> b) { return std::move(a) / Var<T>(std::move(b)); }
+template <class T> Var<T> operator/(PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) / std::move(b); }
+
 template <class T, PlainNumber N> Var<T> operator+(Var<T> x, N n) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
 template <class T, PlainNumber N> Var<T> operator+(N n, Var<T> x) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
 template <class T, PlainNumber N> Var<T> operator-(Var<T> x, N n) { return apply(functor::AddNumber{-double(n)}, std::move(x)); }

@@ -1,6 +1,7 @@
 // Reductions over any axes, and softmax along one. Forward and backward side by side.
 #pragma once
 
+#include <concepts>
 #include <utility>
 
 #include "tally/autograd/ops/shape.hpp"
@@ -68,6 +69,21 @@ template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const Axes& axes = {
                 .logsumexp_back(dy.data(), kept_x.data(), kept_y.data(), destination(to.into(0)), fold);
         },
         std::move(x));
+}
+
+// One axis by its number: sum(x, 0).
+template <class S, std::integral Axis> Var<Array<S>> sum(Var<Array<S>> x, Axis axis, bool keepdims = false) {
+    return sum(std::move(x), Axes{axis}, keepdims);
+}
+template <class S, std::integral Axis> Var<Array<S>> mean(Var<Array<S>> x, Axis axis, bool keepdims = false) {
+    return mean(std::move(x), Axes{axis}, keepdims);
+}
+template <class S, std::integral Axis> Var<Array<S>> max(Var<Array<S>> x, Axis axis, bool keepdims = false) {
+    return max(std::move(x), Axes{axis}, keepdims);
+}
+template <class S, std::integral Axis>
+Var<Array<S>> logsumexp(Var<Array<S>> x, Axis axis, bool keepdims = false) {
+    return logsumexp(std::move(x), Axes{axis}, keepdims);
 }
 
 template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {

@@ -107,6 +107,17 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
         std::move(x));
 }
 
+// x[i]: without its first axis; i counts from the end when it is negative.
+template <class S> Var<Array<S>> at(Var<Array<S>> x, std::int64_t i) {
+    const Shape& shape = x.shape();
+    const std::int64_t count = shape.rank() == 0 ? 0 : shape[0], from = i < 0 ? i + count : i;
+    if (from < 0 || from >= count)
+        throw Error("[at] there is no " + std::to_string(i) + " along the first axis of " + to_string(shape));
+    std::vector<std::int64_t> rest;
+    for (int axis = 1; axis < shape.rank(); ++axis) rest.push_back(shape[axis]);
+    return reshape(slice(std::move(x), 0, from, from + 1), Shape(std::span<const std::int64_t>(rest)));
+}
+
 // Puts arrays one after the other along an axis; all other extents must agree.
 template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
     if (parts.empty()) throw Error("[concat] there is nothing to put together");

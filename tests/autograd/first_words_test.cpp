@@ -1,0 +1,105 @@
+// What is typed first: making, printing, indexing, a plain array beside a variable, one axis by its number.
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tally/tally.hpp"
+
+using namespace tally;
+
+namespace {
+
+template <class T> std::string printed(const T& x) {
+    std::ostringstream out;
+    out << x;
+    return out.str();
+}
+
+using V = std::vector<double>;
+using F = std::vector<float>;
+
+}  // namespace
+
+TEST_CASE("Tensors are made by name, of a shape, a type and a seed") {
+    CHECK(zeros({2, 3}).value().to_vector() == F(6, 0.f));
+    CHECK(ones<double>({2}).value().to_vector() == V{1, 1});
+    CHECK(full({2, 1}, 0.5).value().to_vector() == F{0.5f, 0.5f});
+    CHECK(full({}, 3).item() == 3);
+    CHECK(arange(4).value().to_vector() == F{0, 1, 2, 3});
+    CHECK(arange(0).shape() == Shape{0});
+    CHECK(eye<double>(2).value().to_vector() == V{1, 0, 0, 1});
+    CHECK(eye(0).shape() == Shape{0, 0});
+    CHECK(randn<double>({5}, {.seed = 7}).value().to_vector() ==
+          random_normal<double>({5}, 7, 0).to_vector());
+    CHECK(randn({5}, {.seed = 7}).value().to_vector() != randn({5}, {.seed = 8}).value().to_vector());
+    CHECK(uniform({9}, 2, 3, {.seed = 1, .stream = 4}).value().to_vector() ==
+          random_uniform<float>({9}, 1, 4, 2, 3).to_vector());
+    CHECK_FALSE(zeros({2}).wants_grad());
+    CHECK_THROWS_WITH(eye(-1), "[eye] -1 rows and columns");
+}
+
+TEST_CASE("A parameter is made of a tensor, and does not share its numbers") {
+    const Tensor start = ones({2});
+    Tensor w = parameter(start);
+    CHECK(w.wants_grad());
+    sum(w * w).backward();
+    sgd_step({w}, 0.5f);
+    CHECK(w.value().to_vector() == F{0, 0});
+    CHECK(start.value().to_vector() == F{1, 1});
+}
+
+TEST_CASE("A variable prints its value, its shape and how it was made") {
+    Tensor w = parameter({0.5f, -1.25f, 0.75f});
+    CHECK(printed(w) == "[ 0.5000 -1.2500  0.7500] (3), parameter");
+    const Tensor loss = mean(w);
+    CHECK(printed(loss) == "0.0000, made by mean");
+    loss.backward();
+    CHECK(printed(w) == "[ 0.5000 -1.2500  0.7500] (3), parameter, with a gradient");
+    CHECK(printed(zeros({2})) == "[0.0000 0.0000] (2), constant");
+    CHECK(printed(Scalar(parameter(2.0)) * 3) == "6, made by mul_number");
+    CHECK(printed(Tensor()) == "empty variable");
+}
+
+TEST_CASE("x[i] is the i-th along the first axis, and its gradient goes there") {
+    const Tensor64 x = parameter(Array<double>({3, 2}, {1, 2, 3, 4, 5, 6}));
+    CHECK(x[1].shape() == Shape{2});
+    CHECK(x[1].value().to_vector() == V{3, 4});
+    CHECK(x[-1][0].item() == 5);
+    (x[1][0] * 10 + sum(x[-1])).backward();
+    CHECK(x.grad().to_vector() == V{0, 0, 10, 0, 1, 1});
+    CHECK_THROWS_WITH(x[3], "[at] there is no 3 along the first axis of (3, 2)");
+    CHECK_THROWS_WITH(x[-4], "[at] there is no -4 along the first axis of (3, 2)");
+    CHECK_THROWS_WITH(x[0][0][0], "[at] there is no 0 along the first axis of ()");
+}
+
+TEST_CASE("x.t() swaps the last two axes") {
+    const Tensor64 x = parameter(Array<double>({2, 3}, {1, 2, 3, 4, 5, 6}));
+    CHECK(x.t().value().to_vector() == V{1, 4, 2, 5, 3, 6});
+    sum(x.t() * Array<double>({3, 2}, {1, 2, 3, 4, 5, 6})).backward();
+    CHECK(x.grad().to_vector() == V{1, 3, 5, 2, 4, 6});
+}
+
+TEST_CASE("A plain array beside a variable is a constant, on either side of every sign") {
+    const Array<double> a{1, 2};
+    const Tensor64 w = parameter({4.0, 8.0});
+    CHECK((w + a).value().to_vector() == V{5, 10});
+    CHECK((a + w).value().to_vector() == V{5, 10});
+    CHECK((w - a).value().to_vector() == V{3, 6});
+    CHECK((a - w).value().to_vector() == V{-3, -6});
+    CHECK((w * a).value().to_vector() == V{4, 16});
+    CHECK((a * w).value().to_vector() == V{4, 16});
+    CHECK((w / a).value().to_vector() == V{4, 4});
+    CHECK((a / w).value().to_vector() == V{0.25, 0.25});
+    sum(a * w).backward();
+    CHECK(w.grad().to_vector() == V{1, 2});
+}
+
+TEST_CASE("One axis is named by its number") {
+    const Tensor64 x = parameter(Array<double>({2, 3}, {1, 2, 3, 4, 5, 6}));
+    CHECK(sum(x, 0).value().to_vector() == V{5, 7, 9});
+    CHECK(mean(x, -1).value().to_vector() == V{2, 5});
+    CHECK(max(x, 1, true).shape() == Shape{2, 1});
+    CHECK(logsumexp(x, 0).value().to_vector() == logsumexp(x, Axes{0}).value().to_vector());
+    CHECK(sum(x, {}).item() == 21);  // no axes: all of them
+}
