@@ -29,6 +29,10 @@ ALL = sorted(set(signal.Signals) | {signal.SIGRTMIN + 1})
 SHELL = """trap : INT; set -m; '{0}' run sample {1}; echo "ENDED $?."; while read word && [ "$word" = fg ]; do fg >/dev/null; echo "AT LAST $?."; done"""
 BAR = "q quit"
 
+# A sanitizer takes a fault for one of the program's own and reports it at leisure, while other threads go on and ask for
+# keys, or for ever, where it was interrupted itself. It is told to leave them to the kernel, as in any other build.
+FAULTS_ARE_FAULTS = ":".join([*filter(None, [os.environ.get("ASAN_OPTIONS")]), "handle_segv=0:handle_sigbus=0:handle_sigfpe=0"])
+
 
 def cases():
     for sent, target, state in itertools.product(ALL, ("lesson", "lesson twice", "runner", "group"), ("prompt", "output", "start")):
@@ -78,8 +82,6 @@ def expected_codes(sent, target, state):
     died = 128 + sent
     if target.startswith("lesson"):
         return {died} if sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) else {1}
-    if sent in FAULTS:
-        return {died, 1}  # a sanitizer answers for some of them
     return {died}
 
 
@@ -103,7 +105,8 @@ def one(case):
     runner, work, sent, target, state, delay = case
     words = "--from 4" if state == "output" else ""
     behaviour = "slow" if state == "output" else ""
-    with Terminal(["sh", "-c", SHELL.format(runner, words)], TALLY_WORK=work, SAMPLE_LESSON=behaviour) as t:
+    with Terminal(["sh", "-c", SHELL.format(runner, words)], TALLY_WORK=work, SAMPLE_LESSON=behaviour,
+                  ASAN_OPTIONS=FAULTS_ARE_FAULTS) as t:
         runner_pid = soon("the runner", lambda: child_of(t.process.pid, "learn-runner"))
         lesson_pid = None
         if state != "start":
@@ -186,16 +189,26 @@ def main():
                 if fault:
                     failed += 1
                     print(f"[FAIL] {signal.Signals(sent).name if sent < 32 else sent} to {target}, {state} + {delay:.4f} s: {fault}", flush=True)
-        left = [entry for entry in filter(str.isdigit, os.listdir("/proc")) if runs_below(entry, root)]
+        with contextlib.suppress(AssertionError):  # one whose runner was killed at the start has yet to hear of it
+            soon("the last one's end", lambda: not running_below(root))
+        left = running_below(root)
+        for pid, words in left.items():
+            print(f"[FAIL] still there: {words}", flush=True)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         print(f"{len(todo)} signals, {failed} failed, {len(left)} processes left")
         return 1 if failed or left else 0
 
 
-def runs_below(pid, root):
-    try:
-        return os.readlink(f"/proc/{pid}/exe").startswith(root)
-    except OSError:
-        return False
+def running_below(root):
+    """The processes whose program lies in there, and their words."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{pid}/exe").startswith(root):
+                with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+                    found[int(pid)] = file.read().replace("\0", " ")
+    return found
 
 
 if __name__ == "__main__":
