@@ -48,10 +48,20 @@ if grep -rnE '# *include *[<"](xtensor|xtensor-blas|xtl|xsimd|cblas|lapacke|f77b
     echo 'a public header includes xtensor or BLAS' >&2
     exit 1
 fi
-find "$prefix/include" -name '*.hpp' >"$scratch/headers"
+(cd "$prefix/include/tally" && find . -name '*.hpp' | sed 's|^\./||') >"$scratch/headers"
 [ "$(wc -l <"$scratch/headers")" -gt 5 ]
+# A header that a source of the library begins with has been compiled alone by the build. As installed and with all warnings
+# it is asked together with the others.
+sources=$(dirname "$0")/../../src
+find "$sources" -name '*.cpp' -exec grep -m 1 -h '^#include' {} + | sort >"$scratch/first"
+sed 's/.*/#include "tally\/&"/' "$scratch/headers" >"$scratch/together.cpp"
+echo together >"$scratch/asked"
 while IFS= read -r header; do
-    echo "#include \"$header\"" >"$scratch/alone.cpp"
+    grep -qxF "#include \"$header\"" "$scratch/first" || echo "$header"
+done <"$scratch/headers" >>"$scratch/asked"
+while IFS= read -r header; do
+    echo "#include \"tally/$header\"" >"$scratch/alone.cpp"
+    [ "$header" != together ] || mv "$scratch/together.cpp" "$scratch/alone.cpp"
     eval "$CXX" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror "'$scratch/alone.cpp'" \
         "$(pkg-config --cflags tally)" || { echo "does not compile alone: $header" >&2; exit 1; }
-done <"$scratch/headers"
+done <"$scratch/asked"
