@@ -59,3 +59,5 @@ while IFS= read -r header; do
         *) echo "is not refused with its sentence: $header: $said" >&2 && exit 1 ;;
     esac
 done <"$scratch/headers"
+printf '#include <tally/tally.hpp>\n#include <tally/train.hpp>\n' >"$scratch/both.cpp"
+eval "$CXX" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror "'$scratch/both.cpp'" "$(pkg-config --cflags tally)"

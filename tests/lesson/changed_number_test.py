@@ -1,6 +1,9 @@
-"""One input number of a lesson is changed: it prints something else, and a check of it fails. Usage: changed_number_test.py BUILD LESSON_TARGET
+"""One input number of a lesson is changed: a check of it fails. That it passes as it is, its own test shows.
 
-The changed source is compiled and linked with the lesson's own commands, as the build recorded them.
+Usage: changed_number_test.py build BUILD PROGRAM           all changed lessons, each in a namespace, as one program
+       changed_number_test.py LESSON_TARGET PROGRAM         runs one of them
+As a program each, a lesson would cost five seconds, nearly all of them the same headers. It is compiled and linked with a
+lesson's own commands, as the build recorded them.
 """
 
 import json
@@ -58,39 +61,56 @@ def link_command(build, target):
     return [word for word in shlex.split(last) if word not in (":", "&&")], build
 
 
-def build_changed(build, target, source, changed, program):
-    compiling, folder = compile_command(build, source)
-    object_file = compiling[compiling.index("-o") + 1]
-    swap = {str(source): str(changed), object_file: f"{program}.o"}
-    run([swap.get(word, word) for word in compiling] + ["-O0", "-w"], folder)
-    linking, folder = link_command(build, target)
-    linking[linking.index("-o") + 1] = str(program)
-    run([f"{program}.o" if word.endswith(Path(object_file).name) else word for word in linking], folder)
+def changed_text(lesson):
+    """None where its number is not in exactly one place."""
+    number, instead = CHANGES[lesson]
+    text = (LESSONS / f"{lesson}.cpp").read_text()
+    return text.replace(number, instead) if text.count(number) == 1 else None
 
 
-def say(program):
-    return subprocess.run([program, "--plain"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          env=clean_environment())
+def write_changed(folder):
+    """The lessons, and a program that runs the one which its first word names."""
+    headers, parts, names = {"#include <cstring>": None}, [], []
+    for lesson in CHANGES:
+        if not (LESSONS / f"{lesson}.cpp").exists() or (text := changed_text(lesson)) is None:
+            continue  # its own test says so
+        headers.update(dict.fromkeys(re.findall(r"(?m)^#include .*$", text)))
+        (folder / f"{lesson}.cpp").write_text(text)
+        parts.append(f'namespace lesson_{lesson} {{\n#define main changed\n#include "{lesson}.cpp"\n#undef main\n}}')
+        names.append(f'    if (std::strcmp(words[1], "{lesson}") == 0) return lesson_{lesson}::changed(count - 1, words + 1);')
+    main = ["int main(int count, char** words) {", *names, "    return 2;", "}", ""]
+    source = folder / "changed.cpp"
+    source.write_text("\n".join([*headers, *parts, *main]))
+    return source
 
 
-def main(build, target):
-    lesson = target.removeprefix("lesson_")
+def build_changed(build, program):
+    like = next(lesson for lesson in CHANGES if (LESSONS / f"{lesson}.cpp").exists())
+    source = LESSONS / f"{like}.cpp"
+    with tempfile.TemporaryDirectory(prefix="tally-changed-") as scratch:
+        changed = write_changed(Path(scratch))
+        compiling, folder = compile_command(build, source)
+        object_file = compiling[compiling.index("-o") + 1]
+        swap = {str(source): str(changed), object_file: f"{scratch}/changed.o"}
+        run([swap.get(word, word) for word in compiling] + ["-O0", "-w"], folder)
+        linking, folder = link_command(build, f"lesson_{like}")
+        linking[linking.index("-o") + 1] = str(program)
+        run([f"{scratch}/changed.o" if word.endswith(Path(object_file).name) else word for word in linking], folder)
+
+
+def check(lesson, program):
     assert lesson in CHANGES, f"there is no line for {lesson} in CHANGES of {__file__}: which number of it, changed, makes a check fail?"
     number, instead = CHANGES[lesson]
-    source = LESSONS / f"{lesson}.cpp"
-    text = source.read_text()
-    assert text.count(number) == 1, f"{source.name} has not exactly one '{number}'"
-    with tempfile.TemporaryDirectory(prefix="tally-changed-") as scratch:
-        changed = Path(scratch, source.name)
-        changed.write_text(text.replace(number, instead))
-        program = Path(scratch, target)
-        build_changed(build, target, source, changed, program)
-        before, after = say(build / "lessons" / target), say(program)
-        assert before.returncode == 0, before.stdout + before.stderr
-        assert after.returncode == 1, f"'{instead}' for '{number}': exit {after.returncode}\n{after.stdout}{after.stderr}"
-        assert re.search(r"\d+ checks, [1-9]\d* failed", after.stdout), f"it ended before a check could fail:\n{after.stdout}"
-        print(*[line for line in after.stdout.splitlines() if "FAIL" in line], sep="\n")
+    assert changed_text(lesson) is not None, f"{lesson}.cpp has not exactly one '{number}'"
+    after = subprocess.run([program, lesson, "--plain"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                           env=clean_environment())
+    assert after.returncode == 1, f"'{instead}' for '{number}': exit {after.returncode}\n{after.stdout}{after.stderr}"
+    assert re.search(r"\d+ checks, [1-9]\d* failed", after.stdout), f"it ended before a check could fail:\n{after.stdout}"
+    print(*[line for line in after.stdout.splitlines() if "FAIL" in line], sep="\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), sys.argv[2])
+    if sys.argv[1] == "build":
+        build_changed(Path(sys.argv[2]).resolve(), Path(sys.argv[3]).resolve())
+    else:
+        check(sys.argv[1].removeprefix("lesson_"), sys.argv[2])

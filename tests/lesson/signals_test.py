@@ -26,8 +26,14 @@ ALL = sorted(set(signal.Signals) | {signal.SIGRTMIN + 1})
 
 # Says how the job ended or stopped, and takes it to the foreground again when told to.
 # (dash raises SIGINT in itself where a job has died of it: the trap keeps it alive.)
-SHELL = """trap : INT; set -m; '{0}' run sample {1}; echo "ENDED $?."; while read word && [ "$word" = fg ]; do fg >/dev/null; echo "AT LAST $?."; done"""
+# A q that the lesson stopped too soon to read stands before the next word.
+SHELL = """trap : INT; set -m; '{0}' run sample {1}; echo "ENDED $?."
+while read word; do case $word in *fg) fg >/dev/null; echo "AT LAST $?." ;; *) exit ;; esac; done"""
 BAR = "q quit"
+
+# A sanitizer takes a fault for one of the program's own and reports it at leisure, while other threads go on and ask for
+# keys, or for ever, where it was interrupted itself. It is told to leave them to the kernel, as in any other build.
+FAULTS_ARE_FAULTS = ":".join([*filter(None, [os.environ.get("ASAN_OPTIONS")]), "handle_segv=0:handle_sigbus=0:handle_sigfpe=0"])
 
 
 def cases():
@@ -78,8 +84,6 @@ def expected_codes(sent, target, state):
     died = 128 + sent
     if target.startswith("lesson"):
         return {died} if sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) else {1}
-    if sent in FAULTS:
-        return {died, 1}  # a sanitizer answers for some of them
     return {died}
 
 
@@ -103,7 +107,8 @@ def one(case):
     runner, work, sent, target, state, delay = case
     words = "--from 4" if state == "output" else ""
     behaviour = "slow" if state == "output" else ""
-    with Terminal(["sh", "-c", SHELL.format(runner, words)], TALLY_WORK=work, SAMPLE_LESSON=behaviour) as t:
+    with Terminal(["sh", "-c", SHELL.format(runner, words)], TALLY_WORK=work, SAMPLE_LESSON=behaviour,
+                  ASAN_OPTIONS=FAULTS_ARE_FAULTS) as t:
         runner_pid = soon("the runner", lambda: child_of(t.process.pid, "learn-runner"))
         lesson_pid = None
         if state != "start":
@@ -186,16 +191,26 @@ def main():
                 if fault:
                     failed += 1
                     print(f"[FAIL] {signal.Signals(sent).name if sent < 32 else sent} to {target}, {state} + {delay:.4f} s: {fault}", flush=True)
-        left = [entry for entry in filter(str.isdigit, os.listdir("/proc")) if runs_below(entry, root)]
+        with contextlib.suppress(AssertionError):  # one whose runner was killed at the start has yet to hear of it
+            soon("the last one's end", lambda: not running_below(root))
+        left = running_below(root)
+        for pid, words in left.items():
+            print(f"[FAIL] still there: {words}", flush=True)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         print(f"{len(todo)} signals, {failed} failed, {len(left)} processes left")
         return 1 if failed or left else 0
 
 
-def runs_below(pid, root):
-    try:
-        return os.readlink(f"/proc/{pid}/exe").startswith(root)
-    except OSError:
-        return False
+def running_below(root):
+    """The processes whose program lies in there, and their words."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{pid}/exe").startswith(root):
+                with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+                    found[int(pid)] = file.read().replace("\0", " ")
+    return found
 
 
 if __name__ == "__main__":
