@@ -16,9 +16,9 @@ function(tally_room_path out name)
     set(${out} "${path}" PARENT_SCOPE)
 endfunction()
 
-# tally_room(NAME [SEES ROOM...]): the sources of src/NAME as the target tally_NAME, whose objects join tally_objects.
+# tally_room(NAME [SEES ROOM...] [USES LIBRARY...]): the sources of src/NAME as the target tally_NAME, whose objects join tally_objects.
 function(tally_room name)
-    cmake_parse_arguments(PARSE_ARGV 1 room "" "" SEES)
+    cmake_parse_arguments(PARSE_ARGV 1 room "" "" "SEES;USES")
     tally_room_path(path ${name} ${room_SEES} ${name})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
     if(NOT sources) # headers alone, or taken out of a copy of the tree
@@ -28,7 +28,7 @@ function(tally_room name)
     target_compile_features(tally_${name} PRIVATE cxx_std_20)
     target_compile_options(tally_${name} PRIVATE -ffp-contract=off)
     target_include_directories(tally_${name} PRIVATE "${path}")
-    target_link_libraries(tally_${name} PRIVATE tally_flags)
+    target_link_libraries(tally_${name} PRIVATE tally_flags ${room_USES})
     if(BUILD_SHARED_LIBS)
         set_target_properties(tally_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     endif()

@@ -3,7 +3,10 @@
 #include <cstdio>
 #include <vector>
 
-#include "tally/tally.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/reports/gradcheck.hpp"
 
 using namespace tally;
 
