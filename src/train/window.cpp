@@ -316,6 +316,18 @@ template <class S> std::string Window<S>::not_finite(const Finished<S>& done) co
     return "the norm of the gradients is " + in_words(*done.norm) + ", though each element is finite";
 }
 
+template <class S> void Window<S>::drop_or_raise(Finished<S>& done) const {
+    switch (options_.non_finite) {
+        case NonFinite::raise:
+            throw Error("[window] finish: " + not_finite(done) +
+                        "; nothing was updated. discard() it, or choose NonFinite::drop_micro or "
+                        "drop_window");
+        case NonFinite::drop_micro:
+        case NonFinite::drop_window:
+            done.dropped = micro_batches_;
+    }
+}
+
 template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
     expect_whole(what);
     if (micro_batches_ == 0) throw Error("[window] finish: no micro-batch has come");
@@ -326,9 +338,16 @@ template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
                      .count = static_cast<double>(count_.item()),
                      .sum = sum_.value()};
     expect_count(what, done.count);
-    if (!complete(done.count, tail) && options_.tail != Tail::scale) {
-        if (options_.tail == Tail::drop) discard();
-        return done;
+    if (!complete(done.count, tail)) {
+        switch (options_.tail) {
+            case Tail::scale:
+                break;
+            case Tail::drop:
+                discard();
+                return done;
+            case Tail::carry:
+                return done;
+        }
     }
     if (!(done.count > 0)) {
         if (dropped_ < micro_batches_)
@@ -348,14 +367,7 @@ template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
         });
         bool finite = true;
         own([&] { finite = finite_after_clipping(done); });
-        if (!finite) {
-            if (options_.non_finite == NonFinite::raise)
-                throw Error("[window] finish: " + not_finite(done) +
-                            "; nothing was updated. discard() it, or choose NonFinite::drop_micro or "
-                            "drop_window");
-            done.dropped = micro_batches_;
-            return;
-        }
+        if (!finite) return drop_or_raise(done);
         if (options_.average) options_.average->prepare();
         effects_.prepare();
         const double rate_before = optimizer_.learning_rate();

@@ -182,6 +182,7 @@ private:
     void normalise(double counted);
     bool finite_after_clipping(Finished<S>& done);
     std::string not_finite(const Finished<S>& done) const;
+    void drop_or_raise(Finished<S>& done) const;
     void reset();
 
     Optimizer<S>& optimizer_;
