@@ -11,7 +11,7 @@
 namespace tally::gpu {
 
 // Each is made in the .cu file of its family.
-#define TALLY_MADE_ELSEWHERE(family)                                   \
+#define TALLY_MADE_ELSEWHERE(family)                                  \
     extern template void install_##family<OnDevice>(Kernels<float>&); \
     extern template void install_##family<OnDevice>(Kernels<double>&);
 TALLY_KERNEL_FAMILIES(TALLY_MADE_ELSEWHERE)
