@@ -210,6 +210,17 @@ void add_movers(std::vector<Operation64>& all) {
                     c.whole[2] <= x[static_cast<std::size_t>(from_front(c.whole[0], x))];
          },
          [](const Call& c, const Tensors& x, Whole) { slice(x[0], c.whole[0], c.whole[1], c.whole[2]); }});
+    all.push_back({"at", "at",
+                   [](Random& r) {
+                       Extents x = extents(r, 1, 4);
+                       x[0] = r.whole(1, 3);
+                       return Call{{x}, {r.whole(-x[0], x[0] - 1)}, {}, {}};
+                   },
+                   [](const Call& c) {
+                       const Extents& x = c.operands[0];
+                       return !x.empty() && -x[0] <= c.whole[0] && c.whole[0] < x[0];
+                   },
+                   [](const Call& c, const Tensors& x, Whole) { at(x[0], c.whole[0]); }});
     all.push_back({"concat", "concat",
                    [](Random& r) {
                        const Extents x = extents(r, 1, 4);

@@ -303,7 +303,7 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
         {"autograd/var.hpp",
          "Var",
          {"bool", "value", "item", "shape", "wants_grad", "has_grad", "grad", "node", "last", "release",
-          "checked", "start", "check_thread"}},
+          "checked", "start", "check_thread", "t"}},
         {"train/window.hpp",
          "Window",
          {"empty", "full", "micro_batches", "planned", "updates", "items", "optimizer", "options",
