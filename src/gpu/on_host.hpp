@@ -52,9 +52,18 @@ struct OnHost {
         }
     }
 
-    // Where a GPU asks its library, the host has the body for small products.
+    // Where a GPU asks its library, the host has the body for small products; or, where that would read b down
+    // its columns, goes row by row. Each sum has the same order, hence the same bits.
     template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
-        each("matmul", p.m * p.n, ProductBody<S>{p, a, b, nullptr, c});
+        if (p.transpose_b) return each("matmul", p.m * p.n, ProductBody<S>{p, a, b, nullptr, c});
+        for (std::size_t i = 0; i < p.m; ++i) {
+            S* const row = c.dst + i * p.n;
+            for (std::size_t j = 0; j < p.n; ++j) row[j] = start_of(c, i * p.n + j, p.k);
+            for (std::size_t l = 0; l < p.k; ++l) {
+                const S factor = a[p.transpose_a ? l * p.m + i : i * p.k + l];
+                for (std::size_t j = 0; j < p.n; ++j) row[j] += factor * b[l * p.n + j];
+            }
+        }
     }
 
     template <class S> class Scratch {  // memory between two launches
