@@ -93,7 +93,8 @@ template <class S> void the_diamond() {
     check("untouched, not 0", !a.has_grad());
 
     predict("x = x + x, sixty times over: 2^60 paths. How many nodes does backward visit?",
-            {"60", "120", "3600", "2^60"}, answer(1), "How many nodes are there?");
+            {"60", "120", "3600", "2^60"}, answer(1), "How many nodes are there?",
+            "Each x = x + x makes one node, and a node is visited once.");
     auto x = parameter(S(1));
     std::uint64_t paths = 1;
     auto top = x;

@@ -183,7 +183,8 @@ template <class S> void the_best_schedule() {
     using V = Var<Array<S>>;
 
     predict("10 steps, room for 3 snapshots, x being one. Runs beside the 10 that are recorded:",
-            {"9", "15", "24", "45"}, answer(2), "With x alone it would be 9 + 8 + ... + 1 = 45.");
+            {"9", "15", "24", "45"}, answer(2), "With x alone it would be 9 + 8 + ... + 1 = 45.",
+            "5 steps run once, 5 twice. With x alone it would be 45.");
     Walk<S> walk(10);
     const std::vector<S> plain = walk.plain();
     code(2);
