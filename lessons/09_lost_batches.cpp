@@ -140,7 +140,7 @@ template <class S> void lost_batches() {
             "Which variable is backward called on?", "`loss` is the last micro-loss.");
     Var<Array<S>> total = Array<S>::zeros({}, options().device), loss;
     code(3);
-    for (const auto& part : parts) total = total + (loss = loss_of(part));
+    for (const auto& p : parts) loss = loss_of(p), total = total + loss;
     total = total / 3;
     loss.backward();
     show("total", total);
@@ -198,6 +198,7 @@ template <class S> void lost_batches() {
         as_one = as_one && at_once.nodes == one.nodes && at_once.kept == one.kept && at_once.peak == two.peak;
         peak_grows = peak_grows && stored.peak >= stored.kept && stored.peak > at_once.peak;
     }
+    note("A window adds up sums and counts, and divides once. The peak has gradients in it, too.");
     check("at once: the same for every N", as_one);
     check("stored: the peak grows with N", peak_grows);
 

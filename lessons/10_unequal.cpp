@@ -162,7 +162,7 @@ template <class S> void unequal() {
     graph("unequal", picture.svg(), picture.dot());
 
     predict("How wrong? Minus the covariance of b and g, over the mean of", {"b", "g", "b and g"}, answer(1),
-            "If b and g go their own ways, the sizes do not matter.");
+            "If b says nothing about g, the sizes do not matter.");
     const auto by_formula = [](const Sizes& sizes, const std::vector<double>& gradients) {
         const double n = double(sizes.size());
         double b_mean = 0, g_mean = 0, covariance = 0;

@@ -164,7 +164,7 @@ template <class S> void the_tail() {
     const Picture picture = drawn<S>();
     graph("the-tail", picture.svg(), picture.dot());
 
-    step("Four rules, two epochs of six rows: how much each row counts in the end.");
+    step("Four rules, two epochs. Row i has the loss w_i: -w shows how much it counted.");
     // The loss of row i is w_i: a descent with rate 1 from 0 counts in -w how much each row has weighed.
     const auto counting = [](const Items& items, const Var<Array<S>>& v) {
         return counted(slice(v, 0, items[0], items[items.count() - 1] + 1));

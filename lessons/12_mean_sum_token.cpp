@@ -88,14 +88,14 @@ template <class S> void mean_sum_token() {
     show("six rows at once", whole);
     show("the six rows twice", twice);
     check_equal("bit for bit", w.grad(), whole);
-    // At most 12 rows, whose magnitudes add up to 10.2 in a column.
-    const double sum_bound = gamma_bound<S>(14) * 10.2;
+    // At most 12 rows: the six, twice.
+    const double sum_bound = gamma_bound<S>(14) * 2 * largest_column(x);
     check_close("sums", whole, {-2.1216, 0.1240, -3.6750}, sum_bound);
     check_close("twice", twice, {2 * -2.1216, 2 * 0.1240, 2 * -3.6750}, sum_bound);
     note("A sum grows with the batch, and the step with it: retune the rate.");
 
-    predict("Two sentences at a time, of 1 2 3 1 4 5 words, each with its row's loss. The mean of means is",
-            {"right", "too much of short ones", "too much of long ones"}, answer(2),
+    predict("Six sentences of 1 2 3 1 4 5 words; two at a time, each mean / 3. A word of a short one counts",
+            {"as much as others", "too much", "too little"}, answer(2),
             "3, 4 and 9 words, and each mean counts 1/3.", "A word counts 1/9, 1/12 or 1/27, not 1/16.");
     const Counts words{1, 2, 3, 1, 4, 5};
     std::vector<std::int32_t> row_of_word;
