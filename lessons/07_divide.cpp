@@ -78,7 +78,7 @@ template <class S> void divide() {
     check("prints [-0.3536  0.0207 -0.6125]", to_string(full) == "[-0.3536  0.0207 -0.6125]");
     check("prints [-1.0608  0.0620 -1.8375]", to_string(sum) == "[-1.0608  0.0620 -1.8375]");
 
-    predict("Each micro-loss must be divided by which number?", {"2", "3", "6", "none mends it"}, answer(2),
+    predict("Each micro-loss must be divided by which number?", {"2", "3", "6", "none of them"}, answer(2),
             "A row weighs 1/2 now, and should weigh 1/6; 6 / 2 = 3.");
     w.zero_grad();
     auto after = table({"rows", "loss / 3", "w.grad after it"});

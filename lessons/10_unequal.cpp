@@ -84,7 +84,7 @@ template <class S> Picture drawn() {
     picture.name(w, "w");
     for (const auto& micro : split(toy<S>(), Sizes{4, 2})) {
         const auto rows = micro.shape()[0];
-        auto loss = mean(matmul(micro, w)) * double(rows) / 6;
+        auto loss = mean(matmul(micro, w)) * (double(rows) / 6);
         picture.name(micro, std::to_string(rows) + " rows")
             .name(loss, "loss x " + std::to_string(rows) + "/6");
         picture.backward(loss);

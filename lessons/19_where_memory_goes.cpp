@@ -296,7 +296,7 @@ template <class S> void out_of_memory() {
 template <class S> void automatic() {
     predict("64 items, and a budget that 20 at a time fit into. How many are taken at a time?",
             {"64", "20", "16", "1"}, answer(3), "It tries 64, and halves.",
-            "The window begins anew, of the same 64 items.");
+            "64, 32, 16: each time the same window of 64 items begins anew.");
     std::vector<S> wanted;
     const auto needed = [&](std::int64_t at_a_time) {
         memory::reset_peak(options().device);
@@ -308,10 +308,12 @@ template <class S> void automatic() {
         return memory::peak(options().device);
     };
     const std::size_t for_5 = needed(5), for_20 = needed(20), for_64 = needed(64);
-    auto rows = table({"budget, bytes", "found", "retries", "updated as by 64"});
+    auto rows = table({"budget, bytes", "enough for", "found", "retries", "updated as by 64"});
     std::vector<std::int64_t> found;
     bool same = true;
-    for (const std::size_t bytes : {for_64 * 5 / 4, for_20, for_5}) {  // a little is lost between blocks
+    for (const std::int64_t enough_for : {64, 20, 5}) {
+        // A little is lost between blocks.
+        const std::size_t bytes = enough_for == 64 ? for_64 * 5 / 4 : enough_for == 20 ? for_20 : for_5;
         const Budget budget(bytes + 256);
         const auto x = items_of<S>(64, 8);
         Net<S> net(16, 8);
@@ -321,7 +323,7 @@ template <class S> void automatic() {
         size.update<S>(window, 64, [&](std::int64_t most) { net.fill(window, x, most); });
         found.push_back(size.now());
         same = same && net.numbers() == wanted;
-        rows.row(bytes + 256, size.now(), size.retries(), net.numbers() == wanted);
+        rows.row(bytes + 256, enough_for, size.now(), size.retries(), net.numbers() == wanted);
     }
     check_equal("found", found, {64, 16, 4});
     check("whatever was found: the update of 64, bit for bit", same);
