@@ -11,7 +11,7 @@ double plain(double a, double b, double c) { return (a * b + c) * (a * b + c); }
 // Value and gradient in every box. Watch keeps what the engine would have let go.
 template <class S> Picture drawn() {
     Watch watch;
-    auto a = parameter(S(2)), b = parameter(S(-3)), c = parameter(S(10));
+    auto a = parameter(S(2)), b = parameter(S(-3)), c = parameter(S(11));
     Picture picture("y = (a b + c)^2: values go forward, gradients come back");
     auto p = a * b, s = p + c, y = pow(s, 2);
     picture.name(a, "a").name(b, "b").name(c, "c").name(p, "p = a b").name(s, "s = p + c").name(y, "y = s^2");
@@ -20,7 +20,7 @@ template <class S> Picture drawn() {
 }
 
 template <class S> void one_number() {
-    auto a = parameter(S(2)), b = parameter(S(-3)), c = parameter(S(10));
+    auto a = parameter(S(2)), b = parameter(S(-3)), c = parameter(S(11));
 
     step("Forward. The engine computes, and remembers how each number was made.");
     code(3);
@@ -33,45 +33,50 @@ template <class S> void one_number() {
     before.row("gradient", gradient(a), gradient(b), gradient(c), gradient(p), gradient(s), gradient(y));
     note("A gradient that has not been computed is nothing, printed -. It is not 0.");
 
-    predict("Raise a from 2 to 2.001. y = 16 becomes about", {"15.976", "15.999", "16.001", "16.024"},
-            answer(1), "As b = -3, p falls by 0.003; and y = s^2 moves 2 s = 8 times as much as s.");
+    predict("Raise a from 2 to 2.001. y = 25 becomes about", {"24.970", "24.999", "25.001", "25.030"},
+            answer(1), "As b = -3, p falls by 0.003; and y = s^2 moves 2 s = 10 times as much as s.");
     show("y before", y);
-    show("y after", plain(2.001, -3, 10));
-    check_close("y falls by 24 times 0.001", plain(2.001, -3, 10), y.item() - 24 * 0.001, 1e-5);
+    show("y after", plain(2.001, -3, 11));
+    check_close("y falls by 30 times 0.001", plain(2.001, -3, 11), y.item() - 30 * 0.001, 1e-5);
 
     step("y.backward(). From y to a, b, c: each operation passes its gradient on.");
     const auto name = [&](const Node& node) {
         return &node == y.node() ? "y = s^2" : &node == s.node() ? "s = p + c" : "p = a b";
     };
-    auto visits = table({"visited", "value", "gradient"});
-    y.backward([&](const auto& visit) { visits.row(name(visit.node), visit.value, visit.gradient); });
-    visits.row("a", a, a.grad());
-    visits.row("b", b, b.grad());
-    visits.row("c", c, c.grad());
+    const auto made = [&](const Node& node) {
+        return &node == y.node() ? "it is y" : &node == s.node() ? "y's x 2 s" : "s's x 1";
+    };
+    auto visits = table({"visited", "value", "gradient", "which is"});
+    y.backward([&](const auto& visit) {
+        visits.row(name(visit.node), visit.value, visit.gradient, made(visit.node));
+    });
+    visits.row("a", a, a.grad(), "p's x b");
+    visits.row("b", b, b.grad(), "p's x a");
+    visits.row("c", c, c.grad(), "s's x 1");
     const Picture picture = drawn<S>();
     graph("one-number", picture.svg(), picture.dot());
 
-    step("By hand, the chain rule: 2 s from the square, 1 from +, b or a from times.");
-    const S dy_ds = 2 * (2 * -3 + 10);
+    step("By hand. From y back to a, slopes are multiplied: 2 s, then 1 for the sum, then b.");
+    const S dy_ds = 2 * (2 * -3 + 11);
     auto hand = table({"", "chain rule", "by hand", "by the engine"});
     hand.row("dy/da", "2 s b", dy_ds * -3, a.grad());
     hand.row("dy/db", "2 s a", dy_ds * 2, b.grad());
     hand.row("dy/dc", "2 s", dy_ds, c.grad());
-    check_equal("dy/da = 8 (-3)", a.grad(), dy_ds * -3);
-    check_equal("dy/db = 8 (2)", b.grad(), dy_ds * 2);
-    check_equal("dy/dc = 8", c.grad(), dy_ds);
+    check_equal("dy/da = 10 (-3)", a.grad(), dy_ds * -3);
+    check_equal("dy/db = 10 (2)", b.grad(), dy_ds * 2);
+    check_equal("dy/dc = 10", c.grad(), dy_ds);
 
     step("A witness who knows no chain rule: nudge a by h, and look at y.");
     auto nudges = table({"h", "(y(a+h) - y(a)) / h", "(y(a+h) - y(a-h)) / 2h"});
     for (const double h : {0.1, 0.01, 0.001}) {
-        const double here = plain(2, -3, 10), above = plain(2 + h, -3, 10), below = plain(2 - h, -3, 10);
+        const double here = plain(2, -3, 11), above = plain(2 + h, -3, 11), below = plain(2 - h, -3, 11);
         nudges.row(h, (above - here) / h, (above - below) / (2 * h));
     }
     note("From both sides a parabola shows its slope exactly. With h = 1/1024:");
     const double h = 1.0 / 1024;  // a power of two: here nothing is rounded at all
-    check_equal("nudging a", a.grad(), S((plain(2 + h, -3, 10) - plain(2 - h, -3, 10)) / (2 * h)));
-    check_equal("nudging b", b.grad(), S((plain(2, -3 + h, 10) - plain(2, -3 - h, 10)) / (2 * h)));
-    check_equal("nudging c", c.grad(), S((plain(2, -3, 10 + h) - plain(2, -3, 10 - h)) / (2 * h)));
+    check_equal("nudging a", a.grad(), S((plain(2 + h, -3, 11) - plain(2 - h, -3, 11)) / (2 * h)));
+    check_equal("nudging b", b.grad(), S((plain(2, -3 + h, 11) - plain(2, -3 - h, 11)) / (2 * h)));
+    check_equal("nudging c", c.grad(), S((plain(2, -3, 11 + h) - plain(2, -3, 11 - h)) / (2 * h)));
 }
 
 int main(int argc, char** argv) {

@@ -11,7 +11,7 @@ using namespace tally::lesson;
 
 template <class S> Picture drawn() {
     Watch watch;
-    auto a = parameter(S(3));
+    auto a = parameter(S(5));
     auto b = 2 * a;
     auto c = pow(a, 2);
     auto d = b * c;
@@ -22,7 +22,7 @@ template <class S> Picture drawn() {
 }
 
 template <class S> void the_diamond() {
-    auto a = parameter(S(3));
+    auto a = parameter(S(5));
 
     step("One number, used twice: b and c are both made of a, and meet in d.");
     code(3);
@@ -34,8 +34,9 @@ template <class S> void the_diamond() {
     const Picture picture = drawn<S>();
     graph("the-diamond", picture.svg(), picture.dot());
 
-    predict("Back to a come 18 by way of b and 36 by way of c. a.grad is", {"18", "27", "36", "54", "648"},
-            answer(4), "Move a a little: d moves because b moved, and d moves because c moved.");
+    predict("Back to a come 50 by way of b and 100 by way of c. a.grad is",
+            {"50", "75", "100", "150", "5000"}, answer(4),
+            "Move a a little: d moves because b moved, and d moves because c moved.");
     std::string order;
     auto visits = table({"visited", "gradient", "sends to a"});
     d.backward([&](const auto& visit) {
@@ -44,25 +45,25 @@ template <class S> void the_diamond() {
         if (is_b)
             visits.row("b = 2 a", visit.gradient, visit.gradient * 2);
         else if (is_c)
-            visits.row("c = a^2", visit.gradient, visit.gradient * 2 * S(3));
+            visits.row("c = a^2", visit.gradient, visit.gradient * 2 * S(5));
         else
             visits.row("d = b c", visit.gradient, "nothing yet");
     });
     visits.row("a", a.grad(), "-");
     check("newest first", order == "d c b");
-    check_equal("both ways together", a.grad(), S(9 * 2 + 6 * (2 * 3)));
-    check_equal("by hand: d = 2 a^3, so 6 a^2", a.grad(), S(6 * 3 * 3));
+    check_equal("over b and over c, added", a.grad(), S(25 * 2 + 10 * (2 * 5)));
+    check_equal("by hand: d = 2 a^3, so 6 a^2", a.grad(), S(6 * 5 * 5));
     const double h = 1.0 / 1024;  // the chord of 2 a^3 over 2 h is steeper than its slope by 2 h^2
-    const double chord = (2 * std::pow(3 + h, 3) - 2 * std::pow(3 - h, 3)) / (2 * h);
+    const double chord = (2 * std::pow(5 + h, 3) - 2 * std::pow(5 - h, 3)) / (2 * h);
     check_close("by nudging a", a.grad(), chord, 2.1 * h * h);
 
     predict("Now c = b b, so b has two readers. Visit b before c: a.grad would be",
-            {"0", "72", "144", "216", "an error"}, answer(2),
-            "From d it hears 36 at once. What c has to say comes too late to be passed on.");
+            {"0", "200", "400", "600", "an error"}, answer(2),
+            "From d it hears 100 at once. What c has to say comes too late to be passed on.");
     a.zero_grad();
-    b = 2 * a;                                                      // 6
-    c = b * b;                                                      // 36
-    d = b * c;                                                      // 216 = 8 a^3
+    b = 2 * a;                                                      // 10
+    c = b * b;                                                      // 100
+    d = b * c;                                                      // 1000 = 8 a^3
     const S from_d = c.item(), from_c = b.item() * (2 * b.item());  // what b is told, by hand
     d.backward();
     auto orders = table({"visited", "b knows", "so a gets"});
@@ -70,8 +71,8 @@ template <class S> void the_diamond() {
     orders.row("d, c, then b", from_d + from_c, (from_d + from_c) * 2);
     orders.row("by the engine", "-", a.grad());
     note("Nothing crashes. The number is wrong. A node must wait for all its readers.");
-    check_equal("newest first: 24 a^2", a.grad(), S(24 * 3 * 3));
-    check_equal("too early: a third of it", from_d * 2, S(24 * 3 * 3 / 3));
+    check_equal("newest first: 24 a^2", a.grad(), S(24 * 5 * 5));
+    check_equal("too early: a third of it", from_d * 2, S(24 * 5 * 5 / 3));
 
     step("Backward a second time is refused; forward a second time adds.");
     std::string refusal = "it was not refused";
@@ -81,19 +82,20 @@ template <class S> void the_diamond() {
     } catch (const Error& error) {
         refusal = error.what();
     }
-    show("", refusal);
+    note(refusal);
     check("the refusal names the operation",
           refusal == "[backward] through 'mul' a second time: its saved values are gone; run forward again");
     show("a.grad", gradient(a));
     (2 * a * (2 * a) * (2 * a)).backward();  // a new graph of the same function
     show("forward again", gradient(a));
-    check_equal("two graphs, twice the gradient", a.grad(), S(2 * 24 * 3 * 3));
+    check_equal("two graphs, twice the gradient", a.grad(), S(2 * 24 * 5 * 5));
     a.zero_grad();
     show("zero_grad", gradient(a));
-    check("untouched, not 0", !a.has_grad());
+    check("no gradient, not 0", !a.has_grad());
 
     predict("x = x + x, sixty times over: 2^60 paths. How many nodes does backward visit?",
-            {"60", "120", "3600", "2^60"}, answer(1), "How many nodes are there?");
+            {"60", "120", "3600", "2^60"}, answer(1), "How many nodes are there?",
+            "Each x = x + x makes one node, and a node is visited once.");
     auto x = parameter(S(1));
     std::uint64_t paths = 1;
     auto top = x;
@@ -107,7 +109,7 @@ template <class S> void the_diamond() {
     show("visits", visited);
     check_equal("60 visits", visited, 60);
     check_equal("one for each path", x.grad(), S(std::ldexp(1.0, 60)));
-    check("and they were counted", static_cast<double>(paths) == std::ldexp(1.0, 60));
+    check("paths: 2^60", static_cast<double>(paths) == std::ldexp(1.0, 60));
 }
 
 int main(int argc, char** argv) {

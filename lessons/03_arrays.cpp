@@ -1,4 +1,5 @@
 // Lesson 3: arrays. What was repeated is summed on the way back, and a product has two gradients.
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -18,10 +19,20 @@ template <class S> Picture drawn(const Array<S>& x, const Array<S>& w, const Arr
     return picture;
 }
 
+// A matrix of whole numbers, row by row.
+template <class S> std::string in_rows(const Array<S>& matrix) {
+    const std::vector<S> numbers = matrix.to_vector();
+    const auto width = static_cast<std::size_t>(matrix.shape()[1]);
+    std::string text;
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        text += (i == 0 ? "(" : i % width == 0 ? "; " : " ") + std::to_string(std::lround(numbers[i]));
+    return text + ")";
+}
+
 template <class S> void arrays() {
     const Device device = options().device;
     auto X = parameter(Array<S>({3, 2}, {1, 2, 3, 4, 5, 6}, device));
-    auto W = parameter(Array<S>({2, 2}, {1, 0, -1, 2}, device));
+    auto W = parameter(Array<S>({2, 2}, {1, 0, -1, 3}, device));
     auto b = parameter(Array<S>({2}, {0.5, -0.5}, device));
 
     step("A bias b of shape (2), added to X W of shape (3, 2): once in each row.");
@@ -42,14 +53,15 @@ template <class S> void arrays() {
     show("b.grad", b.grad());
     show("W.grad", W.grad());
     show("X.grad", X.grad());
-    check_equal("the loss, row by row: 3 + 7 + 11", loss.item(), S(3 + 7 + 11));
+    check_equal("the loss, row by row: 5 + 11 + 17", loss.item(), S(5 + 11 + 17));
     check_equal("b: a 1 from each of three rows", b.grad(), Array<S>({2}, {3, 3}));
     check_equal("W: the column sums of X", W.grad(), Array<S>({2, 2}, {9, 9, 12, 12}));
-    check_equal("X: the row sums of W", X.grad(), Array<S>({3, 2}, {1, 1, 1, 1, 1, 1}));
+    check_equal("X: the row sums of W", X.grad(), Array<S>({3, 2}, {1, 2, 1, 2, 1, 2}));
 
     step("Any product Y = X V with any G arriving at Y: dX = G V^T and dV = X^T G.");
     auto V = parameter(Array<S>({2, 4}, {1, -2, 0, 3, 2, 1, -1, 0}, device));
     const Array<S> G({3, 4}, {1, 0, 2, -1, 0, 3, 1, 1, 2, -2, 0, 1}, device);
+    note("V = " + in_rows(V.value()) + ", G = " + in_rows(G) + ".");
     X.zero_grad();
     code(1);
     matmul(X, V).backward(G);
@@ -70,7 +82,7 @@ template <class S> void arrays() {
     show("outer", outer);
     show("vector.grad", vector.grad());
     check_equal("nine numbers", outer, Array<S>({3, 3}, {10, 20, 30, 20, 40, 60, 30, 60, 90}));
-    check_equal("each element was used by 1, 2 and 3", vector.grad(), Array<S>({3}, {6, 6, 6}));
+    check_equal("each met 1, 2 and 3: 1 + 2 + 3", vector.grad(), Array<S>({3}, {6, 6, 6}));
 
     step("Several axes at once. p is repeated along one of them, q along two.");
     auto p = parameter(Array<S>({2, 1, 3}, {1, 2, 3, 4, 5, 6}, device));
@@ -123,7 +135,7 @@ template <class S> void arrays() {
             auto y = matmul(in[0], in[1]) + in[2];
             return sum(y * y) / 8;
         },
-        {Array<double>({3, 2}, {1, 2, 3, 4, 5, 6}), Array<double>({2, 2}, {1, 0, -1, 2}),
+        {Array<double>({3, 2}, {1, 2, 3, 4, 5, 6}), Array<double>({2, 2}, {1, 0, -1, 3}),
          Array<double>({2}, {0.5, -0.5})});
     check("finite differences agree, in double", nudged.ok, nudged.ok ? "" : nudged.report);
 }

@@ -17,7 +17,7 @@ template <class S> Picture drawn(const Var<Array<S>>& x, const Array<S>& weights
     picture.name(w, "w");
     std::vector<Var<Array<S>>> products;
     for (const auto& row : split(x, 1)) {
-        picture.name(row, "item " + std::to_string(products.size() + 1));
+        picture.name(row, "row " + std::to_string(products.size()));
         products.push_back(matmul(row, w));
     }
     picture.backward(mean(concat(products)), "mean of six");
@@ -73,14 +73,14 @@ template <class S> void full_batch() {
     check_close("the mean of each column", w.grad(), column_means, bound);
     check_close("in exact decimals", w.grad(), exact, bound);
 
-    step("Six arrows back to one w: item i brings x_i / 6, and w.grad is their sum.");
-    auto arrows = table({"item", "brings", "sum so far"});
+    step("Six arrows back to one w: row i brings x_i / 6, and w.grad is their sum.");
+    auto arrows = table({"row", "brings", "sum so far"});
     std::vector<S> so_far(3);
-    int item = 0;
+    int number = 0;
     for (const auto& row : split(x, 1)) {
         const std::vector<S> brought = grad(matmul(row, w) / 6, {w}).front().to_vector();
         for (std::size_t j = 0; j < 3; ++j) so_far[j] += brought[j];
-        arrows.row(++item, brought, so_far);
+        arrows.row(number++, brought, so_far);
     }
     check_equal("the sum of six arrows", w.grad(), so_far);
     const Picture picture = drawn(x, w.value());

@@ -84,7 +84,7 @@ template <class S> void forgot_to_divide() {
     check_close("the sum, in exact decimals", sum, {-1.0608, 0.0620, -1.8375}, bound);
 
     predict("So what? Plain SGD with rate 0.1 takes a step that is",
-            {"turned aside", "3 times as long", "the same", "1/3 as long"}, answer(2),
+            {"off course", "3 times as long", "the same", "1/3 as long"}, answer(2),
             "The direction is right, the length is not.");
     auto right = parameter(w.value().clone()), wrong = parameter(w.value().clone());
     mean(matmul(x, right)).backward();
@@ -102,8 +102,9 @@ template <class S> void forgot_to_divide() {
     moves.row("before", w, "");
     moves.row("full batch", right, way(right));
     moves.row("sum of 3x2", wrong, way(wrong));
-    std::vector<double> expected, step_bound;
+    std::vector<double> expected, step_bound, ratios;
     for (std::size_t i = 0; i < 3; ++i) {
+        ratios.push_back(way(wrong)[i] / way(right)[i]);
         expected.push_back(3 * way(right)[i]);
         // 17 roundings on the way to the two steps, and one each where w + step is rounded to a new w.
         const double ends = std::abs(double(wrong.value().to_vector()[i])) +
@@ -111,9 +112,10 @@ template <class S> void forgot_to_divide() {
         step_bound.push_back(0.1 * bound[i] * gamma_bound<S>(17) / gamma_bound<S>(8) +
                              gamma_bound<S>(1) * ends);
     }
+    check("before rounding: 3.00 3.00 3.00 times as far",
+          row_text(Numbers(ratios), 2) == " 3.00  3.00  3.00");
     check_close("moved 3 times as far", way(wrong), expected, step_bound);
-    check_close("and that is 0.3 of the gradient", way(wrong),
-                {0.3 * 2.1216 / 6, -0.3 * 0.1240 / 6, 0.3 * 3.6750 / 6}, step_bound);
+    check_close("0.3 x g", way(wrong), {0.3 * 2.1216 / 6, -0.3 * 0.1240 / 6, 0.3 * 3.6750 / 6}, step_bound);
     note("As if the rate were 0.3. What was stable may not be any more.");
 }
 

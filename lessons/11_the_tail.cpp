@@ -164,7 +164,7 @@ template <class S> void the_tail() {
     const Picture picture = drawn<S>();
     graph("the-tail", picture.svg(), picture.dot());
 
-    step("Four rules, two epochs of six rows: how much each row counts in the end.");
+    step("Four rules, two epochs. Row i has the loss w_i: -w shows how much it counted.");
     // The loss of row i is w_i: a descent with rate 1 from 0 counts in -w how much each row has weighed.
     const auto counting = [](const Items& items, const Var<Array<S>>& v) {
         return counted(slice(v, 0, items[0], items[items.count() - 1] + 1));
@@ -187,8 +187,9 @@ template <class S> void the_tail() {
     check_equal("Tail::drop", weighed[3], {0.5, 0.5, 0.5, 0.5, 0.0, 0.0});
     check_equal("Tail::carry", weighed[4], {0.5, 0.5, 0.5, 0.5, 0.5, 0.5});
 
-    predict("60 items, y = X w. With 2 x 4 at a time, which rule trains as batches of 8 do?",
-            {"by N", "scale", "drop", "carry"}, answer(2), "Whose last update is that of the last batch?");
+    predict("60 items in batches of 8, or as 2 x 4. Under which rule do both end at the same weights?",
+            {"by N", "scale", "drop", "carry"}, answer(2), "Whose last update is that of the last batch?",
+            "Its last update is that of the last batch: the mean over 4 items.");
     const Problem<S> problem;
     const auto loss_of = [&](const Items& items, const Var<Array<S>>& v) { return problem.loss(items, v); };
     const auto large = train<S>(Rule::scale, {60, 3, 8, 1, 5, 0.1}, loss_of);

@@ -85,7 +85,7 @@ template <class S> void wrapper_and_schedule() {
         Accumulate<S> optimizer(sgd, 4, Reduction::mean);
         note(optimizer.announcement());
         check("announced", optimizer.announcement() == "Wrapping 'SGD' optimizer with GA of 4 steps");
-        auto calls = table({"items", "loss", "w.grad", "updated", "w"});
+        auto calls = table({"items", "loss", "w.grad, undivided", "updated", "w"});
         int item = 1;
         for (const Items& items : split(in_order(8), 2)) {
             const auto loss = line.loss(items).mean();

@@ -184,7 +184,7 @@ template <class S> void agn_is_something_else() {
     check_close("AGN, exact", agn_steps, by_order, bound<S>(5));
     check("AGN: many different ones", different.size() > 6, std::to_string(different.size()));
 
-    predict("\"A better direction towards minima\": who is at 0.5, after 200 updates?",
+    predict("\"A better direction towards local minima\": who is at 0.5, after 200 updates?",
             {"both", "plain only", "AGN only", "neither"}, answer(2),
             "AGN rests where its path ends where it began.");
     double at_rest = 0, agn_rests = 0, local_rests = 0;

@@ -267,7 +267,8 @@ template <class S> void checkpointing() {
 
     predict("Dropout, its masks numbered by a counter that counts on. Checkpointed, the gradient is",
             {"the same bits", "the same, to rounding", "another one"}, answer(3),
-            "Which masks does a block draw when it runs again?");
+            "Which masks does a block draw when it runs again?",
+            "The counter has counted on: what runs again draws other masks.");
     std::uint64_t calls = 0;
     const auto with_dropout = [&](bool by_layer) {
         Chain<Array<S>> layers;

@@ -183,7 +183,8 @@ template <class S> void the_best_schedule() {
     using V = Var<Array<S>>;
 
     predict("10 steps, room for 3 snapshots, x being one. Runs beside the 10 that are recorded:",
-            {"9", "15", "24", "45"}, answer(2), "With x alone it would be 9 + 8 + ... + 1 = 45.");
+            {"9", "15", "24", "45"}, answer(2), "With x alone it would be 9 + 8 + ... + 1 = 45.",
+            "5 steps run once, 5 twice. With x alone it would be 45.");
     Walk<S> walk(10);
     const std::vector<S> plain = walk.plain();
     code(2);
@@ -206,7 +207,7 @@ template <class S> void the_best_schedule() {
     predict("3 snapshots; no step may run more than 3 times before it is recorded. Longest chain:",
             {"9 steps", "12 steps", "20 steps"}, answer(3),
             "With one snapshot: 4 steps, of which the last is recorded at once.", "C(c + r, c) = C(6, 3).");
-    auto lengths = table({"runs r", "C(3 + r, 3)", "most, so long", "most, one longer"});
+    auto lengths = table({"r", "longest, C(3 + r, 3)", "a step runs at most", "one step longer"});
     std::vector<std::size_t> most, expected;
     for (std::size_t r = 1; r <= 5; ++r) {
         const auto longest = static_cast<std::size_t>(choose(3 + r, 3));
@@ -304,8 +305,9 @@ template <class S> void the_best_schedule() {
     trained("4 segments", forget, 1);
     trained("both", forget, 4);
     check("both take less than either", peaks[3] < std::min(peaks[1], peaks[2]));
-    for (std::size_t i = 1; i < gradients.size(); ++i)
-        check_equal("the full batch's bits", gradients[i], gradients[0]);
+    check_equal("4 micro-batches: the full batch's bits", gradients[1], gradients[0]);
+    check_equal("4 segments: the same", gradients[2], gradients[0]);
+    check_equal("both: the same", gradients[3], gradients[0]);
 }
 
 }  // namespace

@@ -29,6 +29,22 @@ def test_predicts_and_checks_and_ends_well(lesson, schema):
     assert "check" in names, "every lesson checks what it says"
 
 
+def test_explains_in_statements(lesson, schema):
+    for event in map(json.loads, run(lesson, "--json").splitlines()):
+        if event["event"] == "prediction":
+            assert not event["why"].rstrip().endswith("?"), f"a question explains nothing: {event['why']}"
+
+
+def test_rows_add_up(lesson, schema):
+    """What stands in a column "in all" or "together" is the sum of the numbers left of it, as they are printed."""
+    for event in map(json.loads, run(lesson, "--json").splitlines()):
+        for name in {"in all", "together"} & set(event.get("columns", [])) if event["event"] == "table" else ():
+            end = event["columns"].index(name)
+            for row in event["values"]:
+                parts = [cell for cell in row[:end] if not isinstance(cell, str)]
+                assert sum(parts) == row[end], f"{event['columns']}: {row}"
+
+
 def test_other_scalar_type(lesson, schema):
     for dtype in ("float32", "float64"):
         run(lesson, f"--dtype={dtype}", "--quiet")

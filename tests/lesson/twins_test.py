@@ -1,0 +1,57 @@
+"""Each page's listing in PyTorch prints what the page says it prints. Skipped where there is no PyTorch.
+
+Usage: twins_test.py
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LESSONS = Path(__file__).resolve().parents[2] / "lessons"
+# A listing, and beneath it the first block of text: what it prints. A page may have one of each only.
+LISTING = re.compile(r"```python\n(import torch\n.*?)```\n.*?```text\n(.*?)```", re.DOTALL)
+# Runs in a process of its own, once for all listings: torch takes seconds to begin.
+RUNNER = """
+import contextlib, io, json, sys, torch
+for source in json.load(sys.stdin):
+    torch.set_default_dtype(torch.float32), torch.set_printoptions(profile="default")
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(compile(source, "listing", "exec"), {"__name__": "listing"})
+    print(json.dumps(said.getvalue()))
+"""
+
+
+def python_with_torch():
+    for python in (sys.executable, "python3", "/usr/bin/python3"):
+        try:
+            if subprocess.run([python, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+                return python
+        except OSError:
+            pass
+    print("skipped: no PyTorch")
+    sys.exit(77)
+
+
+def main():
+    pages = {}
+    for page in sorted(LESSONS.glob("*.md")):
+        found = LISTING.findall(page.read_text())
+        assert len(found) <= 1, f"{page.name}: {len(found)} listings"
+        if found:
+            pages[page.name] = found[0]
+    assert len(pages) >= 20, f"only {sorted(pages)} have a listing with what it prints"
+    done = subprocess.run([python_with_torch(), "-W", "ignore", "-c", RUNNER], capture_output=True, text=True, check=False,
+                          input=json.dumps([source for source, _ in pages.values()]),
+                          env=dict(os.environ, CUDA_VISIBLE_DEVICES=""))
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    wrong = [f"{page}: it prints\n{ours}and the page says\n{printed}"
+             for (page, (_, printed)), ours in zip(pages.items(), said) if ours.rstrip() != printed.rstrip()]
+    assert done.returncode == 0 and len(said) == len(pages), f"{list(pages)[len(said)]}\n{done.stderr[-2000:]}"
+    assert not wrong, "\n".join(wrong)
+    print(f"{len(pages)} listings print what their pages say")
+
+
+main()
