@@ -52,8 +52,8 @@ struct Common {
     }
 };
 
-void note_checksum(Storage* storage);  // of what the first of its rules saves
-[[noreturn]] void out_of_memory(std::size_t asked, Device device, std::size_t cached, std::size_t free,
-                                std::size_t largest);
+[[gnu::cold]] void note_checksum(Storage* storage);  // of what the first of its rules saves
+[[noreturn, gnu::cold]] void out_of_memory(std::size_t asked, Device device, std::size_t cached,
+                                           std::size_t free, std::size_t largest);
 
 }  // namespace tally::memory::detail
