@@ -4,7 +4,7 @@
 //     Window<float> window(optimizer, {.micro_batches = 3, .total = 6});
 //     for (const Items& micro : split(in_order(6), 2))
 //         window.add(mse(model(rows(x, micro), window.pass(2)), rows(target, micro)));
-//     window.finish();   // normalise, clip, step, schedule, average, effects: each once
+//     window.finish();   // normalise, clip, set the rate, step, average, effects: each once
 #pragma once
 
 #include <cstdint>

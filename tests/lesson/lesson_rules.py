@@ -45,6 +45,22 @@ def test_rows_add_up(lesson, schema):
                 assert sum(parts) == row[end], f"{event['columns']}: {row}"
 
 
+def around(printed):
+    """The numbers that are printed so: from, to."""
+    half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
+    return float(printed) - half, float(printed) + half
+
+
+def test_ratios_hold_as_printed(lesson, schema):
+    """What stands in a column "ratio" is the quotient of the two numbers left of it, as far as these are printed."""
+    for event in map(json.loads, run(lesson, "--json").splitlines()):
+        if event["event"] == "table" and "ratio" in event["columns"][2:]:
+            at = event["columns"].index("ratio")
+            for row in event["text"]:
+                (a, b), (c, d), (low, high) = (around(cell) for cell in row[at - 2:at + 1])
+                assert c > 0 and low <= max(a / c, a / d, b / c, b / d) and min(a / c, a / d, b / c, b / d) <= high, row
+
+
 def test_other_scalar_type(lesson, schema):
     for dtype in ("float32", "float64"):
         run(lesson, f"--dtype={dtype}", "--quiet")
