@@ -183,7 +183,9 @@ template <class S> void what_gets_smaller() {
         const Timeline timeline(options().device);
         net.update(x, at_a_time);
         const Timeline::Peak& peak = timeline.peak();
-        const auto held_as = [&](MemoryClass what) { return peak.at.in_use_by[int(what)]; };
+        const auto held_as = [&](MemoryClass what) {
+            return peak.at.in_use_by[static_cast<std::size_t>(what)];
+        };
         const std::size_t weights = held_as(MemoryClass::parameter),
                           gradients = held_as(MemoryClass::gradient),
                           others = held_as(MemoryClass::temporary) - adam + (peak.bytes - peak.at.in_use);
