@@ -50,9 +50,8 @@ struct Making {
     std::uint64_t seed = 0, stream = 0;  // of random ones
 };
 
-template <class S = float>
-Var<Array<S>> full(const Shape& shape, std::type_identity_t<S> value, const Making& how = {}) {
-    return constant(Array<S>::full(shape, value, how.device));
+template <class S = float> Var<Array<S>> full(const Shape& shape, double value, const Making& how = {}) {
+    return constant(Array<S>::full(shape, static_cast<S>(value), how.device));
 }
 template <class S = float> Var<Array<S>> zeros(const Shape& shape, const Making& how = {}) {
     return full<S>(shape, 0, how);
@@ -62,23 +61,25 @@ template <class S = float> Var<Array<S>> ones(const Shape& shape, const Making& 
 }
 // 0, 1, 2, ... below `count`.
 template <class S = float> Var<Array<S>> arange(std::int64_t count, const Making& how = {}) {
-    std::vector<S> values;
-    for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<S>(i));
-    return constant(Array<S>({std::ssize(values)}, values, how.device));
+    Array<S> values = Array<S>::empty({count});
+    S* const at = values.writable();
+    for (std::int64_t i = 0; i < count; ++i) at[i] = static_cast<S>(i);
+    return constant(values.to(how.device));
 }
 template <class S = float> Var<Array<S>> eye(std::int64_t size, const Making& how = {}) {
-    if (size < 0) throw Error("[eye] " + std::to_string(size) + " rows and columns");
-    std::vector<S> values(static_cast<std::size_t>(size * size), S(0));
-    for (std::int64_t i = 0; i < size; ++i) values[static_cast<std::size_t>(i * (size + 1))] = S(1);
-    return constant(Array<S>({size, size}, values, how.device));
+    Array<S> values = Array<S>::zeros({size, size});
+    S* const at = values.writable();
+    for (std::int64_t i = 0; i < size; ++i) at[i * (size + 1)] = S(1);
+    return constant(values.to(how.device));
 }
 template <class S = float> Var<Array<S>> randn(const Shape& shape, const Making& how = {}) {
     return constant(random_normal<S>(shape, how.seed, how.stream).to(how.device));
 }
 // From `low` on, below `high`.
-template <class S = float> Var<Array<S>> uniform(const Shape& shape, std::type_identity_t<S> low = 0,
-                                                 std::type_identity_t<S> high = 1, const Making& how = {}) {
-    return constant(random_uniform<S>(shape, how.seed, how.stream, low, high).to(how.device));
+template <class S = float>
+Var<Array<S>> uniform(const Shape& shape, double low = 0, double high = 1, const Making& how = {}) {
+    return constant(random_uniform<S>(shape, how.seed, how.stream, static_cast<S>(low), static_cast<S>(high))
+                        .to(how.device));
 }
 
 // Value, shape, and how it was made: "[0.5000 -1.2500  0.7500] (3), parameter".

@@ -128,13 +128,14 @@ public:
         if (node_) ++node_->handles;
     }
     Var(Var&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
-    Var& operator=(Var other) noexcept {
+    Var& operator=(Var other) & noexcept {
         std::swap(node_, other.node_);
         return *this;
     }
+    template <class Other> void operator=(const Other&) && { not_in_place<Other>(); }  // x[0] = y
     // It would make a constant of what was a parameter.
     template <class Plain>
-    requires(std::same_as<std::remove_cvref_t<Plain>, T> && !Number<T>) Var& operator=(Plain&&) {
+    requires(std::same_as<std::remove_cvref_t<Plain>, T> && !Number<T>) Var& operator=(Plain&&) & {
         static_assert(!sizeof(Plain),
                       "numbers are given to a parameter by assign(parameter, numbers); to make a variable "
                       "a constant write variable = constant(numbers)");
@@ -272,9 +273,10 @@ public:
 
 private:
     template <class Other> static constexpr void not_in_place() {
-        static_assert(!sizeof(Other),
-                      "a variable is not changed in place: write x = x + y for a new one; the "
-                      "numbers of a parameter change by sgd_step, an optimizer or update()");
+        static_assert(
+            !sizeof(Other),
+            "a variable is not changed in place, nor a part of one: write x = x + y for a new one; the "
+            "numbers of a parameter change by sgd_step, an optimizer or update()");
     }
     [[gnu::noinline]] static void drop(ValueNode<T>* node) {  // the last handle has gone
         if (node->refs > 1 && !node->watched) let_go(node->value);
@@ -316,6 +318,8 @@ template <Value T> Var<T> parameter(T value) {
 template <Value T> Var<T> parameter(const Var<T>& numbers) { return parameter(T(numbers.value())); }
 
 template <Value T> Var<T> constant(T value) { return Var<T>(std::move(value), State::constant); }
+
+template <Value T> Var<T> constant(const Var<T>& numbers) { return constant(numbers.value()); }
 
 template <Value T> Var<T> detach(const Var<T>& x) { return Var<T>(x.value(), State::constant); }
 

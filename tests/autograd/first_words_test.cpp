@@ -36,7 +36,10 @@ TEST_CASE("Tensors are made by name, of a shape, a type and a seed") {
     CHECK(uniform({9}, 2, 3, {.seed = 1, .stream = 4}).value().to_vector() ==
           random_uniform<float>({9}, 1, 4, 2, 3).to_vector());
     CHECK_FALSE(zeros({2}).wants_grad());
-    CHECK_THROWS_WITH(eye(-1), "[eye] -1 rows and columns");
+    CHECK_THROWS_WITH(eye(-1), "[shape] negative extent: (-1, -1)");
+    CHECK_THROWS_AS(eye(std::int64_t{1} << 33), Error);
+    CHECK_THROWS_WITH(arange(-3), "[shape] negative extent: (-3)");
+    CHECK_FALSE(constant(parameter(ones({2}))).wants_grad());
 }
 
 TEST_CASE("A parameter is made of a tensor, and does not share its numbers") {
@@ -100,6 +103,7 @@ TEST_CASE("One axis is named by its number") {
     CHECK(sum(x, 0).value().to_vector() == V{5, 7, 9});
     CHECK(mean(x, -1).value().to_vector() == V{2, 5});
     CHECK(max(x, 1, true).shape() == Shape{2, 1});
+    CHECK(sum(x, std::size_t{1}).value().to_vector() == V{6, 15});
     CHECK(logsumexp(x, 0).value().to_vector() == logsumexp(x, Axes{0}).value().to_vector());
     CHECK(sum(x, {}).item() == 21);  // no axes: all of them
 }

@@ -18,8 +18,13 @@ COMPILES = ["window.add(mse(y, y)); window.add({sum(y), sum(y)}); layer.bias = p
 REFUSED = {
     "window.add(mse(y, y).mean());": "window.add() wants the loss itself, which knows its count",
     "window.add(sum(y), 2);": "window.add() wants the loss itself, which knows its count",
-    "Tensor x = y; x += y;": "a variable is not changed in place: write x = x + y",
-    "Tensor x = y; x *= 2;": "a variable is not changed in place: write x = x + y",
+    "Tensor x = y; x += y;": "a variable is not changed in place",
+    "Tensor x = y; x -= y;": "a variable is not changed in place",
+    "Tensor x = y; x *= 2;": "a variable is not changed in place",
+    "Tensor x = y; x /= y;": "a variable is not changed in place",
+    "Tensor x = y; x[0] = y;": "a variable is not changed in place",
+    "Tensor x = y; x.t() = y;": "a variable is not changed in place",
+    "sum(y, true);": "no matching function for call to",
     "layer.bias = numbers;": "numbers are given to a parameter by assign(parameter, numbers)",
     "layer.bias = Array<float>({2}, {1.f, 2.f});": "numbers are given to a parameter by assign(parameter, numbers)",
 }

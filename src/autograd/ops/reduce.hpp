@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <utility>
 
 #include "tally/autograd/ops/shape.hpp"
@@ -71,19 +72,20 @@ template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const Axes& axes = {
         std::move(x));
 }
 
-// One axis by its number: sum(x, 0).
-template <class S, std::integral Axis> Var<Array<S>> sum(Var<Array<S>> x, Axis axis, bool keepdims = false) {
-    return sum(std::move(x), Axes{axis}, keepdims);
+// One axis by its number: sum(x, 0). A bool would be meant for keepdims.
+template <class N>
+concept AxisNumber = std::integral<N> && !std::same_as<N, bool>;
+template <class S, AxisNumber N> Var<Array<S>> sum(Var<Array<S>> x, N axis, bool keepdims = false) {
+    return sum(std::move(x), Axes{static_cast<std::int64_t>(axis)}, keepdims);
 }
-template <class S, std::integral Axis> Var<Array<S>> mean(Var<Array<S>> x, Axis axis, bool keepdims = false) {
-    return mean(std::move(x), Axes{axis}, keepdims);
+template <class S, AxisNumber N> Var<Array<S>> mean(Var<Array<S>> x, N axis, bool keepdims = false) {
+    return mean(std::move(x), Axes{static_cast<std::int64_t>(axis)}, keepdims);
 }
-template <class S, std::integral Axis> Var<Array<S>> max(Var<Array<S>> x, Axis axis, bool keepdims = false) {
-    return max(std::move(x), Axes{axis}, keepdims);
+template <class S, AxisNumber N> Var<Array<S>> max(Var<Array<S>> x, N axis, bool keepdims = false) {
+    return max(std::move(x), Axes{static_cast<std::int64_t>(axis)}, keepdims);
 }
-template <class S, std::integral Axis>
-Var<Array<S>> logsumexp(Var<Array<S>> x, Axis axis, bool keepdims = false) {
-    return logsumexp(std::move(x), Axes{axis}, keepdims);
+template <class S, AxisNumber N> Var<Array<S>> logsumexp(Var<Array<S>> x, N axis, bool keepdims = false) {
+    return logsumexp(std::move(x), Axes{static_cast<std::int64_t>(axis)}, keepdims);
 }
 
 template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
