@@ -1,4 +1,4 @@
-# Rooms: each folder of src/ sees the rooms that are named to it, and an include of any other does not compile.
+# Rooms: each folder of src/ sees the rooms that are named to it, and an include of tally/ and any other does not compile.
 
 # tally_room_path(OUT NAME ROOM...): an include path for NAME, in which tally/ROOM/ leads to src/ROOM/ for these rooms only.
 function(tally_room_path out name)

@@ -66,7 +66,7 @@ void backward(Number y) {
     y->into()(1);
     while (!waiting.empty()) {
         Node* newest = waiting.extract(std::prev(waiting.end())).mapped();
-        if (!newest->rule) continue;  // a parameter: here the gradient stays
+        if (!newest->rule) continue;  // made of nothing: here the gradient stays
         newest->rule(*newest);
         newest->arrived = false;
         for (const Number& input : newest->inputs) waiting.emplace(input->id, input.get());

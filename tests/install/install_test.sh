@@ -1,6 +1,6 @@
 #!/bin/sh
-# usage: install_test.sh cmake|pkg-config BUILD_FOLDER     with CXX, CXXFLAGS and CMAKE in the environment
-# Installs into a temporary prefix, moves it, and builds the outside project there.
+# usage: install_test.sh cmake|pkg-config|subproject BUILD_FOLDER     with CXX, CXXFLAGS and CMAKE in the environment
+# Installs into a temporary prefix, moves it, and builds the outside project there; or configures it with tally as a part of it.
 set -eu
 way=$1
 build=$2
@@ -13,6 +13,25 @@ fi
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+
+if [ "$way" = subproject ]; then # what it compiles is built elsewhere: here the program must find its headers
+    tally=$(CDPATH='' cd -- "$outside/../../.." && pwd)
+    mkdir "$scratch/all of it"
+    cp "$outside/main.cpp" "$scratch/all of it"
+    cat >"$scratch/all of it/CMakeLists.txt" <<PROJECT
+cmake_minimum_required(VERSION 3.22)
+project(all_of_it LANGUAGES CXX)
+add_subdirectory("$tally" tally)
+add_executable(outside main.cpp)
+target_link_libraries(outside PRIVATE tally::tally)
+PROJECT
+    "$CMAKE" -S "$scratch/all of it" -B "$scratch/the build" -DTALLY_CUDA=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+    command=$(sed -n 's/^ *"command": "\(.*\)",$/\1/p' "$scratch/the build/compile_commands.json" | sed 's/\\"/"/g' | grep ' -c .*/main\.cpp')
+    cd "$scratch/the build"
+    eval "$command -fsyntax-only"
+    exit
+fi
+
 "$CMAKE" --install "$build" --prefix "$scratch/elsewhere" >"$scratch/install.log"
 prefix="$scratch/the prefix" # an installed tree may be moved, and its path may hold blanks
 mv "$scratch/elsewhere" "$prefix"
