@@ -315,11 +315,15 @@ template <Value T> Var<T> parameter(T value) {
 }
 
 // One that starts with the numbers of another: parameter(randn({3, 2}, {.seed = 1})).
-template <Value T> Var<T> parameter(const Var<T>& numbers) { return parameter(T(numbers.value())); }
+template <class V>
+concept Variable = std::same_as<V, Var<typename V::value_type>>;
+template <Variable V> V parameter(const V& numbers) {
+    return parameter(typename V::value_type(numbers.value()));
+}
 
 template <Value T> Var<T> constant(T value) { return Var<T>(std::move(value), State::constant); }
 
-template <Value T> Var<T> constant(const Var<T>& numbers) { return constant(numbers.value()); }
+template <Variable V> V constant(const V& numbers) { return constant(numbers.value()); }
 
 template <Value T> Var<T> detach(const Var<T>& x) { return Var<T>(x.value(), State::constant); }
 
