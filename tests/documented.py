@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every complete program of README.md and docs/ compiles, runs, and prints what its comments say.
 
-    documented.py COMPILER FLAGS INCLUDE_PATH LIBRARY...
+    documented.py "COMPILER FLAGS..." INCLUDE_PATH LIBRARY...
 
 A comment at the end of a line that prints (`<< "\\n";  // 4096`) is what that line prints; others are prose. A lesson only compiles:
 what it prints is on its page. FLAGS are those that the library was built with, where linking needs them.
@@ -23,8 +23,8 @@ def faults(page, number, text, compile_with):
     with tempfile.TemporaryDirectory(prefix="tally-documented-") as folder:
         source, program = Path(folder, "program.cpp"), Path(folder, "program")
         source.write_text(text)
-        compiler, flags, path, *libraries = compile_with
-        command = [compiler, *flags.split(), "-std=c++20", "-ffp-contract=off", "-Wall", "-Wextra", "-Wconversion", "-Werror", f"-I{path}", source]
+        compiler, path, *libraries = compile_with
+        command = [*compiler.split(), "-std=c++20", "-ffp-contract=off", "-Wall", "-Wextra", "-Wconversion", "-Werror", f"-I{path}", source]
         a_lesson = "tally/lesson/" in text
         done = subprocess.run([*command, "-fsyntax-only"] if a_lesson else [*command, *libraries, "-o", program], capture_output=True, text=True)
         if done.returncode:
