@@ -1,6 +1,7 @@
 #!/bin/sh
-# usage: install_test.sh cmake|pkg-config|subproject BUILD_FOLDER     with CXX, CXXFLAGS and CMAKE in the environment
-# Installs into a temporary prefix, moves it, and builds the outside project there; or configures it with tally as a part of it.
+# usage: install_test.sh cmake|pkg-config|deb|fetched BUILD_FOLDER     with CXX, CXXFLAGS and CMAKE in the environment
+# Builds and runs the outside project: against tally installed in a temporary prefix that was moved, against the files of
+# its Debian package, or with tally as a part of it.
 set -eu
 way=$1
 build=$2
@@ -14,21 +15,35 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-if [ "$way" = subproject ]; then # what it compiles is built elsewhere: here the program must find its headers
+if [ "$way" = fetched ]; then # FetchContent as a user writes it; -O0, for what counts is that it builds and finds its headers
     tally=$(CDPATH='' cd -- "$outside/../../.." && pwd)
     mkdir "$scratch/all of it"
     cp "$outside/main.cpp" "$scratch/all of it"
     cat >"$scratch/all of it/CMakeLists.txt" <<PROJECT
 cmake_minimum_required(VERSION 3.22)
 project(all_of_it LANGUAGES CXX)
-add_subdirectory("$tally" tally)
+include(FetchContent)
+FetchContent_Declare(tally GIT_REPOSITORY nowhere)
+FetchContent_MakeAvailable(tally)
 add_executable(outside main.cpp)
 target_link_libraries(outside PRIVATE tally::tally)
 PROJECT
-    "$CMAKE" -S "$scratch/all of it" -B "$scratch/the build" -DTALLY_CUDA=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
-    command=$(sed -n 's/^ *"command": "\(.*\)",$/\1/p' "$scratch/the build/compile_commands.json" | sed 's/\\"/"/g' | grep ' -c .*/main\.cpp')
-    cd "$scratch/the build"
-    eval "$command -fsyntax-only"
+    "$CMAKE" -S "$scratch/all of it" -B "$scratch/the build" "-DFETCHCONTENT_SOURCE_DIR_TALLY=$tally" -DTALLY_CUDA=OFF \
+        -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
+    "$CMAKE" --build "$scratch/the build" --parallel 2 --target outside
+    "$scratch/the build/outside"
+    exit
+fi
+
+if [ "$way" = deb ]; then
+    command -v dpkg-shlibdeps >/dev/null || { echo 'skipped: no dpkg-dev' && exit 77; }
+    (cd "$build" && "$(dirname "$CMAKE")/cpack" -G DEB -B "$scratch/package")
+    package=$(find "$scratch/package" -maxdepth 1 -name 'libtally-dev_*.deb')
+    dpkg-deb -f "$package" Depends | grep -q 'libc6.*libopenblas-dev.*zlib1g-dev' || { dpkg-deb -f "$package" >&2 && exit 1; }
+    dpkg-deb -x "$package" "$scratch/the files"
+    "$CMAKE" -S "$outside" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$(dirname "$(find "$scratch/the files" -name include)")"
+    "$CMAKE" --build "$scratch/build"
+    "$scratch/build/outside"
     exit
 fi
 

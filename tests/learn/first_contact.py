@@ -166,6 +166,14 @@ class FirstContact(Faked):
         self.state(**{"test fails": ""})
         self.assertEqual(self.learn("test").returncode, 1)
 
+    def test_what_compiles_anew_is_tested_when_all_is_asked_for(self):
+        self.state(installed="")
+        for words, leaves_out in ([], "-LE ^anew$"), (["--all"], "-LE ^$"):
+            self.calls()
+            result = self.learn("test", *words)
+            self.assertEqual((result.returncode, "./learn test --all" in result.stderr), (0, not words))
+            self.assertTrue([call for call in self.calls() if call.startswith("ctest")][0].endswith(leaves_out))
+
     def test_the_tests_ask_for_what_only_they_need(self):
         self.state(installed="")
         for tool in ("python3", "pkg-config"):
