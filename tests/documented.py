@@ -1,23 +1,42 @@
 #!/usr/bin/env python3
-"""Every complete program of README.md and docs/ compiles, runs, and prints what its comments say.
+"""Every complete program of README.md and docs/ compiles, runs, and prints what its page says.
 
     documented.py "COMPILER FLAGS..." INCLUDE_PATH LIBRARY...
 
-A comment at the end of a line that prints (`<< "\\n";  // 4096`) is what that line prints; others are prose. A lesson only compiles:
-what it prints is on its page. FLAGS are those that the library was built with, where linking needs them.
+A comment at the end of a line that prints (`<< "\\n";  // 4096`) is what that line prints; others are prose. Lines of a ```text that follows
+a program at once are printed by it, too. A listing in Python in the same section runs after it, in its folder, where PyTorch and safetensors
+are. A lesson only compiles: what it prints is on its page. FLAGS are those that the library was built with, where linking needs them.
 """
+import os
 import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = re.compile(r"^```cpp\n((?:(?!```).*\n)*?int main\((?:(?!```).*\n)*?)```", re.M)
+PROGRAM = re.compile(r"^```cpp\n((?:(?!```).*\n)*?int main\((?:(?!```).*\n)*?)```\n(?:\n```text\n((?:(?!```).*\n)*)```\n)?", re.M)
+LISTING = re.compile(r"(?:(?!^## |^```cpp)[\s\S])*?^```python\n([\s\S]*?)^```\n", re.M)  # before the next section or program
 PROSE = {"the same, bit for bit"}  # not what is printed, but about it
 
 
-def faults(page, number, text, compile_with):
+def missing(expected, printed):
+    lines = iter(printed.splitlines())
+    return [line for line in expected if line not in lines][:1]  # in this order: what is found is used up
+
+
+def python_with_torch():
+    for python in (sys.executable, "python3", "/usr/bin/python3"):
+        try:
+            if subprocess.run([python, "-c", "import torch, safetensors.torch"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+                return python
+        except OSError:
+            pass
+    return None
+
+
+def faults(name, text, block, listing, compile_with):
     expected = [found.group(1) for line in text.split("\n")
                 if (found := re.search(r'<< "\\n";\s*// (.*)$', line)) and found.group(1) not in PROSE]
     with tempfile.TemporaryDirectory(prefix="tally-documented-") as folder:
@@ -28,27 +47,41 @@ def faults(page, number, text, compile_with):
         a_lesson = "tally/lesson/" in text
         done = subprocess.run([*command, "-fsyntax-only"] if a_lesson else [*command, *libraries, "-o", program], capture_output=True, text=True)
         if done.returncode:
-            return f"{page}, program {number}, does not compile:\n{done.stderr[-2000:]}"
+            return f"{name} does not compile:\n{done.stderr[-2000:]}"
         if a_lesson:
             return None
         ran = subprocess.run([program], capture_output=True, text=True, cwd=folder)
-    if ran.returncode:
-        return f"{page}, program {number}, ends with {ran.returncode}:\n{ran.stdout}{ran.stderr}"
-    printed = iter(ran.stdout.splitlines())
-    missing = [line for line in expected if line not in printed]  # in this order: what is found is used up
-    return f"{page}, program {number}, says {missing[0]!r} and prints\n{ran.stdout}" if missing else None
+        if ran.returncode:
+            return f"{name} ends with {ran.returncode}:\n{ran.stdout}{ran.stderr}"
+        if line := missing(expected, ran.stdout) or missing(block, ran.stdout):
+            return f"{name} says {line[0]!r} and prints\n{ran.stdout}"
+        if not listing:
+            return None
+        python = python_with_torch()
+        if not python:
+            print(f"skipped: the listing in Python behind {name}, for want of PyTorch with safetensors")
+            return None
+        ran = subprocess.run([python, "-W", "ignore", "-c", listing], capture_output=True, text=True, cwd=folder)
+    said = re.findall(r"^print\(.*\)  # (.*)$", listing, re.M)
+    return None if ran.returncode == 0 and said == ran.stdout.splitlines() else \
+        f"the listing in Python behind {name} says {said} and prints\n{ran.stdout}{ran.stderr[-2000:]}"
 
 
 def main(words):
-    found, programs, mains = [], 0, 0
+    jobs, mains, listings = [], 0, 0
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        mains += len(re.findall(r"^int main\(", page.read_text(), re.M))
-        for number, text in enumerate(PROGRAM.findall(page.read_text()), 1):
-            programs += 1
-            found.append(faults(page.relative_to(ROOT), number, text, words))
-    found = [fault for fault in found if fault]
-    print("\n".join(found) or f"{programs} programs compile, run, and print what they say")
-    assert programs == mains > 0, f"{mains} programs begin, {programs} were found"
+        text = page.read_text()
+        mains += len(re.findall(r"^int main\(", text, re.M))
+        listings += len(re.findall(r"^```python$", text, re.M))
+        for number, found in enumerate(PROGRAM.finditer(text), 1):
+            listing = LISTING.match(text, found.end())
+            block = [line for line in (found.group(2) or "").splitlines() if line]
+            jobs.append((f"program {number} of {page.relative_to(ROOT)}", found.group(1), block, listing and listing.group(1), words))
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as several:
+        found = [fault for fault in several.map(lambda job: faults(*job), jobs) if fault]
+    print("\n".join(found) or f"{len(jobs)} programs compile, run, and print what they say")
+    assert len(jobs) == mains > 0, f"{mains} programs begin, {len(jobs)} were found"
+    assert sum(1 for job in jobs if job[3]) == listings, f"{listings} listings in Python, not each behind a program"
     return 1 if found else 0
 
 
