@@ -2,12 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 
 namespace tally {
 
 enum class Device : std::uint8_t { cpu, cuda };
 
 inline const char* to_string(Device device) { return device == Device::cpu ? "cpu" : "cuda"; }
+
+// Here, so that who includes no stream pays for none.
+template <class Character> auto& operator<<(std::basic_ostream<Character>& out, Device device) {
+    return out << to_string(device);
+}
 
 bool available(Device device);  // true when this build and this machine have it
 

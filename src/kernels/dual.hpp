@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmath>
+#include <iosfwd>
 
 namespace tally {
 
@@ -33,6 +34,10 @@ template <class S> struct Dual {
     // A branch is taken by the value alone.
     friend constexpr bool operator==(Dual a, Dual b) { return a.value == b.value; }
     friend constexpr auto operator<=>(Dual a, Dual b) { return a.value <=> b.value; }
+
+    friend std::ostream& operator<<(std::ostream& out, Dual x) {
+        return out << x.value << " at rate " << x.rate;
+    }
 
     friend Dual exp(Dual x) {
         const S y = std::exp(x.value);

@@ -17,6 +17,7 @@
 namespace tally {
 
 struct Gradcheck {
+    explicit operator bool() const { return ok; }
     bool ok = true;
     double worst = 0;    // largest relative difference seen
     std::string report;  // where it was, with both numbers

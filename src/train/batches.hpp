@@ -41,6 +41,10 @@ std::vector<Items> split(const Items& items, const std::vector<std::int64_t>& si
 // on the CPU.
 template <class S> Array<S> rows(const Array<S>& array, const Items& items);
 
+template <class T> void rows(const std::vector<T>&, const Items&) {
+    static_assert(sizeof(T) == 0, "rows() wants an array: Array<std::int32_t>({count}, labels) of labels");
+}
+
 extern template Array<float> rows(const Array<float>&, const Items&);
 extern template Array<double> rows(const Array<double>&, const Items&);
 extern template Array<std::int32_t> rows(const Array<std::int32_t>&, const Items&);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ostream>
 #include <vector>
 
 #include "tally/base/error.hpp"
@@ -63,6 +64,8 @@ Shape Shape::with_rows(std::int64_t rows) const {
 std::string to_string(const Shape& shape) {
     return in_words(std::vector<std::int64_t>(shape.begin(), shape.end()));
 }
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
 
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape) {
     const int rank = shape.rank();

@@ -64,6 +64,13 @@ TEST_CASE("A variable prints its value, its shape and how it was made") {
     CHECK(printed(Tensor()) == "empty variable");
 }
 
+TEST_CASE("A shape, a device and a dual number print themselves") {
+    CHECK(printed(Shape{6, 3}) == "(6, 3)");
+    CHECK(printed(Shape{}) == "()");
+    CHECK(printed(Device::cpu) + printed(Device::cuda) == "cpucuda");
+    CHECK(printed(Dual<double>(2, -0.5)) == "2 at rate -0.5");
+}
+
 TEST_CASE("x[i] is the i-th along the first axis, and its gradient goes there") {
     const Tensor64 x = parameter(Array<double>({3, 2}, {1, 2, 3, 4, 5, 6}));
     CHECK(x[1].shape() == Shape{2});

@@ -35,6 +35,7 @@ auto square_with_error(std::size_t at, double factor) {
 
 TEST_CASE("gradcheck passes what is right and reports how close it was") {
     const Gradcheck checked = gradcheck(square_with_error(0, 1), {A{1, -2, 3}});
+    CHECK(static_cast<bool>(checked));
     CHECK(checked.ok);
     CHECK(checked.worst < 1e-7);
     CHECK_THAT(checked.report, contains("backward says"));
@@ -42,6 +43,7 @@ TEST_CASE("gradcheck passes what is right and reports how close it was") {
 
 TEST_CASE("gradcheck names the input and the element that are wrong") {
     const Gradcheck checked = gradcheck(square_with_error(1, 2), {A{1, -2, 3}});
+    CHECK_FALSE(checked);
     CHECK_FALSE(checked.ok);
     CHECK(checked.worst > 0.1);
     CHECK_THAT(checked.report, contains("input 0, element 1: backward says"));
@@ -59,6 +61,7 @@ TEST_CASE("gradcheck finds one wrong element among many along a random direction
 TEST_CASE("gradcheck does not pass what is not a number") {
     CHECK_FALSE(gradcheck(square_with_error(0, std::nan("")), {A{1}}).ok);
     const Gradcheck checked = gradcheck([](const Inputs& x) { return log(x[0]); }, {A{-1}});
+    CHECK_FALSE(checked);
     CHECK_FALSE(checked.ok);
     CHECK(std::isnan(checked.worst));
     CHECK_THAT(checked.report, contains("nan"));

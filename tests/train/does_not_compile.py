@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 PROGRAM = """
+#include "tally/train/batches.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/window.hpp"
 using namespace tally;
@@ -24,6 +25,7 @@ REFUSED = {
     "Tensor x = y; x /= y;": "a variable is not changed in place",
     "Tensor x = y; x[0] = y;": "a variable is not changed in place",
     "Tensor x = y; x.t() = y;": "a variable is not changed in place",
+    "rows(std::vector<int>{1, 2}, in_order(2));": "rows() wants an array: Array<std::int32_t>({count}, labels) of labels",
     "sum(y, true);": "no matching function for call to",
     "layer.bias = numbers;": "numbers are given to a parameter by assign(parameter, numbers)",
     "layer.bias = Array<float>({2}, {1.f, 2.f});": "numbers are given to a parameter by assign(parameter, numbers)",
