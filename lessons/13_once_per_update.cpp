@@ -218,9 +218,10 @@ struct OncePerUpdate {
     static Trained four_updates(std::int64_t micro_batches) {
         auto w = parameter(Array<real>({3}, {0.5, -1.25, 0.75}, options().device));
         MovingAverage<real> average({w}, {.decay = 0.9});
-        if (micro_batches == 1) code(2);
-        const WindowOptions<real> each_once{
-            .total = 6, .max_norm = 0.5, .schedule = halving(), .average = &average};
+        // clang-format off
+        if (micro_batches == 1) code(1);
+        const WindowOptions<real> each_once{.total = 6, .max_norm = 0.5, .schedule = halving(), .average = &average};
+        // clang-format on
         Sgd<real> optimizer({w}, {.momentum = 0.9, .weight_decay = 0.5});
         Window<real> window(optimizer, each_once);
         for (int update = 0; update < 4; ++update) {
