@@ -1,7 +1,4 @@
 // Lesson 2: a value used twice gets two gradients, and they add; so the newest node is visited first.
-#include <cmath>
-#include <cstdint>
-
 #include "tally/lesson/talk.hpp"
 
 using namespace tally;

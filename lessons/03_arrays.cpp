@@ -1,5 +1,4 @@
 // Lesson 3: arrays. What was repeated is summed on the way back, and a product has two gradients.
-#include <cmath>
 #include <numeric>
 
 #include "tally/lesson/talk.hpp"
@@ -103,11 +102,14 @@ struct Arrays {
         check_one_by_one(gradients(xs), gradients(ws), gradients(bs));
     }
 
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
     static std::vector<Scalar> singles(const Array<real>& array) {
         std::vector<Scalar> all;
         for (const real number : array.to_vector()) all.push_back(parameter(number));
         return all;
     }
+
     static std::vector<real> gradients(const std::vector<Scalar>& all) {
         std::vector<real> numbers;
         for (const auto& single : all) numbers.push_back(single.grad());

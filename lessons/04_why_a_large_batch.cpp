@@ -1,6 +1,4 @@
 // Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b. This is why batches are large.
-#include <cmath>
-
 #include "tally/lesson/talk.hpp"
 
 using namespace tally;

@@ -74,9 +74,8 @@ struct FullBatch : Toy {  // six rows x, three weights w
         std::vector<double> means(3);
         for (std::size_t i = 0; i < 18; ++i) means[i % 3] += values(x)[i] / 6;
         // A row meets 2 roundings in its weight, 1 in its product, 5 in additions, 1 on the way into the computer.
-        const auto bound = mean_columns(roundings(9));
-        check_close("the mean of each column", w.grad(), means, bound);
-        check_close("in exact decimals", w.grad(), exact, bound);
+        check_close("the mean of each column", w.grad(), means, mean_columns(roundings(9)));
+        check_close("in exact decimals", w.grad(), exact, mean_columns(roundings(9)));
     }
 
     void check_fall(const Tensor& before, const Tensor& after) {

@@ -1,8 +1,5 @@
 // Lesson 8: three kinds of "equal": the same mathematics, the same within a bound, the same bits.
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstdint>
 #include <iomanip>
 #include <limits>
 #include <sstream>
@@ -117,6 +114,8 @@ struct Rounding {
         (mean(x) / micro_batches).backward();
         return x.grad().to_vector().front();
     }
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
 
     static double rounded(double number) { return std::round(number * 1e4) / 1e4; }
 

@@ -96,8 +96,6 @@ struct Unequal : Toy {
 
     using Sizes = std::vector<std::int64_t>;
 
-    static Tensor zeros() { return parameter(Array<real>::zeros({3}, options().device)); }
-
     // What a window makes of micro-batches in these sizes. The slope of a linear loss is the same everywhere, so
     // that one step of length 1 from w = 0 ends at minus the gradient, digit for digit.
     static std::vector<real> by_window(const Tensor& rows, const Sizes& sizes) {
@@ -146,15 +144,6 @@ struct Unequal : Toy {
         return -covariance / b_mean;
     }
 
-    static std::string six_digits(const Numbers& numbers) {
-        std::string text;
-        for (const double number : numbers.values) {
-            const std::string digits = std::to_string(number);
-            text += (text.empty() ? "" : " ") + (digits[0] == '-' ? digits : " " + digits);
-        }
-        return text;
-    }
-
     // By how much the mean of means is wrong, in the worst of 32 cuts.
     std::pair<std::string, double> worst_of_all_cuts() const {
         double most = 0;
@@ -167,6 +156,19 @@ struct Unequal : Toy {
         std::string cut;
         for (const std::int64_t size : worst) cut += (cut.empty() ? "" : " + ") + std::to_string(size);
         return {cut, most};
+    }
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static Tensor zeros() { return parameter(Array<real>::zeros({3}, options().device)); }
+
+    static std::string six_digits(const Numbers& numbers) {
+        std::string text;
+        for (const double number : numbers.values) {
+            const std::string digits = std::to_string(number);
+            text += (text.empty() ? "" : " ") + (digits[0] == '-' ? digits : " " + digits);
+        }
+        return text;
     }
 
     // ---- the witness ----------------------------------------------------------------------------------------

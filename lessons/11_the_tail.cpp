@@ -1,5 +1,4 @@
 // Lesson 11: what an epoch leaves over: the last window is not full, and the last test batch is not either.
-
 #include "tally/lesson/toy.hpp"
 #include "tally/train.hpp"
 
@@ -163,6 +162,13 @@ struct TheTail : Toy {
         return trained;
     }
 
+    static constexpr std::pair<Rule, const char*> rules[] = {{Rule::listing, "divided by N"},
+                                                             {Rule::scale, "Tail::scale"},
+                                                             {Rule::drop, "Tail::drop"},
+                                                             {Rule::carry, "Tail::carry"}};
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
     // Losses of 10 000 images from 0 to 1, in units of 2^-24; the last 16 are hard.
     static std::vector<real> test_losses() {
         std::vector<real> losses;
@@ -179,11 +185,6 @@ struct TheTail : Toy {
             most = std::max(most, std::abs(double(a[i]) - double(b[i])));
         return most;
     }
-
-    static constexpr std::pair<Rule, const char*> rules[] = {{Rule::listing, "divided by N"},
-                                                             {Rule::scale, "Tail::scale"},
-                                                             {Rule::drop, "Tail::drop"},
-                                                             {Rule::carry, "Tail::carry"}};
 
     // ---- the witness ----------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 // Lesson 12: a sum needs no division, and a mean over tokens is divided by the tokens of the whole window.
-#include <limits>
+#include <numeric>
 
 #include "tally/lesson/toy.hpp"
 #include "tally/train.hpp"
@@ -51,7 +51,7 @@ struct MeanSumToken : Toy {
         });
         w.zero_grad();
         for (const auto& micro : split(tokens, in_micro_batch))
-            (mean(matmul(micro, w)) * (double(micro.shape()[0]) / 16)).backward();
+            (mean(matmul(micro, w)) * (double(micro.shape()[0]) / double(tokens.shape()[0]))).backward();
         show("a window", by_window);
         show("means times n_k / 16", w.grad());
         check_close("window", by_window, exact_words(), word_bound);
@@ -124,14 +124,6 @@ struct MeanSumToken : Toy {
     using Counts = std::vector<std::int64_t>;
     inline static const Counts words{1, 2, 3, 1, 4, 5};  // of six sentences
 
-    // The row of a sentence, once for each of its words.
-    Tensor rows_of_words() const {
-        std::vector<std::int32_t> row_of_word;
-        for (std::size_t sentence = 0; sentence < words.size(); ++sentence)
-            row_of_word.insert(row_of_word.end(), std::size_t(words[sentence]), std::int32_t(sentence));
-        return detach(rows(x, Array<std::int32_t>({16}, row_of_word)));
-    }
-
     static std::vector<real> gradient_of(const Tensor& loss, const Tensor& of) {
         return grad(loss, {of}).front().to_vector();
     }
@@ -148,7 +140,6 @@ struct MeanSumToken : Toy {
         for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] -= after[i];
         return gradient;
     }
-    static Tensor zeros(std::int64_t size) { return parameter(Array<real>::zeros({size}, options().device)); }
 
     static Tensor penalty(const Tensor& of) { return sum(of * of) * 0.05; }
 
@@ -172,6 +163,18 @@ struct MeanSumToken : Toy {
         });
     }
 
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    // The row of a sentence, once for each of its words.
+    Tensor rows_of_words() const {
+        std::vector<std::int32_t> row_of_word;
+        for (std::size_t sentence = 0; sentence < words.size(); ++sentence)
+            row_of_word.insert(row_of_word.end(), std::size_t(words[sentence]), std::int32_t(sentence));
+        return detach(rows(x, Array<std::int32_t>({std::int64_t(row_of_word.size())}, row_of_word)));
+    }
+
+    static Tensor zeros(std::int64_t size) { return parameter(Array<real>::zeros({size}, options().device)); }
+
     // ---- the witness ----------------------------------------------------------------------------------------
 
     void check_sums(const std::vector<real>& whole, const std::vector<real>& twice) const {
@@ -188,10 +191,12 @@ struct MeanSumToken : Toy {
             sum += words[sentence] * std::llround(values(x)[3 * sentence + column] * 10000);
         return sum;
     }
+    static std::int64_t all_words() { return std::accumulate(words.begin(), words.end(), std::int64_t{0}); }
     std::vector<double> exact_words() const {
         std::vector<double> exact(3);
         for (std::size_t j = 0; j < 3; ++j)
-            for (std::size_t k = 0; k < 3; ++k) exact[j] += double(units(k, j)) / (10000.0 * 16);
+            for (std::size_t k = 0; k < 3; ++k)
+                exact[j] += double(units(k, j)) / (10000.0 * double(all_words()));
         return exact;
     }
     const double word_bound = roundings(22) * 1.5;  // no number of the toy is larger than 1.5

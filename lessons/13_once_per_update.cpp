@@ -128,10 +128,6 @@ struct OncePerUpdate {
 
     static constexpr double rate = 0.1;
 
-    static Tensor number(double value) {
-        return parameter(Array<real>({1}, {static_cast<real>(value)}, options().device));
-    }
-
     using Vector = std::vector<double>;
 
     // ---- three ways to clip ----
@@ -231,6 +227,12 @@ struct OncePerUpdate {
         }
         const auto ends = w.value().to_vector(), averages = average.value(0).to_vector();
         return {{ends.begin(), ends.end()}, {averages.begin(), averages.end()}};
+    }
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static Tensor number(double value) {
+        return parameter(Array<real>({1}, {static_cast<real>(value)}, options().device));
     }
 
     // ---- the witness ----------------------------------------------------------------------------------------

@@ -116,10 +116,6 @@ struct AdamHidesIt {
 
     static constexpr double rate = 0.1;
 
-    static Tensor number(double value) {
-        return parameter(Array<real>({1}, {static_cast<real>(value)}, options().device));
-    }
-
     // One update of the toy's w by three micro-batches, whose means are divided by 3 or just added;
     // returns w's move.
     template <class Optimizer, class Options>
@@ -152,12 +148,6 @@ struct AdamHidesIt {
         return double(mse(matmul(Toy::six_rows(), w), matmul(Toy::six_rows(), ones)).mean().item());
     }
 
-    static std::string in_powers_of_ten(double x) {
-        char text[16];
-        std::snprintf(text, sizeof text, "%.0e", x);
-        return text;
-    }
-
     // How far w has come down from 0, in units of the rate.
     static double steps_down(const Tensor& w) { return (0 - double(w.item())) / rate; }
 
@@ -168,6 +158,18 @@ struct AdamHidesIt {
         (w * g).backward();
         adam.step();
         return steps_down(w);
+    }
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static Tensor number(double value) {
+        return parameter(Array<real>({1}, {static_cast<real>(value)}, options().device));
+    }
+
+    static std::string in_powers_of_ten(double x) {
+        char text[16];
+        std::snprintf(text, sizeof text, "%.0e", x);
+        return text;
     }
 
     static std::vector<double> saved(const Optimizer<real>& optimizer, const char* what) {

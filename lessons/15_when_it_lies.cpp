@@ -1,9 +1,5 @@
 // Lesson 15: where items meet in the loss, accumulation computes something else; and how each
 // case is repaired.
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-
 #include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
 
@@ -157,6 +153,12 @@ struct WhenItLies {
             "within the window; what is random belongs to the item.");
     }
 
+    inline static const std::vector<double> four_values{0, 2, 4, 6}, four_targets{1, -2, 0.5, 3};
+
+    inline static const std::vector<double> xs{0.5, -1, 2, 0.25}, ys{0.4, -0.6, 1.5, 0.1};
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
     static Tensor column(const std::vector<double>& values) {
         std::vector<real> rounded(values.begin(), values.end());
         return constant(
@@ -166,10 +168,6 @@ struct WhenItLies {
     static Tensor weight(double value) {
         return parameter(Array<real>({1}, {static_cast<real>(value)}, options().device));
     }
-
-    inline static const std::vector<double> four_values{0, 2, 4, 6}, four_targets{1, -2, 0.5, 3};
-
-    inline static const std::vector<double> xs{0.5, -1, 2, 0.25}, ys{0.4, -0.6, 1.5, 0.1};
 
     static std::vector<double> gradients_of(const std::vector<Tensor>& parameters) {
         std::vector<double> all;

@@ -1,8 +1,5 @@
 // Lesson 16: a real training. Batches of 64 and micro-batches of 16, four at a time, end at the same weights.
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
@@ -146,59 +143,6 @@ struct ARealTraining {
 
     using Weights = std::vector<std::vector<real>>;
 
-    static Weights weights_of(Network& network) {
-        Weights all;
-        for (const auto& parameter : parameters(network)) all.push_back(parameter.value().to_vector());
-        return all;
-    }
-
-    static double largest(const Weights& weights) {
-        double found = 0;
-        for (const auto& parameter : weights)
-            for (const real w : parameter) found = std::max(found, std::abs(double(w)));
-        return found;
-    }
-
-    static double apart(const Weights& a, const Weights& b) {
-        double found = 0;
-        for (std::size_t i = 0; i < a.size(); ++i)
-            for (std::size_t j = 0; j < a[i].size(); ++j)
-                found = std::max(found, std::abs(double(a[i][j]) - double(b[i][j])));
-        return found;
-    }
-
-    static std::string written(const char* format, auto... numbers) {
-        char text[80];
-        std::snprintf(text, sizeof text, format, numbers...);
-        return text;
-    }
-
-    // The real images where they are, else drawn ones. TALLY_IMAGES=1312 makes a twin of a second: so
-    // many of them.
-    static std::int64_t images_wanted() {
-        const char* wanted = std::getenv("TALLY_IMAGES");
-        const std::int64_t images = wanted ? std::atoll(wanted) : all_images;
-        if (images < 6 * batch || images > all_images)
-            throw Error("[fashion] TALLY_IMAGES must be from 384 to 60000; it is '" + std::string(wanted) +
-                        "'");
-        return images;
-    }
-
-    static Fashion<real> images() {
-        const auto here = std::filesystem::path(__FILE__).parent_path().parent_path() / fashion_folder;
-        const std::string folder = std::filesystem::exists(here) ? here.string() : fashion_folder;
-        const std::int64_t train = images_wanted(), test = train / 6;
-        Fashion<real> found = has_fashion(folder) ? load_fashion<real>(folder)
-                                                  : generated_fashion<real>(options().seed, train, test);
-        const auto some = [](Pictures<real>& from, std::int64_t count) {
-            from.images = rows(from.images, Items(0, count)).to(options().device);
-            from.labels = rows(from.labels, Items(0, count)).to(options().device);
-        };
-        some(found.train, train);
-        some(found.test, test);
-        return found;
-    }
-
     struct Tested {
         double accuracy = 0, loss = 0;  // of an item
         double mean_of_means = 0;       // of the batches
@@ -274,6 +218,40 @@ struct ARealTraining {
         return seen;
     }
 
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static std::string written(const char* format, auto... numbers) {
+        char text[80];
+        std::snprintf(text, sizeof text, format, numbers...);
+        return text;
+    }
+
+    // The real images where they are, else drawn ones. TALLY_IMAGES=1312 makes a twin of a second: so
+    // many of them.
+    static std::int64_t images_wanted() {
+        const char* wanted = std::getenv("TALLY_IMAGES");
+        const std::int64_t images = wanted ? std::atoll(wanted) : all_images;
+        if (images < 6 * batch || images > all_images)
+            throw Error("[fashion] TALLY_IMAGES must be from 384 to 60000; it is '" + std::string(wanted) +
+                        "'");
+        return images;
+    }
+
+    static Fashion<real> images() {
+        const auto here = std::filesystem::path(__FILE__).parent_path().parent_path() / fashion_folder;
+        const std::string folder = std::filesystem::exists(here) ? here.string() : fashion_folder;
+        const std::int64_t train = images_wanted(), test = train / 6;
+        Fashion<real> found = has_fashion(folder) ? load_fashion<real>(folder)
+                                                  : generated_fashion<real>(options().seed, train, test);
+        const auto some = [](Pictures<real>& from, std::int64_t count) {
+            from.images = rows(from.images, Items(0, count)).to(options().device);
+            from.labels = rows(from.labels, Items(0, count)).to(options().device);
+        };
+        some(found.train, train);
+        some(found.test, test);
+        return found;
+    }
+
     // The listing of a tutorial prints its results like this.
     static void print(const std::vector<std::string>& losses, const Tested& tested) {
         note("Epoch 1");
@@ -282,6 +260,27 @@ struct ARealTraining {
         note("Test Results:");
         note(written(" Accuracy: %.1f%%, Avg loss: %8f", 100 * tested.accuracy, tested.loss));
         note("Done");
+    }
+
+    static Weights weights_of(Network& network) {
+        Weights all;
+        for (const auto& parameter : parameters(network)) all.push_back(parameter.value().to_vector());
+        return all;
+    }
+
+    static double largest(const Weights& weights) {
+        double found = 0;
+        for (const auto& parameter : weights)
+            for (const real w : parameter) found = std::max(found, std::abs(double(w)));
+        return found;
+    }
+
+    static double apart(const Weights& a, const Weights& b) {
+        double found = 0;
+        for (std::size_t i = 0; i < a.size(); ++i)
+            for (std::size_t j = 0; j < a[i].size(); ++j)
+                found = std::max(found, std::abs(double(a[i][j]) - double(b[i][j])));
+        return found;
     }
 
     // ---- the witness ----------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 // an epoch ends.
 #include <unistd.h>
 #include <bit>
-#include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -182,21 +180,6 @@ struct WrapperAndSchedule {
         return line.w.item();
     }
 
-    static std::string refusal(const std::function<void()>& attempt) {
-        try {
-            attempt();
-        } catch (const Error& error) {
-            return error.what();
-        }
-        return "nothing";
-    }
-
-    static std::string digits(double number) {
-        char text[32];
-        std::snprintf(text, sizeof text, "%.5f", number);
-        return text;
-    }
-
     // Training with momentum over three epochs of 8 micro-batches, N = 3: there is always something in a window
     // that a tail carries over. It stops before a micro-batch, or goes on from a file.
     struct Run {
@@ -213,7 +196,22 @@ struct WrapperAndSchedule {
         }
     };
 
-    // ---- the witness ----
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static std::string refusal(const std::function<void()>& attempt) {
+        try {
+            attempt();
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "nothing";
+    }
+
+    static std::string digits(double number) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.5f", number);
+        return text;
+    }
 };
 
 const Given<WrapperAndSchedule> lesson({.number = 17,

@@ -1,9 +1,6 @@
 // Lesson 18: accumulated gradient normalisation lets the weights move within the window;
 // accumulation does not.
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdint>
 #include <set>
 
 #include "tally/lesson/talk.hpp"
@@ -137,10 +134,6 @@ struct Agn {
     inline static const Items four{{1, 1}, {2, -1}, {4, 0.5}, {1, 3}};
     static constexpr double rate = 0.1;
 
-    static Tensor weight(double w) {
-        return parameter(Array<real>({1}, {static_cast<real>(w)}, options().device));
-    }
-
     static Tensor f(const Item& item, const Tensor& w) {
         const auto away = w - item.c;
         return item.a * 0.5 * away * away;
@@ -174,6 +167,12 @@ struct Agn {
         const auto lambda = static_cast<real>(items.size());
         const real before = static_cast<real>(start), after = local_steps(items, start, step_rate).back();
         return before + (after - before) / lambda;
+    }
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static Tensor weight(double w) {
+        return parameter(Array<real>({1}, {static_cast<real>(w)}, options().device));
     }
 
     // ---- the witness ----------------------------------------------------------------------------------------

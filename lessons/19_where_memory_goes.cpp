@@ -1,9 +1,5 @@
-// Lesson 19: memory is fixed + items x A. Accumulation makes the second smaller, and a budget shows
-// where that ends.
-#include <algorithm>
+// Lesson 19: memory is fixed + items x A. Accumulation makes the second smaller; a budget shows where that ends.
 #include <chrono>
-#include <cmath>
-#include <cstdint>
 
 #include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
@@ -287,11 +283,6 @@ struct WhereMemoryGoes {
             "on.");
     }
 
-    static Array<real> drawn(Shape shape, std::uint64_t stream, double most) {
-        return random_uniform<real>(shape, options().seed, stream, real(-most), real(most))
-            .to(options().device);
-    }
-
     // Layers tanh(h W), which are to make nothing of everything; trained by Adam.
     struct Net {
         using V = Tensor;
@@ -334,10 +325,6 @@ struct WhereMemoryGoes {
         }
     };
 
-    static Tensor items_of(std::int64_t items, std::int64_t width) {
-        return constant(drawn({items, width}, 0, 1));
-    }
-
     // The ledger while f runs: what is beyond the bytes in use now.
     template <class F> static memory::Report peak_of(F f) {
         const Device device = options().device;
@@ -359,6 +346,17 @@ struct WhereMemoryGoes {
             memory::set_budget(0, options().device);
         }
     };
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static Array<real> drawn(Shape shape, std::uint64_t stream, double most) {
+        return random_uniform<real>(shape, options().seed, stream, real(-most), real(most))
+            .to(options().device);
+    }
+
+    static Tensor items_of(std::int64_t items, std::int64_t width) {
+        return constant(drawn({items, width}, 0, 1));
+    }
 
     // The message of an error, up to its first `until`.
     template <class F> static std::string refusal(F f, const std::string& until) {
@@ -391,8 +389,6 @@ struct WhereMemoryGoes {
         graph("bytes", timeline.svg("One update of 64 items: bytes in use"), dot + "}\n",
               timeline.strip(60, true));
     }
-
-    // ---- the witness ----------------------------------------------------------------------------------------
 };
 
 const Given<WhereMemoryGoes> lesson(

@@ -1,8 +1,5 @@
 // Lesson 20: checkpointing keeps a few values and makes the others again; the gradient keeps its bits.
-#include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdint>
 #include <map>
 #include <numeric>
 
@@ -204,11 +201,6 @@ struct Checkpointing {
         check("refused", too_many.find("4 layers cannot be cut into 5 segments") != std::string::npos);
     }
 
-    static Array<real> drawn(Shape shape, std::uint64_t stream, double most) {
-        return random_uniform<real>(shape, options().seed, stream, real(-most), real(most))
-            .to(options().device);
-    }
-
     // What one way forward and back took.
     struct Taken {
         std::vector<Array<real>> gradients;
@@ -268,13 +260,6 @@ struct Checkpointing {
         }
     };
 
-    static std::vector<real> numbers(const std::vector<Array<real>>& arrays) {
-        std::vector<real> all;
-        for (const Array<real>& array : arrays)
-            for (const real number : array.to_vector()) all.push_back(number);
-        return all;
-    }
-
     // What is kept just before the way back begins, and for whom.
     static void show_kept(const Kept& kept) {
         std::vector<const Storage*> in_order;
@@ -299,6 +284,20 @@ struct Checkpointing {
         }
         auto rows = table({"buffers", "bytes", "kept for"});
         for (const std::string& reason : reasons) rows.row(buffers[reason], bytes[reason], reason);
+    }
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static Array<real> drawn(Shape shape, std::uint64_t stream, double most) {
+        return random_uniform<real>(shape, options().seed, stream, real(-most), real(most))
+            .to(options().device);
+    }
+
+    static std::vector<real> numbers(const std::vector<Array<real>>& arrays) {
+        std::vector<real> all;
+        for (const Array<real>& array : arrays)
+            for (const real number : array.to_vector()) all.push_back(number);
+        return all;
     }
 
     // A segment on each lane, from the input that is kept: what is kept is filled, what is made again is hatched.
@@ -354,8 +353,6 @@ struct Checkpointing {
         return *std::min_element(runs.begin(), runs.end(),
                                  [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
     }
-
-    // ---- the witness ----------------------------------------------------------------------------------------
 };
 
 const Given<Checkpointing> lesson(

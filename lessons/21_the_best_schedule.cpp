@@ -1,8 +1,5 @@
 // Lesson 21: the fewest steps that have to be run again, when only c values may be kept; and both
 // cures at once.
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <functional>
 
 #include "tally/lesson/talk.hpp"
@@ -220,6 +217,8 @@ struct TheBestSchedule {
     static Way with_snapshots(Tower& tower, std::size_t c) {
         return [revolve = Revolve<Array<real>>(tower.layers, c)](const Tensor& x) { return revolve(x); };
     }
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
 
     // A schedule as a picture: which step is begun at which time; filled where it is recorded.
     static void drawn(const std::vector<std::size_t>& begun, const std::vector<bool>& recorded,

@@ -1,13 +1,10 @@
 // Lesson 22: on a GPU the numbers are the same; what changes is when the CPU waits, and what a launch costs.
-#include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 
-#include "tally/lesson/talk.hpp"
+#include "tally/lesson/toy.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;
@@ -18,13 +15,8 @@ namespace {
 struct OnTheGpu {
     void talk() {
         if (options().device == Device::cpu) skip("it sets a GPU beside the CPU: --device cuda");
-        const Array<real> rows({6, 3}, {0.375, -1.25, 0.5,    //
-                                        -1.125, 0.5, -0.875,  //
-                                        0.625, 1.0, -1.5,     //
-                                        -0.25, -0.375, 0.25,  //
-                                        -1.5, 0.75, -0.625,   //
-                                        -0.2466, -0.5010, -1.4250});
-        const Array<real> weights({3}, {0.5, -1.25, 0.75});
+        const auto rows = Toy::six_rows().value().to(Device::cpu),
+                   weights = Toy::weights().value().to(Device::cpu);
 
         step("An array says where it lives. Operations run there, and only there.");
         code(2);
@@ -161,10 +153,6 @@ struct OnTheGpu {
             "both.");
     }
 
-    static bool same_bits(const std::vector<real>& a, const std::vector<real>& b) {
-        return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(real)) == 0;
-    }
-
     // Lessons 5 to 7 on one device: the full batch, three micro-batches added up, three divided by three.
     static std::vector<std::vector<real>> three_ways(const Array<real>& rows, const Array<real>& weights,
                                                      Device device) {
@@ -234,16 +222,6 @@ struct OnTheGpu {
         bool captured = false;
     };
 
-    // A tenth of lesson 16's images, and a tail of half a batch. TALLY_IMAGES=160 makes a twin of a second.
-    static std::int64_t images_wanted() {
-        const char* wanted = std::getenv("TALLY_IMAGES");
-        const std::int64_t images = wanted ? std::atoll(wanted) : 6432;
-        if (images < batch || images > 60000)
-            throw Error("[fashion] TALLY_IMAGES must be from 64 to 60000; it is '" + std::string(wanted) +
-                        "'");
-        return images;
-    }
-
     // One epoch in order, 16 x 4; each window by itself, or those of 64 images as one graph.
     static Epoch train(const Pictures<real>& pictures, std::int64_t count, Device device, How how) {
         const std::uint64_t seed = options().seed;
@@ -282,6 +260,22 @@ struct OnTheGpu {
             for (const real w : parameter.value().to_vector()) done.weights.push_back(w);
         done.seconds = std::chrono::duration<double>(Clock::now() - start).count();
         return done;
+    }
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static bool same_bits(const std::vector<real>& a, const std::vector<real>& b) {
+        return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(real)) == 0;
+    }
+
+    // A tenth of lesson 16's images, and a tail of half a batch. TALLY_IMAGES=160 makes a twin of a second.
+    static std::int64_t images_wanted() {
+        const char* wanted = std::getenv("TALLY_IMAGES");
+        const std::int64_t images = wanted ? std::atoll(wanted) : 6432;
+        if (images < batch || images > 60000)
+            throw Error("[fashion] TALLY_IMAGES must be from 64 to 60000; it is '" + std::string(wanted) +
+                        "'");
+        return images;
     }
 
     static double apart(const std::vector<real>& a, const std::vector<real>& b) {

@@ -102,8 +102,9 @@ Numbers Table::column(std::string_view name) const {
 }
 
 bool Table::all(std::string_view name, std::string_view words) const {
-    return std::all_of(rows_.begin(), rows_.end(),
-                       [&, at = place(name)](const auto& row) { return row[at].words == words; });
+    return !rows_.empty() && std::all_of(rows_.begin(), rows_.end(), [&, at = place(name)](const auto& row) {
+        return row[at].words == words;
+    });
 }
 
 Table table(std::vector<std::string> columns) {

@@ -8,10 +8,14 @@ namespace tally::lesson {
 
 namespace {
 
+void not_here() {
+    throw std::logic_error("[run_given] the lesson's object for this type was not linked into this program");
+}
+
 struct Talks {
     Lesson lesson;
-    void (*in_float)() = nullptr;
-    void (*in_double)() = nullptr;
+    void (*in_float)() = not_here;
+    void (*in_double)() = not_here;
 };
 
 std::map<int, Talks>& given() {

@@ -9,7 +9,10 @@
 //     }  // namespace
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>

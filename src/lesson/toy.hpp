@@ -1,12 +1,6 @@
 // The toy of the course: six rows of three numbers and three weights, and the rows in micro-batches.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "tally/lesson/talk.hpp"
 
 namespace {

@@ -4,17 +4,17 @@
 Each line of lessons/NN_*.cpp, from 01 on, is one of these:
 
   says      what the speaker says: step(), note(), predict(), skip()
-  shows     what the class sees: show(), graph(), plot(), and the rows of a table
-  computes  what the lesson is about, in the engine's words or in plain C++: each other statement of the talk, and of the
-            functions beside it, above the ruler "the witness"
-  checks    check(), check_equal(), check_close(); a call of what stands below that ruler; all that stands below it
-  rest      the file's opening, includes, using, the lesson's record at its end; table() with its columns, code() and what
-            leads to it, arrays of typed numbers, vectors without a value that are filled for a check; comments, blank
-            lines, and lines without a letter or digit
+  shows     what the class sees: show(), graph() without the drawing, plot(), and the rows of a table
+  computes  what the lesson is about, in the engine's words or in plain C++: every other statement of the talk, and of the
+            functions that it calls, above the rulers "the tools" and "the witness"
+  checks    check(), check_equal(), check_close(); a call of what stands below the ruler "the witness"; all that stands there
+  rest      the file's opening, the lesson's record at its end, and all below the ruler "the tools": what only makes text,
+            arrays or vectors of something; in the talk table() with its columns, code(), arrays of typed numbers,
+            vectors that begin empty and what is pushed to them; comments, blank lines, lines without a letter or digit
 
 The subject is what computes, shows and says. A statement of several lines counts with all of them. A lesson fails where
-its talk begins after line 25, or less than 35 % of its lines are its subject, or less than read_aloud.txt says of it;
---write writes that file anew.
+its talk begins after line 25, where less than 35 % of its lines are its subject, or less than read_aloud.txt says of it
+(--write writes that file anew), and where it defines something outside of namespace {, which both of its objects would share.
 """
 import re
 import sys
@@ -24,8 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIGURES = Path(__file__).with_name("read_aloud.txt")
 LAST_LINE_BEFORE, LEAST = 25, 35
 KINDS = ("says", "shows", "computes", "checks", "rest")
-RULER = re.compile(r"^\s*// -+ the witness\b")
-TALK = re.compile(r"^\s*void talk\(\)")
+RULERS = {"checks": re.compile(r"^    // -+ the witness\b"), "rest": re.compile(r"^    // -+ the tools\b")}
 SAYS = re.compile(r"(step|note|predict|skip)\(")
 SHOWS = re.compile(r"(show|graph|plot)\(|\w+\.row\(")
 CHECKS = re.compile(r"check(_\w+)?\(")
@@ -67,20 +66,21 @@ def counted(path):
     """(the line that the talk begins in, {kind: lines})"""
     lines = path.read_text().rstrip("\n").split("\n")
     begins = next((number for number, line in enumerate(lines, 1) if re.match(r"\s*(step|predict)\(", line)), len(lines))
-    ends = next((number for number, line in enumerate(lines) if re.match(r"const Given<|int main\(", line)), len(lines))
-    ruler = next((number for number, line in enumerate(lines) if RULER.match(line)), ends)
-    opens = next((number for number, line in enumerate(lines) if re.match(r"struct|template|namespace \{|void", line)), 0)
-    witnesses = set(re.findall(r"\b(\w+)\([^;]*\) (?:const )?\{", "\n".join(lines[ruler:ends])))
+    opens = next((number for number, line in enumerate(lines) if line.startswith("struct ")), 0)
+    ends = next((number for number, line in enumerate(lines) if line.startswith("const Given<")), len(lines))
+    rulers = {kind: next((number for number, line in enumerate(lines) if ruler.match(line)), ends) for kind, ruler in RULERS.items()}
+    below = sorted([*((number, kind) for kind, number in rulers.items()), (ends, "rest")])
+    witnesses = set(re.findall(r"\b(\w+)\([^;]*\) (?:const )?\{", "\n".join(lines[rulers["checks"]:ends])))
     found = dict.fromkeys(KINDS, 0)
     found["rest"] += opens + len(lines) - ends
-    for first, statement in statements(lines[opens:ruler]):
-        comments = sum(1 for line in statement if re.match(r"\s*//", line))
-        found["rest"] += comments
+    for _, statement in statements(lines[opens:below[0][0]]):
         code = [line for line in statement if not re.match(r"\s*//", line)]
+        found["rest"] += len(statement) - len(code)
         if code:
             found[kind_of(code, witnesses)] += len(code)
-    for line in lines[ruler:ends]:
-        found["checks" if re.search(r"\w", re.sub(r"//.*", "", line)) else "rest"] += 1
+    for (first, kind), (last, _) in zip(below, below[1:]):
+        for line in lines[first:last]:
+            found[kind if re.search(r"\w", re.sub(r"//.*", "", line)) else "rest"] += 1
     assert sum(found.values()) == len(lines), f"{path}: {found}, {len(lines)} lines"
     return begins, found
 
@@ -95,6 +95,9 @@ def main(words):
         if path.stem.startswith("00_"):
             continue
         begins, found = counted(path)
+        first = next((line for line in path.read_text().split("\n") if line and not re.match(r"//|#include |using namespace ", line)), "")
+        if first != "namespace {":
+            faults.append(f"{path.name}: '{first}' stands outside of namespace {{")
         lines = sum(found.values())
         share = now[path.stem] = 100 * (found["says"] + found["shows"] + found["computes"]) // lines
         print(f"{path.stem:28}{begins:15}" + "".join(f"{found[kind]:10}" for kind in KINDS) + f"{lines:8}{share:7} %")
