@@ -5,7 +5,7 @@
 #include <sstream>
 #include <type_traits>
 
-#include "tally/lesson/talk.hpp"
+#include "tally/lesson/toy.hpp"
 
 using namespace tally;
 using namespace tally::lesson;
@@ -15,7 +15,7 @@ namespace {
 struct Rounding {
     void talk() {
         // The toy's second column. (The gradient of a linear loss does not depend on w.)
-        auto x = constant(Array<real>({6, 1}, {-1.25, 0.5, 1.0, -0.375, 0.75, -0.5010}, options().device));
+        const Tensor x = slice(Toy::six_rows(), 1, 1, 2);
         auto w = parameter(Array<real>::zeros({1}, options().device));
 
         predict("Lesson 6 printed 0.0620, but 3 times 0.0207 is 0.0621. What is wrong?",
