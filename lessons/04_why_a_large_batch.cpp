@@ -65,8 +65,7 @@ struct WhyALargeBatch {
             left.row(update, distance);
         }
         note("Fewer updates per epoch: learning rate or epochs must be tuned again.");
-        check_close("one update, four updates", {values(left.column("w"))[0], values(left.column("w"))[3]},
-                    {0.9, 0.6561}, roundings(12));
+        check_updates(left);
     }
 
     // The population: items in the plane, scattered around (1, 2) with variance 4 along each axis. Batch number `draw`
@@ -119,6 +118,11 @@ struct WhyALargeBatch {
     // so a ratio measured / true scatters by sqrt(2 / 2R) around 1; with fewer than one seed in a million one
     // exceeds five times that. There are five ratios.
     const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
+
+    static void check_updates(const Table& left) {
+        const auto w = values(left.column("w"));
+        check_close("one update, four updates", {w[0], w[3]}, {0.9, 0.6561}, roundings(12));
+    }
 };
 
 const Given<WhyALargeBatch> lesson(

@@ -16,9 +16,7 @@ struct LostBatches : Toy {
             alone.row(rows, loss_of(micro), grad(loss_of(micro), {w}).front());
         const auto full = grad(loss_of(x), {w}).front();
         show("full batch", full);
-        check_close("the means of two rows", alone.column("gradient of this loss alone"),
-                    {-0.375, -0.375, -0.1875, 0.1875, 0.3125, -0.625, -0.8733, 0.1245, -1.025}, bound);
-        check("prints [-0.3536  0.0207 -0.6125]", to_string(full) == "[-0.3536  0.0207 -0.6125]");
+        check_alone(alone, full);
 
         predict("A published listing adds to `total`, divides it, and calls loss.backward(). w.grad is from",
                 {"all three", "all, times 3", "the last only", "nobody"}, answer(3),
@@ -31,9 +29,7 @@ struct LostBatches : Toy {
         loss.backward();
         show("total", total);
         show("w.grad", w.grad());
-        check_close("total", total, -3.97205 / 6, roundings(12) * 2);
-        check("prints [-0.8733  0.1245 -1.0250]", to_string(w.grad()) == "[-0.8733  0.1245 -1.0250]");
-        check_close("w.grad", w.grad(), {-1.7466 / 2, 0.2490 / 2, -2.05 / 2}, bound);
+        check_lost(total);
         note("The logged total is right. Two of three micro-batches are lost.");
 
         step("Mended by one word: total.backward(). It reaches all three.");
@@ -43,8 +39,7 @@ struct LostBatches : Toy {
         for (const auto& part : parts) total = total + loss_of(part);
         (total / 3).backward();
         show("w.grad", w.grad());
-        check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
-        check_close("w.grad", w.grad(), {-2.1216 / 6, 0.1240 / 6, -3.6750 / 6}, bound);
+        check_mended();
         graph("lost-batches", "One backward at the end: three graphs are alive until it begins",
               [](Picture& p) {
                   const Toy toy;
@@ -208,6 +203,23 @@ struct LostBatches : Toy {
 
     // A row weighs 1/2 at most, and meets 9 roundings.
     const double bound = roundings(9) * largest_column() / 2;
+
+    void check_alone(const Table& alone, const Array<real>& full) const {
+        check_close("the means of two rows", alone.column("gradient of this loss alone"),
+                    {-0.375, -0.375, -0.1875, 0.1875, 0.3125, -0.625, -0.8733, 0.1245, -1.025}, bound);
+        check("prints [-0.3536  0.0207 -0.6125]", to_string(full) == "[-0.3536  0.0207 -0.6125]");
+    }
+
+    void check_lost(const Tensor& total) const {
+        check_close("total", total, -3.97205 / 6, roundings(12) * 2);
+        check("prints [-0.8733  0.1245 -1.0250]", to_string(w.grad()) == "[-0.8733  0.1245 -1.0250]");
+        check_close("w.grad", w.grad(), {-1.7466 / 2, 0.2490 / 2, -2.05 / 2}, bound);
+    }
+
+    void check_mended() const {
+        check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
+        check_close("w.grad", w.grad(), {-2.1216 / 6, 0.1240 / 6, -3.6750 / 6}, bound);
+    }
 };
 
 const Given<LostBatches> lesson(

@@ -41,8 +41,7 @@ struct Unequal : Toy {
             after.row(row == 0 ? "0-3" : "4-5", share, w.grad());
             row += 4;
         }
-        check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
-        check_close("in exact decimals", w.grad(), exact_truth(), bound);
+        check_weighed();
         graph("unequal", "Four rows and two: each micro-batch counts as many sixths as it has rows",
               [](Picture& p) {
                   const Toy toy;
@@ -224,6 +223,11 @@ struct Unequal : Toy {
 
     // A row weighs 1/4 at most here.
     const double bound = roundings(12) * largest_column() / 4;
+
+    void check_weighed() const {
+        check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
+        check_close("in exact decimals", w.grad(), exact_truth(), bound);
+    }
 };
 
 const Given<Unequal> lesson(

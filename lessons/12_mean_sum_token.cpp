@@ -54,8 +54,7 @@ struct MeanSumToken : Toy {
             (mean(matmul(micro, w)) * (double(micro.shape()[0]) / double(tokens.shape()[0]))).backward();
         show("a window", by_window);
         show("means times n_k / 16", w.grad());
-        check_close("window", by_window, exact_words(), word_bound);
-        check_close("n_k / n", w.grad(), exact_words(), word_bound);
+        check_weighed(by_window);
         graph("mean-sum-token", "One token and three: each micro-batch's sum, divided by the four of both",
               [](Picture& p) {
                   const auto own = parameter(Array<real>({2}, {1, -1}, options().device));
@@ -238,6 +237,11 @@ struct MeanSumToken : Toy {
                     2 * roundings(12) * 2.3 / 0.05);
         check_close("once", in_window(0, 1), {-2.1216 / 6 + 0.05, 0.1240 / 6 - 0.125, -3.6750 / 6 + 0.075},
                     roundings(12) * 2.3);
+    }
+
+    void check_weighed(const std::vector<real>& by_window) const {
+        check_close("window", by_window, exact_words(), word_bound);
+        check_close("n_k / n", w.grad(), exact_words(), word_bound);
     }
 };
 

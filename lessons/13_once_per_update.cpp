@@ -33,10 +33,7 @@ struct OncePerUpdate {
         on_toy.row("after each backward", toy_running);
         on_toy.row("each, then the mean", toy_mean);
         show("norms, running", norms);
-        check("prints [-0.2499  0.0146 -0.4328]", to_string(toy_once) == "[-0.2499  0.0146 -0.4328]");
-        check("prints [-0.1755 -0.0238 -0.3259]", to_string(toy_mean) == "[-0.1755 -0.0238 -0.3259]");
-        check_close("the same", toy_running, toy_once, rounded);
-        check("by luck: only the last was too long", norms[0] < 0.5 && norms[1] < 0.5 && norms[2] > 0.5);
+        check_toy(toy_once, toy_running, toy_mean, norms);
 
         step("Luck. Clip after each backward, with and without dividing first:");
         auto luck = table({"", "nothing divided", "each divided"});
@@ -61,8 +58,7 @@ struct OncePerUpdate {
         auto decay = table({"decay", "w, from 1", "formula"});
         decay.row("once", decayed_once.item(), 0.95);
         decay.row("4 times", decayed_each.item(), std::pow(0.95, 4));
-        check_close("0.95 and 0.95^4", {decayed_once.item(), decayed_each.item()},
-                    {real(0.95), real(95.0 * 95 * 95 * 95 / 1e8)}, roundings(16));
+        check_decay(decayed_once.item(), decayed_each.item());
         note("One framework did this, and clipped per micro-batch too, until July 2024: Keras 3.");
 
         predict("Momentum 0.9, rate 0.1, g = 1: two updates move w from 0 to -0.29. Three zeros before each:",
@@ -78,8 +74,7 @@ struct OncePerUpdate {
         const Vector lengths{(1 - std::pow(0.9, 2)) / 0.1 + 1, (1 - std::pow(0.9, 5)) / 0.1 + 1};
         carried.row("once per window", momentum[0], -rate * lengths[0]);
         carried.row("zeros in between", momentum[1], -rate * lengths[1]);
-        check_close("the formula", momentum, {-rate * lengths[0], -rate * lengths[1]}, roundings(40));
-        check_close("-0.29 and -0.50951", momentum, {-0.29, -0.50951}, roundings(40));
+        check_momentum(momentum, lengths);
         note("A gradient of zeros is a gradient. No gradient would be skipped.");
 
         step("Adam, likewise. Its t may count the calls, or the windows.");
@@ -110,10 +105,7 @@ struct OncePerUpdate {
         char tiny[16];
         std::snprintf(tiny, sizeof tiny, "%.0e", tenths.at(16));
         late.row("per micro-batch", tiny, each_micro.value(0).item());
-        check_close("rates", {tenths.at(4) / 1e-3, tenths.at(16) / 1e-9}, {1.0, 1.0},
-                    gamma_bound<double>(64));
-        check_close("1 - 0.9^4 and 1 - 0.9^16", {each_update.value(0).item(), each_micro.value(0).item()},
-                    {1 - std::pow(0.9, 4), 1 - std::pow(0.9, 16)}, roundings(64));
+        check_counts(tenths, each_update.value(0).item(), each_micro.value(0).item());
 
         step("Window does all of it in finish(): four updates, as 1, 3 or 6 micro-batches.");
         const Trained one = four_updates(1), three = four_updates(3), six = four_updates(6);
@@ -326,6 +318,31 @@ struct OncePerUpdate {
                     bound);
         check_close("averages", joined(one, three, six, &Trained::average),
                     joined(hand, hand, hand, &Trained::average), bound);
+    }
+
+    static void check_decay(real once, real each) {
+        check_close("0.95 and 0.95^4", {once, each}, {real(0.95), real(95.0 * 95 * 95 * 95 / 1e8)},
+                    roundings(16));
+    }
+
+    static void check_momentum(const Vector& momentum, const Vector& lengths) {
+        check_close("the formula", momentum, {-rate * lengths[0], -rate * lengths[1]}, roundings(40));
+        check_close("-0.29 and -0.50951", momentum, {-0.29, -0.50951}, roundings(40));
+    }
+
+    static void check_counts(const Schedule& tenths, real each_update, real each_micro) {
+        check_close("rates", {tenths.at(4) / 1e-3, tenths.at(16) / 1e-9}, {1.0, 1.0},
+                    gamma_bound<double>(64));
+        check_close("1 - 0.9^4 and 1 - 0.9^16", {each_update, each_micro},
+                    {1 - std::pow(0.9, 4), 1 - std::pow(0.9, 16)}, roundings(64));
+    }
+
+    static void check_toy(const Array<real>& once, const Array<real>& running, const Array<real>& mean,
+                          const std::vector<double>& norms) {
+        check("prints [-0.2499  0.0146 -0.4328]", to_string(once) == "[-0.2499  0.0146 -0.4328]");
+        check("prints [-0.1755 -0.0238 -0.3259]", to_string(mean) == "[-0.1755 -0.0238 -0.3259]");
+        check_close("the same", running, once, rounded);
+        check("by luck: only the last was too long", norms[0] < 0.5 && norms[1] < 0.5 && norms[2] > 0.5);
     }
 };
 
