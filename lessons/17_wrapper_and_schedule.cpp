@@ -36,9 +36,7 @@ struct WrapperAndSchedule {
                           line.w);
                 item += 2;
             }
-            // -2 x (2x - 0), averaged: -4 * 204 / 8 = -102, times 0.02. Eight products, seven additions and the
-            // rate, its rounding included; all that is added has one sign.
-            check_close("w is 0.02 * 102", line.w, 2.04, roundings(20) * 2.04);
+            check_first(line.w);
         }
 
         predict(
@@ -54,8 +52,7 @@ struct WrapperAndSchedule {
         way(8, 1, Reduction::mean);
         way(2, 4, Reduction::mean);
         way(2, 4, Reduction::sum);
-        check_close("full batch, mean, sum", found, {2.04, 2.04, 8.16}, roundings(20) * 8.16);
-        check("both ways 2.04000", digits(found[0]) == "2.04000" && digits(found[1]) == "2.04000");
+        check_ways(found);
         note("One name, two meanings: w should be 2. Here the reduction is said, or it does not compile.");
 
         predict("accumulate = {{0, 8}, {4, 2}}: how many updates do 8 micro-batches give in epoch 3?",
@@ -101,7 +98,6 @@ struct WrapperAndSchedule {
                 {"lost", "used", "as the tail policy says"}, answer(3), "step() cannot know that it ended.");
         auto tails = table({"tail", "updates", "left open", "w"});
         std::vector<double> ends;
-        std::vector<std::int64_t> counts, open;
         const auto tail = [&](const char* name, Tail policy, bool flushed) {
             const Line line;
             Sgd<real> sgd({line.w}, {.learning_rate = 0.002});
@@ -112,20 +108,14 @@ struct WrapperAndSchedule {
             }
             if (flushed) optimizer.flush();
             ends.push_back(double(line.w.item()));
-            counts.push_back(optimizer.window().updates());
-            open.push_back(optimizer.window().micro_batches());
-            tails.row(name, counts.back(), open.back(), digits(ends.back()));
+            tails.row(name, optimizer.window().updates(), optimizer.window().micro_batches(),
+                      digits(ends.back()));
         };
         tail("nobody says so", Tail::scale, false);
         tail("scale", Tail::scale, true);
         tail("drop", Tail::drop, true);
         tail("carry", Tail::carry, true);
-        check_equal("updates", counts, {2, 3, 2, 2});
-        check_equal("left open", open, {2, 0, 0, 2});
-        // 2 - w shrinks by 1 - 0.004 mean(x^2): of 1 2 3, of 4 5 6, and of 7 8.
-        const double two = 2 - 2 * (1 - 0.004 * 14 / 3) * (1 - 0.004 * 77 / 3),
-                     three = 2 - (2 - two) * (1 - 0.004 * 113 / 2);
-        check_close("w, in exact decimals", ends, {two, three, two, two}, roundings(60) * 4);
+        check_tails(tails, ends);
         note("Say nothing, and they join the next epoch; after the last one they are lost.");
 
         step("Interrupted with two of three micro-batches in the window, and resumed.");
@@ -211,6 +201,28 @@ struct WrapperAndSchedule {
         char text[32];
         std::snprintf(text, sizeof text, "%.5f", number);
         return text;
+    }
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
+    static void check_first(const Tensor& w) {
+        // -2 x (2x - 0), averaged: -4 * 204 / 8 = -102, times 0.02. Eight products, seven additions and the
+        // rate, its rounding included; all that is added has one sign.
+        check_close("w is 0.02 * 102", w, 2.04, roundings(20) * 2.04);
+    }
+
+    static void check_ways(const std::vector<double>& found) {
+        check_close("full batch, mean, sum", found, {2.04, 2.04, 8.16}, roundings(20) * 8.16);
+        check("both ways 2.04000", digits(found[0]) == "2.04000" && digits(found[1]) == "2.04000");
+    }
+
+    static void check_tails(const Table& tails, const std::vector<double>& ends) {
+        check_equal("updates", tails.column("updates"), {2, 3, 2, 2});
+        check_equal("left open", tails.column("left open"), {2, 0, 0, 2});
+        // 2 - w shrinks by 1 - 0.004 mean(x^2): of 1 2 3, of 4 5 6, and of 7 8.
+        const double two = 2 - 2 * (1 - 0.004 * 14 / 3) * (1 - 0.004 * 77 / 3),
+                     three = 2 - (2 - two) * (1 - 0.004 * 113 / 2);
+        check_close("w, in exact decimals", ends, {two, three, two, two}, roundings(60) * 4);
     }
 };
 

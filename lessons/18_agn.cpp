@@ -15,17 +15,13 @@ struct Agn {
     void talk() {
         step("Four items, f = a (w - c)^2 / 2. Accumulated at w = 0, one step of rate 0.1.");
         auto items = table({"item", "a", "c", "slope at w = 0"});
-        std::vector<double> slopes, at_0;
         for (std::size_t i = 0; i < four.size(); ++i) {
             auto w = weight(0);
-            slopes.push_back(double(grad(f(four[i], w), {w}).front().item()));
-            at_0.push_back(-four[i].a * four[i].c);
-            items.row(i + 1, four[i].a, four[i].c, slopes.back());
+            items.row(i + 1, four[i].a, four[i].c, double(grad(f(four[i], w), {w}).front().item()));
         }
         const real plain = accumulated(four, 0);
         show("w after the update", plain);
-        check_close("slopes are -a c", slopes, at_0, bound(1));
-        check_close("0.1: mean slope -1", plain, 0.1, bound(4));
+        check_slopes(items, plain);
 
         predict("A step after each item, its slope taken where w is by then. w ends at",
                 {"0.1000", "0.4000", "something else"}, answer(3),
@@ -33,13 +29,10 @@ struct Agn {
         const auto path = local_steps(four, 0);
         const auto whole = in_whole_numbers(four);
         auto moving = table({"item", "w after it", "in whole numbers"});
-        std::vector<double> exact;
         for (std::size_t i = 0; i < four.size(); ++i) {
-            exact.push_back(double(whole[i]) / std::pow(10, i + 1));
             moving.row(i + 1, path[i], std::to_string(whole[i]) + " / 10^" + std::to_string(i + 1));
         }
-        check_close("the whole path", path, exact, bound(4));
-        check_close("0.4152", path.back(), 0.4152, bound(4));
+        check_path(path);
         note("Adding up steps is not adding up gradients at one w.");
 
         step("Accumulated gradient normalisation commits the sum of local steps / lambda.");
@@ -213,6 +206,21 @@ struct Agn {
         check_close("4/8", at_rest, 4.0 / 8, 7 * bound(4));
         check_close("519/764", rests, {519.0 / 764, 519.0 / 764}, 7 * bound(5));
         check_close("at 0.01", slowly, slow.from_0 / (1 - slow.slope), 52 * bound(5));
+    }
+
+    static void check_slopes(const Table& items, real plain) {
+        std::vector<double> at_0;
+        for (const Item& item : four) at_0.push_back(-item.a * item.c);
+        check_close("slopes are -a c", items.column("slope at w = 0"), at_0, bound(1));
+        check_close("0.1: mean slope -1", plain, 0.1, bound(4));
+    }
+
+    static void check_path(const std::vector<real>& path) {
+        std::vector<double> exact;
+        for (std::size_t i = 0; i < four.size(); ++i)
+            exact.push_back(double(in_whole_numbers(four)[i]) / std::pow(10, i + 1));
+        check_close("the whole path", path, exact, bound(4));
+        check_close("0.4152", path.back(), 0.4152, bound(4));
     }
 };
 

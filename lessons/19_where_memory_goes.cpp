@@ -32,10 +32,7 @@ struct WhereMemoryGoes {
                  std::lround(fixed));
         rows.row("AFTER   and checkpoints", "85.47", std::lround((85.47 / 66.03 - 1) * 100), 6775,
                  std::lround(6775 - fixed), std::lround(fixed));
-        check_equal("2089 an item, 6592 fixed", {std::lround(3 * a), std::lround(3 * fixed)}, {6268, 19775});
-        check_equal("+14 %, +29 %",
-                    {std::lround(100 * (66.03 / 57.82 - 1)), std::lround(100 * (85.47 / 66.03 - 1))},
-                    {14, 29});
+        check_article(a, fixed);
         note("Its prose says 20 %, and leaves out that BEFORE is a batch of 4.");
     }
 
@@ -101,12 +98,7 @@ struct WhereMemoryGoes {
             trained.push_back(net.numbers());
         }
         show("less, in %", std::lround(100 * (1 - double(peaks[1]) / double(peaks[0]))));
-        check_equal("each row adds up to the ledger's peak", rows_add_up_to, peaks);
-        check_equal("fixed: 4 x the weights, either way", fixed,
-                    std::vector<std::size_t>(2, 4 * 4 * 32 * 32 * sizeof(real)));
-        check_equal("saved: a quarter", 4 * saved[1], saved[0]);
-        // Adam moves by 1e-3 whatever the size of a gradient, so rounding may show where that is almost nothing.
-        check_close("the same weights", trained[1], trained[0], 1e-5);
+        check_smaller(rows_add_up_to, peaks, fixed, saved, trained);
 
         step("One update of 64 items, operation by operation.");
         Net net(4, 32);
@@ -388,6 +380,27 @@ struct WhereMemoryGoes {
                                      : "");
         graph("bytes", timeline.svg("One update of 64 items: bytes in use"), dot + "}\n",
               timeline.strip(60, true));
+    }
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
+    static void check_smaller(const std::vector<std::size_t>& rows_add_up_to,
+                              const std::vector<std::size_t>& peaks, const std::vector<std::size_t>& fixed,
+                              const std::vector<std::size_t>& saved,
+                              const std::vector<std::vector<real>>& trained) {
+        check_equal("each row adds up to the ledger's peak", rows_add_up_to, peaks);
+        check_equal("fixed: 4 x the weights, either way", fixed,
+                    std::vector<std::size_t>(2, 4 * 4 * 32 * 32 * sizeof(real)));
+        check_equal("saved: a quarter", 4 * saved[1], saved[0]);
+        // Adam moves by 1e-3 whatever the size of a gradient, so rounding may show where that is almost nothing.
+        check_close("the same weights", trained[1], trained[0], 1e-5);
+    }
+
+    static void check_article(double a, double fixed) {
+        check_equal("2089 an item, 6592 fixed", {std::lround(3 * a), std::lround(3 * fixed)}, {6268, 19775});
+        check_equal("+14 %, +29 %",
+                    {std::lround(100 * (66.03 / 57.82 - 1)), std::lround(100 * (85.47 / 66.03 - 1))},
+                    {14, 29});
     }
 };
 

@@ -45,17 +45,13 @@ struct Checkpointing {
 
         predict("With which number k of segments are the fewest buffers kept?", {"1", "2", "4", "8", "16"},
                 answer(3), "k inputs, and n/k in the segment that is on its way.");
-        std::vector<std::size_t> kept, kept_formula, begun, begun_formula;
-        const auto cut = [&](Table& rows, std::size_t n, std::size_t k, const Taken& taken) {
-            kept.push_back(taken.buffers), kept_formula.push_back(k + n / k);
-            begun.push_back(std::size_t(taken.begun)), begun_formula.push_back(2 * n - n / k);
-            rows.row(n, k, taken.buffers, kept_formula.back(), taken.begun, begun_formula.back());
+        const auto cut = [](Table& rows, std::size_t n, std::size_t k, const Taken& taken) {
+            rows.row(n, k, taken.buffers, k + n / k, taken.begun, 2 * n - n / k);
         };
         const std::vector<std::string> columns{"n", "k", "buffers", "k + n/k", "begun", "2n - n/k"};
         auto cuts = table(columns);
         for (const std::size_t k : {1u, 2u, 4u, 8u, 16u}) cut(cuts, 16, k, tower.segments(k));
-        check_equal("buffers", kept, kept_formula);
-        check_equal("begun", begun, begun_formula);
+        check_cuts(cuts);
         note("With k = 16 nothing is saved, and 15 of 16 begin again.");
 
         step("At k = the root of n it is twice the root. 64 layers, k from 1 to 64:");
@@ -66,12 +62,7 @@ struct Checkpointing {
         auto roots = table(columns);
         cut(roots, 64, 8, high.segments(8));
         cut(roots, 100, 10, higher.segments(10));
-        check_equal("2 x the root: 8, 16, 20", {kept[2], kept[5], kept[6]}, {8, 16, 20});
-        const std::size_t least = *std::min_element(peaks.begin(), peaks.end()),
-                          root = segments_by_default(64);
-        check("peak at the root: the least, to one buffer",
-              peaks[root - 1] <= least + high.x.value().storage()->bytes);
-        check("and less than a third of plain", peaks[root - 1] * 3 < peaks.front());
+        check_roots(high, cuts, roots, peaks);
 
         predict("Keep x and nothing else: each layer's input is made from x. Layers begun for n = 16:",
                 {"31", "136", "256"}, answer(2), "The last layer asks for 15 others, the one before for 14.",
@@ -195,10 +186,7 @@ struct Checkpointing {
         remainder.row(10, 4, uneven.buffers, 4 + 3, uneven.begun, 20 - 2);
         const std::string too_many = refusal([] { even_segments(4, 5); }, ";");
         show("4 in 5", too_many);
-        check_equal("a remainder is spread", even_segments(9, 5), {2, 2, 2, 2, 1});
-        check_equal("10 in 4: begun", uneven.begun, 2 * 10 - 10 / 4);
-        check("10 in 4: at most 7 buffers", uneven.buffers <= 4 + 3);
-        check("refused", too_many.find("4 layers cannot be cut into 5 segments") != std::string::npos);
+        check_remainder(uneven, too_many);
     }
 
     // What one way forward and back took.
@@ -352,6 +340,33 @@ struct Checkpointing {
     static const Taken& quickest(const std::vector<Taken>& runs) {
         return *std::min_element(runs.begin(), runs.end(),
                                  [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+    }
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
+    static void check_cuts(const Table& cuts) {
+        check_equal("buffers", cuts.column("buffers"), cuts.column("k + n/k"));
+        check_equal("begun", cuts.column("begun"), cuts.column("2n - n/k"));
+    }
+
+    static void check_roots(const Tower& high, const Table& cuts, const Table& roots,
+                            const std::vector<std::size_t>& peaks) {
+        check_equal("2 x the root: 8, 16, 20",
+                    {values(cuts.column("buffers"))[2], values(roots.column("buffers"))[0],
+                     values(roots.column("buffers"))[1]},
+                    {8.0, 16.0, 20.0});
+        const std::size_t least = *std::min_element(peaks.begin(), peaks.end()),
+                          root = segments_by_default(64);
+        check("peak at the root: the least, to one buffer",
+              peaks[root - 1] <= least + high.x.value().storage()->bytes);
+        check("and less than a third of plain", peaks[root - 1] * 3 < peaks.front());
+    }
+
+    static void check_remainder(const Taken& uneven, const std::string& too_many) {
+        check_equal("a remainder is spread", even_segments(9, 5), {2, 2, 2, 2, 1});
+        check_equal("10 in 4: begun", uneven.begun, 2 * 10 - 10 / 4);
+        check("10 in 4: at most 7 buffers", uneven.buffers <= 4 + 3);
+        check("refused", too_many.find("4 layers cannot be cut into 5 segments") != std::string::npos);
     }
 };
 

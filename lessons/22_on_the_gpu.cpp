@@ -133,9 +133,7 @@ struct OnTheGpu {
         row("cpu", here);
         row("cuda", there);
         row("cuda, captured", replayed);
-        check_close("cuda: the CPU's weights", apart(there.weights, here.weights), 0.0, bound);
-        check("captured: the ordinary run's bits", same_bits(replayed.weights, there.weights));
-        check("captured, where windows are enough", replayed.captured || count / batch < 6);
+        check_weights(count, here, there, replayed, bound);
         note(replayed.captured
                  ? "Captured: once a window finds all its memory, it is kept as a graph and repeated."
                  : "Too few windows for one to be captured.");
@@ -312,6 +310,13 @@ struct OnTheGpu {
         const double rounding =
             6 * std::sqrt(2.0 / 3 * double(updates)) * u * apart(weights, std::vector<real>(weights.size()));
         return rounding + (u > 1e-12 ? first_update / 16 : 0);
+    }
+
+    static void check_weights(std::int64_t count, const Epoch& here, const Epoch& there,
+                              const Epoch& replayed, double bound) {
+        check_close("cuda: the CPU's weights", apart(there.weights, here.weights), 0.0, bound);
+        check("captured: the ordinary run's bits", same_bits(replayed.weights, there.weights));
+        check("captured, where windows are enough", replayed.captured || count / batch < 6);
     }
 };
 
