@@ -53,8 +53,8 @@ struct WhenItLies {
         show("d s, a scale before it", std::vector<double>{in_one, not_repaired});
         check("in one batch 0; pooled, what lies before is not repaired", in_one < 1e-6 && not_repaired > 1);
         note(
-            "For this layer's gain and bias: to it the pooled statistics are constants. For what "
-            "lies before it, they depend on the weights, too.");
+            "For this layer's gain and bias: to it the pooled statistics are constants. For what lies before "
+            "it, they depend on the weights, too.");
 
         predict("\"Particularly beneficial for contrastive learning\". Four pairs, then 2 + 2: the loss is",
                 {"the same", "about half", "about double"}, answer(2),
@@ -149,8 +149,7 @@ struct WhenItLies {
                  largest_difference(per_item, at_once));
         note(
             "Exact if: an item's loss depends on that item and the weights only; weights and buffers stand "
-            "still "
-            "within the window; what is random belongs to the item.");
+            "still within the window; what is random belongs to the item.");
     }
 
     inline static const std::vector<double> four_values{0, 2, 4, 6}, four_targets{1, -2, 0.5, 3};

@@ -271,8 +271,7 @@ struct WhereMemoryGoes {
         check("accumulation gains nothing here", peaks[1] >= peaks[0]);
         note(
             "At once, activations go as gradients come. Accumulated, both are there from the second "
-            "micro-batch "
-            "on.");
+            "micro-batch on.");
     }
 
     // Layers tanh(h W), which are to make nothing of everything; trained by Adam.

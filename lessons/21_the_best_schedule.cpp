@@ -234,9 +234,9 @@ struct TheBestSchedule {
             "</title>\n<desc id=\"desc\">Time goes to the right, the steps upwards. Begun, in order:";
         for (const std::size_t step : begun) svg += " " + at(step + 1);
         svg +=
-            ".</desc>\n<style>text{font:18px monospace;fill:#1f2328}circle{stroke:#0b57d0;stroke-width:3}"
-            ".run{fill:#ffffff}.recorded{fill:#0b57d0}</style>\n"
-            "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+            ".</desc>\n<style>text{font:18px "
+            "monospace;fill:#1f2328}circle{stroke:#0b57d0;stroke-width:3}.run{fill:#ffffff}.recorded{fill:#"
+            "0b57d0}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
         const auto words = [&](const std::string& left, const std::string& top, const std::string& text) {
             svg += "<text x=\"" + left + "\" y=\"" + top + "\">" + text + "</text>\n";
         };

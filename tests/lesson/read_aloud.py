@@ -98,6 +98,8 @@ def main(words):
         first = next((line for line in path.read_text().split("\n") if line and not re.match(r"//|#include |using namespace ", line)), "")
         if first != "namespace {":
             faults.append(f"{path.name}: '{first}' stands outside of namespace {{")
+        if path.read_text().find("\n}") != path.read_text().rfind("\n};") or not path.read_text().endswith("\n}  // namespace\n"):
+            faults.append(f"{path.name}: it is not one struct, then its Given, in one namespace {{")
         lines = sum(found.values())
         share = now[path.stem] = 100 * (found["says"] + found["shows"] + found["computes"]) // lines
         print(f"{path.stem:28}{begins:15}" + "".join(f"{found[kind]:10}" for kind in KINDS) + f"{lines:8}{share:7} %")
