@@ -66,8 +66,8 @@ struct LostBatches : Toy {
 
         step("Backward at once, as a window does: one graph is alive at a time.");
         w.zero_grad();
-        Sgd<real> sgd({w}, {.learning_rate = 0.1});
-        Window<real> window(sgd, {.micro_batches = 3, .total = 6});
+        Sgd sgd({w}, {.learning_rate = 0.1});
+        Window window(sgd, {.micro_batches = 3, .total = 6});
         code(1);
         for (const auto& part : parts) window.add(counted(matmul(part, w)));
         show("w.grad", w.grad());
@@ -142,9 +142,9 @@ struct LostBatches : Toy {
     enum class Listing { published, mended, window };
     static std::int64_t batches_used(Listing listing, std::int64_t batches, std::int64_t every) {
         const auto w = parameter(Array<real>::zeros({batches}, options().device));
-        Sgd<real> sgd({w}, {.learning_rate = 1});
+        Sgd sgd({w}, {.learning_rate = 1});
         if (listing == Listing::window) {
-            Window<real> window(sgd, {.micro_batches = every});
+            Window window(sgd, {.micro_batches = every});
             for (const auto& own : split(w, 1)) {
                 window.add(counted(own));
                 if (window.full()) window.finish();

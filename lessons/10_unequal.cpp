@@ -78,8 +78,8 @@ struct Unequal : Toy {
                 {"keep all losses", "divide once, at the end", "there is no way"}, answer(2),
                 "A sum needs no weight.", "finish() divides by what was counted.");
         const auto v = zeros();
-        Sgd<real> sgd({v}, {.learning_rate = 1});
-        Window<real> window(sgd);
+        Sgd sgd({v}, {.learning_rate = 1});
+        Window window(sgd);
         code(2);
         for (const auto& micro : split(x, four_and_two)) window.add(counted(matmul(micro, v)));
         const auto finished = window.finish();
@@ -99,8 +99,8 @@ struct Unequal : Toy {
     // that one step of length 1 from w = 0 ends at minus the gradient, digit for digit.
     static std::vector<real> by_window(const Tensor& rows, const Sizes& sizes) {
         const auto v = zeros();
-        Sgd<real> sgd({v}, {.learning_rate = 1});
-        Window<real> window(sgd);
+        Sgd sgd({v}, {.learning_rate = 1});
+        Window window(sgd);
         for (const auto& micro : split(rows, sizes)) window.add(counted(matmul(micro, v)));
         window.finish();
         std::vector<real> gradient = v.value().to_vector();

@@ -132,7 +132,7 @@ struct TheTail : Toy {
     // From w = 0, with an update after every n-th micro-batch.
     template <class LossOf> static Trained train(Rule rule, const Plan& plan, LossOf loss_of) {
         const auto w = parameter(Array<real>::zeros({plan.weights}, options().device));
-        Sgd<real> sgd({w}, {.learning_rate = plan.rate});
+        Sgd sgd({w}, {.learning_rate = plan.rate});
         const auto micro_batches = split(in_order(plan.items), plan.at_a_time);
         Trained trained;
         if (rule == Rule::listing) {
@@ -149,7 +149,7 @@ struct TheTail : Toy {
             return trained;
         }
         const Tail policy = rule == Rule::drop ? Tail::drop : rule == Rule::carry ? Tail::carry : Tail::scale;
-        Window<real> window(sgd, {.micro_batches = plan.n, .tail = policy});
+        Window window(sgd, {.micro_batches = plan.n, .tail = policy});
         for (int epoch = 0; epoch < plan.epochs; ++epoch) {
             for (const Items& items : micro_batches) {
                 window.add(loss_of(items, w));

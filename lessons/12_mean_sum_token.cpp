@@ -131,8 +131,8 @@ struct MeanSumToken : Toy {
     // is the one it has everywhere, not a bit is lost.)
     template <class Fill> static std::vector<real> gradient_by_window(const Tensor& v, Fill fill) {
         std::vector<real> gradient = v.value().to_vector();
-        Sgd<real> sgd({v}, {.learning_rate = 1});
-        Window<real> window(sgd);
+        Sgd sgd({v}, {.learning_rate = 1});
+        Window window(sgd);
         fill(window);
         window.finish();
         const std::vector<real> after = v.value().to_vector();

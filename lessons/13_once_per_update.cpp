@@ -46,9 +46,9 @@ struct OncePerUpdate {
 
         step("Decay shrinks w by 1 - 0.1 x 0.5: once per window, or after each of 4.");
         auto decayed_once = number(1), decayed_each = number(1);
-        Sgd<real> decays_once({decayed_once}, {.learning_rate = rate, .weight_decay = 0.5});
-        Sgd<real> decays_each({decayed_each}, {.learning_rate = rate, .weight_decay = 0.5});
-        Window<real> decay_window(decays_once, {.micro_batches = 4});
+        Sgd decays_once({decayed_once}, {.learning_rate = rate, .weight_decay = 0.5});
+        Sgd decays_each({decayed_each}, {.learning_rate = rate, .weight_decay = 0.5});
+        Window decay_window(decays_once, {.micro_batches = 4});
         for (int micro = 0; micro < 4; ++micro) {
             decay_window.add(counted(decayed_once * 0.0));  // no gradient, so that decay is seen alone
             (decayed_each * 0.0).backward();
@@ -65,8 +65,8 @@ struct OncePerUpdate {
                 {"-0.20", "-0.29 all the same", "-0.51"}, answer(3),
                 "The buffer is not empty when a zero comes: it shrinks, and w moves.");
         auto w_once = number(0), w_zeros = number(0);
-        Sgd<real> momentum_once({w_once}, {.learning_rate = rate, .momentum = 0.9});
-        Sgd<real> momentum_zeros({w_zeros}, {.learning_rate = rate, .momentum = 0.9});
+        Sgd momentum_once({w_once}, {.learning_rate = rate, .momentum = 0.9});
+        Sgd momentum_zeros({w_zeros}, {.learning_rate = rate, .momentum = 0.9});
         const Vector momentum{through_windows(momentum_once, w_once),
                               zeros_in_between(momentum_zeros, w_zeros)};
         auto carried = table({"two updates", "w", "formula"});
@@ -79,8 +79,7 @@ struct OncePerUpdate {
 
         step("Adam, likewise. Its t may count the calls, or the windows.");
         auto a_once = number(0), a_zeros = number(0);
-        Adam<real> adam_once({a_once}, {.learning_rate = rate}),
-            adam_zeros({a_zeros}, {.learning_rate = rate});
+        Adam adam_once({a_once}, {.learning_rate = rate}), adam_zeros({a_zeros}, {.learning_rate = rate});
         const Vector adam{through_windows(adam_once, a_once), zeros_in_between(adam_zeros, a_zeros),
                           adam_with_t_of_windows()};
         auto counts = table({"two updates", "w", "formula"});
@@ -173,7 +172,7 @@ struct OncePerUpdate {
     }
 
     static double through_windows(Optimizer<real>& optimizer, const Tensor& w) {
-        Window<real> window(optimizer, {.micro_batches = 4});
+        Window window(optimizer, {.micro_batches = 4});
         for (int update = 0; update < 2; ++update) {
             for (int micro = 0; micro < 4; ++micro) window.add(counted(w * 1.0));
             window.finish();
@@ -210,8 +209,8 @@ struct OncePerUpdate {
         if (micro_batches == 1) code(1);
         const WindowOptions<real> each_once{.total = 6, .max_norm = 0.5, .schedule = halving(), .average = &average};
         // clang-format on
-        Sgd<real> optimizer({w}, {.momentum = 0.9, .weight_decay = 0.5});
-        Window<real> window(optimizer, each_once);
+        Sgd optimizer({w}, {.momentum = 0.9, .weight_decay = 0.5});
+        Window window(optimizer, each_once);
         for (int update = 0; update < 4; ++update) {
             for (const auto& micro : split(Toy::six_rows(), 6 / micro_batches))
                 window.add(counted(matmul(micro, w)));

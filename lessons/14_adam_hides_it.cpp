@@ -62,7 +62,7 @@ struct AdamHidesIt {
         auto seen = table({"", "norm on the toy", "w, if g = -0.3, decay 0.5"});
         for (const int divisor : {3, 1}) {
             auto w = Toy::weights(), one = number(1);  // decay's part of the gradient is 0.5 w = 0.5
-            Adam<real> adam_l2({one}, {.learning_rate = rate, .weight_decay = 0.5});
+            Adam adam_l2({one}, {.learning_rate = rate, .weight_decay = 0.5});
             for (const auto& micro : split(Toy::six_rows(), 2)) {
                 (mean(matmul(micro, w)) / divisor).backward();
                 (one * (-0.3) / divisor).backward();
@@ -79,8 +79,8 @@ struct AdamHidesIt {
             {"both 0", "0 and 0.5", "0.5 and 0.5"}, answer(2),
             "Adam squares the sum, AdamA sums the squares.");
         auto w = number(0), folded = number(0);
-        Adam<real> sums({w}, {.learning_rate = rate});
-        AdamA<real> squares({folded}, {.learning_rate = rate});
+        Adam sums({w}, {.learning_rate = rate});
+        AdamA squares({folded}, {.learning_rate = rate});
         code(3);
         for (const double g : {0.5, -0.5}) {
             (w * g).backward();
@@ -97,8 +97,8 @@ struct AdamHidesIt {
 
         step("And where all four agree, each 1/4 of the mean: Adam and AdamA again.");
         auto mean_w = number(0), folded_w = number(0);
-        Adam<real> on_mean({mean_w}, {.learning_rate = rate});
-        AdamA<real> on_each({folded_w}, {.learning_rate = rate});
+        Adam on_mean({mean_w}, {.learning_rate = rate});
+        AdamA on_each({folded_w}, {.learning_rate = rate});
         for (int micro = 0; micro < 4; ++micro) {
             (mean_w / 4).backward();
             (folded_w / 4).backward();
@@ -122,8 +122,7 @@ struct AdamHidesIt {
         auto w = Toy::weights();
         const auto before = w.value().to_vector();
         Optimizer optimizer({w}, with);
-        Window<real> window(optimizer,
-                            {.micro_batches = 3, .reduction = reduction, .weigh = Weigh::micro_batches});
+        Window window(optimizer, {.micro_batches = 3, .reduction = reduction, .weigh = Weigh::micro_batches});
         for (const auto& micro : split(Toy::six_rows(), 2)) window.add(counted(matmul(micro, w)));
         window.finish();
         std::vector<double> move;
@@ -137,8 +136,7 @@ struct AdamHidesIt {
         auto w = Toy::weights();
         const auto ones = constant(Array<real>({3}, {1, 1, 1}, options().device));
         Optimizer optimizer({w}, with);
-        Window<real> window(optimizer,
-                            {.micro_batches = 3, .reduction = reduction, .weigh = Weigh::micro_batches});
+        Window window(optimizer, {.micro_batches = 3, .reduction = reduction, .weigh = Weigh::micro_batches});
         for (int update = 0; update < 50; ++update) {
             for (const auto& micro : split(Toy::six_rows(), 2))
                 window.add(mse(matmul(micro, w), matmul(micro, ones)));
@@ -153,7 +151,7 @@ struct AdamHidesIt {
     // Adam's first step from 0 for a gradient g, in units of the rate.
     static double first_step(double g, double eps) {
         auto w = number(0);
-        Adam<real> adam({w}, {.learning_rate = rate, .eps = eps});
+        Adam adam({w}, {.learning_rate = rate, .eps = eps});
         (w * g).backward();
         adam.step();
         return steps_down(w);

@@ -193,8 +193,8 @@ struct ARealTraining {
         network.passed = &seen.passed;
         const std::vector<Items> parts = split(in_order(pictures.count()), size);
         const std::int64_t every = std::max<std::int64_t>(1, pictures.count() / batch / 3);
-        Sgd<real> sgd(parameters(network), {.learning_rate = rate});
-        Window<real> window(sgd, {.total = double(batch), .tail = Tail::scale});
+        Sgd sgd(parameters(network), {.learning_rate = rate});
+        Window window(sgd, {.total = double(batch), .tail = Tail::scale});
         const auto update = [&](const Finished<real>& done) {
             if ((window.updates() - 1) % every != 0 || !done.stepped) return;
             seen.lines.push_back(written("loss: %7f  [%5d/%5d]", done.loss(), int(window.updates() * batch),

@@ -20,9 +20,9 @@ struct WrapperAndSchedule {
         step("An optimizer, wrapped: step() is called each time, and updates every fourth.");
         {
             const Line line;
-            Sgd<real> sgd({line.w}, {.learning_rate = 0.02});
+            Sgd sgd({line.w}, {.learning_rate = 0.02});
             code(1);
-            Accumulate<real> optimizer(sgd, 4, Reduction::mean);
+            Accumulate optimizer(sgd, 4, Reduction::mean);
             note(optimizer.announcement());
             check("announced", optimizer.announcement() == "Wrapping 'SGD' optimizer with GA of 4 steps");
             auto calls = table({"items", "loss", "w.grad, undivided", "updated", "w"});
@@ -61,9 +61,9 @@ struct WrapperAndSchedule {
         std::vector<std::int64_t> per_update, updates;
         {
             const Line line;
-            Sgd<real> sgd({line.w}, {.learning_rate = 0.002});
+            Sgd sgd({line.w}, {.learning_rate = 0.002});
             code(1);
-            Accumulate<real> optimizer(sgd, {{0, 8}, {4, 2}}, Reduction::mean);
+            Accumulate optimizer(sgd, {{0, 8}, {4, 2}}, Reduction::mean);
             for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
                 optimizer.begin_epoch(epoch);
                 per_update.push_back(optimizer.window().planned());
@@ -100,8 +100,8 @@ struct WrapperAndSchedule {
         std::vector<double> ends;
         const auto tail = [&](const char* name, Tail policy, bool flushed) {
             const Line line;
-            Sgd<real> sgd({line.w}, {.learning_rate = 0.002});
-            Accumulate<real> optimizer(sgd, 3, Reduction::mean, policy);
+            Sgd sgd({line.w}, {.learning_rate = 0.002});
+            Accumulate optimizer(sgd, 3, Reduction::mean, policy);
             for (const Items& item : split(in_order(8), 1)) {
                 line.loss(item).mean().backward();
                 optimizer.step(1);
@@ -161,8 +161,8 @@ struct WrapperAndSchedule {
     // One epoch of micro-batches of so many items, an update at every N-th step().
     static real after_an_epoch(std::int64_t size, std::int64_t steps, Reduction reduction) {
         const Line line;
-        Sgd<real> sgd({line.w}, {.learning_rate = 0.02});
-        Accumulate<real> optimizer(sgd, steps, reduction);
+        Sgd sgd({line.w}, {.learning_rate = 0.02});
+        Accumulate optimizer(sgd, steps, reduction);
         for (const Items& items : split(in_order(8), size)) {
             line.loss(items).mean().backward();
             optimizer.step(items.count());

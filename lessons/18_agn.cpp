@@ -135,8 +135,8 @@ struct Agn {
     // One update from all items at one frozen w: plain accumulation.
     static real accumulated(const Items& items, double start) {
         auto w = weight(start);
-        Sgd<real> optimizer({w}, {.learning_rate = rate});
-        Window<real> window(optimizer, {.micro_batches = static_cast<std::int64_t>(items.size())});
+        Sgd optimizer({w}, {.learning_rate = rate});
+        Window window(optimizer, {.micro_batches = static_cast<std::int64_t>(items.size())});
         for (const Item& item : items) window.add(counted(f(item, w)));
         window.finish();
         return w.item();

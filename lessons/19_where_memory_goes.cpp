@@ -221,7 +221,7 @@ struct WhereMemoryGoes {
             const auto x = items_of(64, 8);
             Net net(16, 8);
             net.update(x, 1);
-            Window<real> window(net.adam, {.total = 64 * 8});
+            Window window(net.adam, {.total = 64 * 8});
             MicroBatchSize size(64);
             size.update(window, 64, [&](std::int64_t most) { net.fill(window, x, most); });
             found.push_back(size.now());
@@ -235,7 +235,7 @@ struct WhereMemoryGoes {
         const Budget budget(for_5 / 2);
         const auto x = items_of(64, 8);
         Net net(16, 8);
-        Window<real> window(net.adam, {.total = 64 * 8});
+        Window window(net.adam, {.total = 64 * 8});
         const std::string said = refusal(
             [&] {
                 MicroBatchSize(64).update(window, 64, [&](std::int64_t most) { net.fill(window, x, most); });
@@ -288,7 +288,7 @@ struct WhereMemoryGoes {
         }
         // An update from all items of x, so many at a time.
         void update(const V& x, std::int64_t at_a_time) {
-            Window<real> window(adam, {.total = double(x.value().size())});
+            Window window(adam, {.total = double(x.value().size())});
             fill(window, x, at_a_time);
             window.finish();
         }

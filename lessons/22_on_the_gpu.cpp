@@ -227,8 +227,8 @@ struct OnTheGpu {
                                Linear<real>(512, 512, {seed, 2}), ReLU<real>(),
                                Linear<real>(512, 10, {seed, 3}));
         to(model, device);
-        Sgd<real> sgd(parameters(model), {.learning_rate = learning_rate});
-        Window<real> window(sgd, {.total = double(batch)});
+        Sgd sgd(parameters(model), {.learning_rate = learning_rate});
+        Window window(sgd, {.total = double(batch)});
         const auto add = [&](const Array<real>& images, const Array<std::int32_t>& labels) {
             for (const Items& micro : split(in_order(images.shape()[0]), micro_batch))
                 window.add(cross_entropy(model(constant(rows(images, micro))), rows(labels, micro)));
