@@ -1,124 +1,124 @@
 // Lesson 2: a value used twice gets two gradients, and they add; so the newest node is visited first.
-#include <cmath>
-#include <cstdint>
-#include <string>
-
-#include "tally/lesson/lesson.hpp"
-#include "tally/tally.hpp"
+#include "tally/lesson/talk.hpp"
 
 using namespace tally;
 using namespace tally::lesson;
 
-template <class S> Picture drawn() {
-    Watch watch;
-    auto a = parameter(S(5));
-    auto b = 2 * a;
-    auto c = pow(a, 2);
-    auto d = b * c;
-    Picture picture("The diamond: two ways lead back to a, and what they bring is added");
-    picture.name(a, "a").name(b, "b = 2 a").name(c, "c = a^2").name(d, "d = b c");
-    picture.backward(d);
-    return picture;
-}
+namespace {
 
-template <class S> void the_diamond() {
-    auto a = parameter(S(5));
+struct TheDiamond {
+    void talk() {
+        auto a = parameter(real(5));
 
-    step("One number, used twice: b and c are both made of a, and meet in d.");
-    code(3);
-    auto b = 2 * a;
-    auto c = pow(a, 2);
-    auto d = b * c;
-    auto values = table({"a", "b", "c", "d"});
-    values.row(a, b, c, d);
-    const Picture picture = drawn<S>();
-    graph("the-diamond", picture.svg(), picture.dot());
+        step("One number, used twice: b and c are both made of a, and meet in d.");
+        code(3);
+        auto b = 2 * a;
+        auto c = pow(a, 2);
+        auto d = b * c;
+        auto values = table({"a", "b", "c", "d"});
+        values.row(a, b, c, d);
+        graph("the-diamond", "The diamond: two ways lead back to a, and what they bring is added", drawn);
 
-    predict("Back to a come 50 by way of b and 100 by way of c. a.grad is",
-            {"50", "75", "100", "150", "5000"}, answer(4),
-            "Move a a little: d moves because b moved, and d moves because c moved.");
-    std::string order;
-    auto visits = table({"visited", "gradient", "sends to a"});
-    d.backward([&](const auto& visit) {
-        const bool is_b = &visit.node == b.node(), is_c = &visit.node == c.node();
-        order += is_b ? "b" : is_c ? "c " : "d ";
-        if (is_b)
-            visits.row("b = 2 a", visit.gradient, visit.gradient * 2);
-        else if (is_c)
-            visits.row("c = a^2", visit.gradient, visit.gradient * 2 * S(5));
-        else
-            visits.row("d = b c", visit.gradient, "nothing yet");
-    });
-    visits.row("a", a.grad(), "-");
-    check("newest first", order == "d c b");
-    check_equal("over b and over c, added", a.grad(), S(25 * 2 + 10 * (2 * 5)));
-    check_equal("by hand: d = 2 a^3, so 6 a^2", a.grad(), S(6 * 5 * 5));
-    const double h = 1.0 / 1024;  // the chord of 2 a^3 over 2 h is steeper than its slope by 2 h^2
-    const double chord = (2 * std::pow(5 + h, 3) - 2 * std::pow(5 - h, 3)) / (2 * h);
-    check_close("by nudging a", a.grad(), chord, 2.1 * h * h);
+        predict("Back to a come 50 by way of b and 100 by way of c. a.grad is",
+                {"50", "75", "100", "150", "5000"}, answer(4),
+                "Move a a little: d moves because b moved, and d moves because c moved.");
+        std::string order;
+        auto visits = table({"visited", "gradient", "sends to a"});
+        d.backward([&](const auto& visit) {
+            const bool is_b = &visit.node == b.node(), is_c = &visit.node == c.node();
+            order += is_b ? "b" : is_c ? "c " : "d ";
+            if (is_b)
+                visits.row("b = 2 a", visit.gradient, visit.gradient * 2);
+            else if (is_c)
+                visits.row("c = a^2", visit.gradient, visit.gradient * 2 * real(5));
+            else
+                visits.row("d = b c", visit.gradient, "nothing yet");
+        });
+        visits.row("a", a.grad(), "-");
+        check("newest first", order == "d c b");
+        check_equal("over b and over c, added", a.grad(), real(25 * 2 + 10 * (2 * 5)));
+        check_slope(a.grad());
 
-    predict("Now c = b b, so b has two readers. Visit b before c: a.grad would be",
-            {"0", "200", "400", "600", "an error"}, answer(2),
-            "From d it hears 100 at once. What c has to say comes too late to be passed on.");
-    a.zero_grad();
-    b = 2 * a;                                                      // 10
-    c = b * b;                                                      // 100
-    d = b * c;                                                      // 1000 = 8 a^3
-    const S from_d = c.item(), from_c = b.item() * (2 * b.item());  // what b is told, by hand
-    d.backward();
-    auto orders = table({"visited", "b knows", "so a gets"});
-    orders.row("d, b, then c", from_d, from_d * 2);
-    orders.row("d, c, then b", from_d + from_c, (from_d + from_c) * 2);
-    orders.row("by the engine", "-", a.grad());
-    note("Nothing crashes. The number is wrong. A node must wait for all its readers.");
-    check_equal("newest first: 24 a^2", a.grad(), S(24 * 5 * 5));
-    check_equal("too early: a third of it", from_d * 2, S(24 * 5 * 5 / 3));
-
-    step("Backward a second time is refused; forward a second time adds.");
-    std::string refusal = "it was not refused";
-    try {
-        code(1);
+        predict("Now c = b b, so b has two readers. Visit b before c: a.grad would be",
+                {"0", "200", "400", "600", "an error"}, answer(2),
+                "From d it hears 100 at once. What c has to say comes too late to be passed on.");
+        a.zero_grad();
+        b = 2 * a;                                                         // 10
+        c = b * b;                                                         // 100
+        d = b * c;                                                         // 1000 = 8 a^3
+        const real from_d = c.item(), from_c = b.item() * (2 * b.item());  // what b is told, by hand
         d.backward();
-    } catch (const Error& error) {
-        refusal = error.what();
-    }
-    note(refusal);
-    check("the refusal names the operation",
-          refusal == "[backward] through 'mul' a second time: its saved values are gone; run forward again");
-    show("a.grad", gradient(a));
-    (2 * a * (2 * a) * (2 * a)).backward();  // a new graph of the same function
-    show("forward again", gradient(a));
-    check_equal("two graphs, twice the gradient", a.grad(), S(2 * 24 * 5 * 5));
-    a.zero_grad();
-    show("zero_grad", gradient(a));
-    check("no gradient, not 0", !a.has_grad());
+        auto orders = table({"visited", "b knows", "so a gets"});
+        orders.row("d, b, then c", from_d, from_d * 2);
+        orders.row("d, c, then b", from_d + from_c, (from_d + from_c) * 2);
+        orders.row("by the engine", "-", a.grad());
+        note("Nothing crashes. The number is wrong. A node must wait for all its readers.");
+        check_equal("newest first: 24 a^2", a.grad(), real(24 * 5 * 5));
+        check_equal("too early: a third of it", from_d * 2, real(24 * 5 * 5 / 3));
 
-    predict("x = x + x, sixty times over: 2^60 paths. How many nodes does backward visit?",
-            {"60", "120", "3600", "2^60"}, answer(1), "How many nodes are there?",
-            "Each x = x + x makes one node, and a node is visited once.");
-    auto x = parameter(S(1));
-    std::uint64_t paths = 1;
-    auto top = x;
-    for (int doubling = 0; doubling < 60; ++doubling) {
-        top = top + top;
-        paths = paths + paths;  // as many again
-    }
-    int visited = 0;
-    top.backward([&](const auto&) { ++visited; });
-    show("paths", std::to_string(paths));
-    show("visits", visited);
-    check_equal("60 visits", visited, 60);
-    check_equal("one for each path", x.grad(), S(std::ldexp(1.0, 60)));
-    check("paths: 2^60", static_cast<double>(paths) == std::ldexp(1.0, 60));
-}
+        step("Backward a second time is refused; forward a second time adds.");
+        std::string refusal = "it was not refused";
+        try {
+            code(1);
+            d.backward();
+        } catch (const Error& error) {
+            refusal = error.what();
+        }
+        note(refusal);
+        check("the refusal names the operation",
+              refusal ==
+                  "[backward] through 'mul' a second time: its saved values are gone; run forward again");
+        show("a.grad", gradient(a));
+        (2 * a * (2 * a) * (2 * a)).backward();  // a new graph of the same function
+        show("forward again", gradient(a));
+        check_equal("two graphs, twice the gradient", a.grad(), real(2 * 24 * 5 * 5));
+        a.zero_grad();
+        show("zero_grad", gradient(a));
+        check("no gradient, not 0", !a.has_grad());
 
-int main(int argc, char** argv) {
-    return run(argc, argv,
-               {.number = 2,
-                .slug = "the-diamond",
-                .title = "the diamond",
-                .minutes = 15,
-                .steps = 5,
-                .dtype = "float64"},
-               the_diamond<float>, the_diamond<double>);
-}
+        predict("x = x + x, sixty times over: 2^60 paths. How many nodes does backward visit?",
+                {"60", "120", "3600", "2^60"}, answer(1), "How many nodes are there?",
+                "Each x = x + x makes one node, and a node is visited once.");
+        auto x = parameter(real(1));
+        std::uint64_t paths = 1;
+        auto top = x;
+        for (int doubling = 0; doubling < 60; ++doubling) {
+            top = top + top;
+            paths = paths + paths;  // as many again
+        }
+        int visited = 0;
+        top.backward([&](const auto&) { ++visited; });
+        show("paths", std::to_string(paths));
+        show("visits", visited);
+        check_equal("60 visits", visited, 60);
+        check_equal("one for each path", x.grad(), real(std::ldexp(1.0, 60)));
+        check("paths: 2^60", double(paths) == std::ldexp(1.0, 60));
+    }
+
+    static void drawn(Picture& picture) {
+        auto a = parameter(real(5));
+        auto b = 2 * a;
+        auto c = pow(a, 2);
+        auto d = b * c;
+        picture.name(a, "a").name(b, "b = 2 a").name(c, "c = a^2").name(d, "d = b c");
+        picture.backward(d);
+    }
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
+    static void check_slope(real slope) {
+        check_equal("by hand: d = 2 a^3, so 6 a^2", slope, real(6 * 5 * 5));
+        const double h = 1.0 / 1024;  // the chord of 2 a^3 over 2 h is steeper than its slope by 2 h^2
+        const double chord = (2 * std::pow(5 + h, 3) - 2 * std::pow(5 - h, 3)) / (2 * h);
+        check_close("by nudging a", slope, chord, 2.1 * h * h);
+    }
+};
+
+const Given<TheDiamond> lesson({.number = 2,
+                                .slug = "the-diamond",
+                                .title = "the diamond",
+                                .minutes = 15,
+                                .steps = 5,
+                                .dtype = "float64"});
+
+}  // namespace

@@ -1,129 +1,131 @@
 // Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b. This is why batches are large.
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "tally/lesson/lesson.hpp"
-#include "tally/tally.hpp"
+#include "tally/lesson/talk.hpp"
 
 using namespace tally;
 using namespace tally::lesson;
 
-// The population: items in the plane, scattered around (1, 2) with variance 4 along each axis. Batch number `draw`
-// of `size` items has a stream of random numbers for itself.
-template <class S> Var<Array<S>> items(int size, int draw) {
-    const auto stream = static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint64_t>(draw);
-    const Var<Array<S>> middle = Array<S>({2}, {1, 2}, options().device);
-    const Var<Array<S>> around_0 =
-        random_normal<S>({size, 2}, options().seed, stream, S(0), S(2)).to(options().device);
-    return around_0 + middle;
-}
+namespace {
 
-// An item x has the loss |w - x|^2 / 2; a batch, the mean.
-template <class S> Var<Array<S>> loss_of(const Var<Array<S>>& batch, const Var<Array<S>>& w) {
-    return mean(sum(pow(w - batch, 2), {1})) / 2;
-}
+struct WhyALargeBatch {
+    Tensor w = parameter(Array<real>({2}, {3, -1}, options().device));
 
-template <class S> Picture drawn() {
-    Watch watch;
-    auto w = parameter(Array<S>({2}, {3, -1}, options().device));
-    const auto batch = items<S>(4, 0);
-    Picture picture("The gradient of four items: an estimate of the true one");
-    const auto loss = loss_of(batch, w);
-    picture.name(w, "w").name(batch, "4 items").name(loss, "loss");
-    picture.backward(loss);
-    return picture;
-}
+    void talk() {
+        step("Items x scatter around (1, 2), variance 4. An item's loss: |w - x|^2 / 2.");
+        note("Its gradient is w - x. Over all items that is w - (1, 2) = (2, -3): the truth.");
+        show("w", w);
+        auto some = table({"from", "gradient"});
+        for (const int size : {1, 4, 16, 64})
+            some.row(std::to_string(size) + (size == 1 ? " item" : " items"), estimate(items(size, 0)));
+        note("Nobody can look at all items. A batch gives an estimate.");
+        graph("why-a-large-batch", "The gradient of four items: an estimate of the true one", [](Picture& p) {
+            const WhyALargeBatch own;
+            const auto batch = items(4, 0), loss = own.loss_of(batch);
+            p.name(own.w, "w").name(batch, "4 items").name(loss, "loss").backward(loss);
+        });
 
-template <class S> void why_a_large_batch() {
-    auto w = parameter(Array<S>({2}, {3, -1}, options().device));
-    const auto estimate = [&w](const Var<Array<S>>& batch) {
-        return grad(loss_of(batch, w), {w}).front().to_vector();
-    };
+        step("Sixty batches of one item, sixty of 16: where do their gradients lie?");
+        std::vector<Series> cloud{
+            {"from 1 item", {}, {}}, {"from 16 items", {}, {}}, {"the truth", {2}, {-3}}};
+        for (const int size : {1, 16})
+            for (int draw = 0; draw < 60; ++draw) {
+                const std::vector<real> g = estimate(items(size, draw));
+                cloud[size == 16].x.push_back(double(g[0]));
+                cloud[size == 16].y.push_back(double(g[1]));
+            }
+        plot("gradients, first component across, second up", cloud);
 
-    step("Items x scatter around (1, 2), variance 4. An item's loss: |w - x|^2 / 2.");
-    note("Its gradient is w - x. Over all items that is w - (1, 2) = (2, -3): the truth.");
-    show("w", w);
-    auto some = table({"from", "gradient"});
-    for (const int size : {1, 4, 16, 64})
-        some.row(std::to_string(size) + (size == 1 ? " item" : " items"), estimate(items<S>(size, 0)));
-    note("Nobody can look at all items. A batch gives an estimate.");
-    const Picture picture = drawn<S>();
-    graph("why-a-large-batch", picture.svg(), picture.dot());
-
-    step("Sixty batches of one item, sixty of 16: where do their gradients lie?");
-    std::vector<Series> cloud{{"from 1 item", {}, {}}, {"from 16 items", {}, {}}, {"the truth", {2}, {-3}}};
-    for (const int size : {1, 16})
-        for (int draw = 0; draw < 60; ++draw) {
-            const std::vector<S> g = estimate(items<S>(size, draw));
-            cloud[size == 16].x.push_back(static_cast<double>(g[0]));
-            cloud[size == 16].y.push_back(static_cast<double>(g[1]));
+        predict("Half the spread of the estimate: how many times as many items?", {"1.4", "2", "4", "8"},
+                answer(3), "The variance falls as 1/b; the spread is its root.");
+        auto noise = table({"items", "measured variance", "4 / items", "ratio", "spread"});
+        for (const int size : {1, 4, 16, 64}) {
+            const double variance = measured([&](int draw) { return estimate(items(size, draw)); });
+            noise.row(size, variance, 4.0 / size, variance / (4.0 / size), std::sqrt(variance));
         }
-    plot("gradients, first component across, second up", cloud);
+        check_close("the ratios are near 1", noise.column("ratio"), {1.0, 1.0, 1.0, 1.0}, allowed);
 
-    predict("Half the spread of the estimate: how many times as many items?", {"1.4", "2", "4", "8"},
-            answer(3), "The variance falls as 1/b; the spread is its root.");
+        step("64 items in four micro-batches of 16, accumulated: as good as 64 at once?");
+        const auto batch = items(64, 0);
+        show("64 at once", estimate(batch));
+        show("4 x 16", accumulated(batch));
+        check_the_same(batch);
+        const double variance = measured([&](int draw) { return accumulated(items(64, draws + draw)); });
+        show("its variance", variance);
+        check_close("fresh draws: variance / (4 / 64)", variance / (4.0 / 64), 1.0, allowed);
+
+        predict("One update of 64 leaves 0.9 of the way to go. Four updates of 16 leave",
+                {"0.9 too", "0.6561", "0.6", "0.225"}, answer(2),
+                "Each looks again: 0.9 of 0.9 of 0.9 of 0.9.");
+        note("Loss w^2 / 2, learning rate 0.1: each update takes 0.1 w off w.");
+        auto left = table({"updates", "w"});
+        auto distance = parameter(real(1));
+        for (int update = 1; update <= 4; ++update) {
+            distance.zero_grad();
+            (pow(distance, 2) / 2).backward();
+            sgd_step({distance}, 0.1);
+            left.row(update, distance);
+        }
+        note("Fewer updates per epoch: learning rate or epochs must be tuned again.");
+        check_updates(left);
+    }
+
+    // The population: items in the plane, scattered around (1, 2) with variance 4 along each axis. Batch number `draw`
+    // of `size` items has a stream of random numbers for itself.
+    static Tensor items(int size, int draw) {
+        const auto stream = static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint64_t>(draw);
+        const Tensor middle = Array<real>({2}, {1, 2}, options().device);
+        const Tensor around_0 =
+            random_normal<real>({size, 2}, options().seed, stream, real(0), real(2)).to(options().device);
+        return around_0 + middle;
+    }
+
+    // An item x has the loss |w - x|^2 / 2; a batch, the mean.
+    Tensor loss_of(const Tensor& batch) const { return mean(sum(pow(w - batch, 2), {1})) / 2; }
+
+    std::vector<real> estimate(const Tensor& batch) const {
+        return grad(loss_of(batch), {w}).front().to_vector();
+    }
+
+    // The gradient of 64 items in four micro-batches of 16.
+    std::vector<real> accumulated(const Tensor& batch) const {
+        w.zero_grad();
+        for (const auto& micro : split(batch, 16)) (loss_of(micro) / 4).backward();
+        return w.grad().to_vector();
+    }
+
+    // The mean square of what many draws are off the truth, by component.
+    template <class Draw> static double measured(Draw gradient_of_draw) {
+        double squares = 0;
+        for (int draw = 0; draw < draws; ++draw) {
+            const std::vector<real> g = gradient_of_draw(draw);
+            squares += std::pow(double(g[0]) - 2, 2) + std::pow(double(g[1]) + 3, 2);
+        }
+        return squares / (2 * draws);
+    }
+    static constexpr int draws = 2000;
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
+    void check_the_same(const Tensor& batch) const {
+        std::vector<double> bound(2);  // 64 terms, each with at most 70 roundings, in both
+        for (std::size_t i = 0; i < 128; ++i)
+            bound[i % 2] += 2 * roundings(70) *
+                            std::abs(double(w.value().to_vector()[i % 2] - batch.value().to_vector()[i])) /
+                            64;
+        check_close("the same gradient", accumulated(batch), estimate(batch), bound);
+    }
+
     // R draws of two components: the sum of squares over sigma^2/b is chi-square with 2R degrees of freedom,
     // so a ratio measured / true scatters by sqrt(2 / 2R) around 1; with fewer than one seed in a million one
     // exceeds five times that. There are five ratios.
-    constexpr int draws = 2000;
     const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
-    const auto measured = [](auto gradient_of_draw) {
-        double squares = 0;
-        for (int draw = 0; draw < draws; ++draw) {
-            const std::vector<S> g = gradient_of_draw(draw);
-            squares +=
-                std::pow(static_cast<double>(g[0]) - 2, 2) + std::pow(static_cast<double>(g[1]) + 3, 2);
-        }
-        return squares / (2 * draws);
-    };
-    auto noise = table({"items", "measured variance", "4 / items", "ratio", "spread"});
-    std::vector<double> ratios;
-    for (const int size : {1, 4, 16, 64}) {
-        const double variance = measured([&](int draw) { return estimate(items<S>(size, draw)); });
-        ratios.push_back(variance / (4.0 / size));
-        noise.row(size, variance, 4.0 / size, ratios.back(), std::sqrt(variance));
+
+    static void check_updates(const Table& left) {
+        const auto w = values(left.column("w"));
+        check_close("one update, four updates", {w[0], w[3]}, {0.9, 0.6561}, roundings(12));
     }
-    check_close("the ratios are near 1", ratios, {1.0, 1.0, 1.0, 1.0}, allowed);
+};
 
-    step("64 items in four micro-batches of 16, accumulated: as good as 64 at once?");
-    const auto accumulated = [&](const Var<Array<S>>& batch) {
-        w.zero_grad();
-        for (const auto& micro : split(batch, 16)) (loss_of(micro, w) / 4).backward();
-        return w.grad().to_vector();
-    };
-    const auto batch = items<S>(64, 0);
-    show("64 at once", estimate(batch));
-    show("4 x 16", accumulated(batch));
-    std::vector<double> bound(2);  // 64 terms, each with at most 70 roundings, in both
-    for (std::size_t i = 0; i < 128; ++i)
-        bound[i % 2] += 2 * gamma_bound<S>(70) *
-                        std::abs(double(w.value().to_vector()[i % 2] - batch.value().to_vector()[i])) / 64;
-    check_close("the same gradient", accumulated(batch), estimate(batch), bound);
-    const double variance = measured([&](int draw) { return accumulated(items<S>(64, draws + draw)); });
-    show("its variance", variance);
-    check_close("fresh draws: variance / (4 / 64)", variance / (4.0 / 64), 1.0, allowed);
+const Given<WhyALargeBatch> lesson(
+    {.number = 4, .slug = "why-a-large-batch", .title = "why a large batch", .minutes = 15, .steps = 5});
 
-    predict("One update of 64 leaves 0.9 of the way to go. Four updates of 16 leave",
-            {"0.9 too", "0.6561", "0.6", "0.225"}, answer(2), "Each looks again: 0.9 of 0.9 of 0.9 of 0.9.");
-    note("Loss w^2 / 2, learning rate 0.1: each update takes 0.1 w off w.");
-    auto left = table({"updates", "w"});
-    auto distance = parameter(S(1));
-    std::vector<S> after;
-    for (int update = 1; update <= 4; ++update) {
-        distance.zero_grad();
-        (pow(distance, 2) / 2).backward();
-        sgd_step({distance}, 0.1);
-        after.push_back(distance.item());
-        left.row(update, distance);
-    }
-    note("Fewer updates per epoch: learning rate or epochs must be tuned again.");
-    check_close("one update, four updates", {after[0], after[3]}, {0.9, 0.6561}, gamma_bound<S>(12));
-}
-
-int main(int argc, char** argv) {
-    return run(
-        argc, argv,
-        {.number = 4, .slug = "why-a-large-batch", .title = "why a large batch", .minutes = 15, .steps = 5},
-        why_a_large_batch<float>, why_a_large_batch<double>);
-}
+}  // namespace

@@ -1,154 +1,166 @@
 // Lesson 8: three kinds of "equal": the same mathematics, the same within a bound, the same bits.
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstdint>
 #include <iomanip>
 #include <limits>
 #include <sstream>
-#include <string>
 #include <type_traits>
-#include <vector>
 
-#include "tally/lesson/lesson.hpp"
-#include "tally/tally.hpp"
+#include "tally/lesson/toy.hpp"
 
 using namespace tally;
 using namespace tally::lesson;
 
-// What one of b items counts when N micro-batches are averaged: asked of the engine.
-template <class S> S weight(int micro_batches, int items) {
-    auto x = parameter(Array<S>::full({items}, S(1), options().device));
-    (mean(x) / micro_batches).backward();
-    return x.grad().to_vector().front();
-}
+namespace {
 
-std::string scientific(double number) {
-    std::ostringstream text;
-    text << std::setprecision(2) << number;
-    return text.str();
-}
+struct Rounding {
+    void talk() {
+        // The toy's second column. (The gradient of a linear loss does not depend on w.)
+        const Tensor x = slice(Toy::six_rows(), 1, 1, 2);
+        auto w = parameter(Array<real>::zeros({1}, options().device));
 
-template <class S> Picture drawn() {
-    Watch watch;
-    auto x = parameter(Array<S>::full({5}, S(1)));
-    Picture picture("One item of 7 x 5: 1/7 is rounded, then divided by 5 and rounded again");
-    auto loss = mean(x) / 7;
-    picture.name(x, "5 items").name(loss, "mean / 7");
-    picture.backward(loss);
-    return picture;
-}
+        predict("Lesson 6 printed 0.0620, but 3 times 0.0207 is 0.0621. What is wrong?",
+                {"the engine", "float32", "the printed 0.0207", "the data"}, answer(3),
+                "It has more digits than the four that were printed.");
+        mean(matmul(x, w)).backward();
+        const double one = w.grad().item();
+        w.zero_grad();
+        for (const auto& micro : split(x, 2)) mean(matmul(micro, w)).backward();
+        const double three = w.grad().item();
+        auto digits = table({"second component", "4 digits", "6 digits"});
+        digits.row("full batch", one, std::to_string(one));
+        digits.row("sum of 3x2", three, std::to_string(three));
+        digits.row("3 x full batch", 3 * one, std::to_string(3 * one));
+        digits.row("3 x what was printed", 3 * rounded(one), std::to_string(3 * rounded(one)));
+        check_ratio(one, three);
+        note("A ratio of printed numbers is not a ratio.");
 
-template <class S> void rounding() {
-    const bool is_float = std::is_same_v<S, float>;
-    // The toy's second column. (The gradient of a linear loss does not depend on w.)
-    auto x = constant(Array<S>({6, 1}, {-1.25, 0.5, 1.0, -0.375, 0.75, -0.5010}, options().device));
-    auto w = parameter(Array<S>::zeros({1}, options().device));
+        predict("A row's weight: 1/35 at once, or 1/7 and then divided by 5. The same bits?",
+                {"always", "it depends on the digits", "never"}, answer(2),
+                "Two roundings against one. Both are within a hair of 1/35, perhaps on different sides.");
+        int differ = 0, differ_with_power_of_two = 0, engine_differs = 0;
+        int smallest_n = 32, smallest_b = 32;
+        for (int n = 1; n <= 32; ++n)
+            for (int b = 1; b <= 32; ++b) {
+                const real twice = weight(n, b), once = real(1) / real(n * b);
+                const bool power_of_two =
+                    std::has_single_bit(unsigned(n)) || std::has_single_bit(unsigned(b));
+                engine_differs += twice != real(1) / real(n) / real(b);
+                differ += twice != once;
+                differ_with_power_of_two += power_of_two && twice != once;
+                if (twice != once && n * b < smallest_n * smallest_b) smallest_n = n, smallest_b = b;
+            }
+        auto weights = table({"micro-batches N, items b, up to 32", "pairs"});
+        weights.row("all", 32 * 32);
+        weights.row("1/N and then / b is not 1/(N b)", differ);
+        weights.row("of these, N or b is a power of two", differ_with_power_of_two);
+        show("the smallest", "N = " + std::to_string(smallest_n) + ", b = " + std::to_string(smallest_b));
+        check_weights(differ, differ_with_power_of_two, engine_differs);
+        graph("rounding", "One item of 7 x 5: 1/7 is rounded, then divided by 5 and rounded again",
+              [](Picture& p) {
+                  auto items = parameter(Array<real>::full({5}, real(1)));
+                  auto loss = mean(items) / 7;
+                  p.name(items, "5 items").name(loss, "mean / 7").backward(loss);
+              });
 
-    predict("Lesson 6 printed 0.0620, but 3 times 0.0207 is 0.0621. What is wrong?",
-            {"the engine", "float32", "the printed 0.0207", "the data"}, answer(3),
-            "It has more digits than the four that were printed.");
-    mean(matmul(x, w)).backward();
-    const double one = w.grad().item();
-    w.zero_grad();
-    for (const auto& micro : split(x, 2)) mean(matmul(micro, w)).backward();
-    const double three = w.grad().item();
-    const auto rounded = [](double number) { return std::round(number * 1e4) / 1e4; };
-    auto digits = table({"second component", "4 digits", "6 digits"});
-    digits.row("full batch", one, std::to_string(one));
-    digits.row("sum of 3x2", three, std::to_string(three));
-    digits.row("3 x full batch", 3 * one, std::to_string(3 * one));
-    digits.row("3 x what was printed", 3 * rounded(one), std::to_string(3 * rounded(one)));
-    check("0.0207, 0.0620 and 0.0621",
-          rounded(one) == 0.0207 && rounded(three) == 0.062 && rounded(3 * rounded(one)) == 0.0621);
-    // The magnitudes sum to 4.376; each weighs 1/2.
-    check_close("the ratio of unrounded values is 3", three, 3 * one, gamma_bound<S>(8) * 4.376 / 2);
-    note("A ratio of printed numbers is not a ratio.");
-
-    predict("A row's weight: 1/35 at once, or 1/7 and then divided by 5. The same bits?",
-            {"always", "it depends on the digits", "never"}, answer(2),
-            "Two roundings against one. Both are within a hair of 1/35, perhaps on different sides.");
-    int differ = 0, differ_with_power_of_two = 0, engine_differs = 0;
-    int smallest_n = 32, smallest_b = 32;
-    for (int n = 1; n <= 32; ++n)
-        for (int b = 1; b <= 32; ++b) {
-            const S twice = weight<S>(n, b), once = S(1) / S(n * b);
-            const bool power_of_two = std::has_single_bit(unsigned(n)) || std::has_single_bit(unsigned(b));
-            engine_differs += twice != S(1) / S(n) / S(b);
-            differ += twice != once;
-            differ_with_power_of_two += power_of_two && twice != once;
-            if (twice != once && n * b < smallest_n * smallest_b) smallest_n = n, smallest_b = b;
+        predict("64 random numbers, added as 4 x 16. Are the bits those of one long sum?",
+                {"yes", "in a running sum yes, of four sums made apart mostly no", "mostly no"}, answer(2),
+                "A running sum may pause: the order of its additions stays the same.");
+        auto one_weight = parameter(Array<real>({1}, {1}, options().device));
+        int running_differs = 0, apart_differs = 0;
+        double worst = 0;  // error / bound
+        for (std::uint64_t draw = 0; draw < 3000; ++draw) {
+            const Array<real> numbers =
+                random_uniform<real>({64, 1}, options().seed, draw, real(-1), real(1));
+            const Tensor batch = numbers.to(options().device);
+            const auto gradient_of = [&](const Tensor& part, int n) {
+                return grad(mean(matmul(part, one_weight)) / n, {one_weight}).front().item();
+            };
+            const real whole = gradient_of(batch, 1);
+            real apart = 0;
+            one_weight.zero_grad();
+            for (const auto& micro : split(batch, 16)) {
+                (mean(matmul(micro, one_weight)) / 4).backward();
+                apart += gradient_of(micro, 4);
+            }
+            const real running = one_weight.grad().item();
+            running_differs += running != whole;
+            apart_differs += apart != whole;
+            worst = std::max(worst, of_the_bound(numbers, {whole, running, apart}));
         }
-    auto weights = table({"micro-batches N, items b, up to 32", "pairs"});
-    weights.row("all", 32 * 32);
-    weights.row("1/N and then / b is not 1/(N b)", differ);
-    weights.row("of these, N or b is a power of two", differ_with_power_of_two);
-    show("the smallest", "N = " + std::to_string(smallest_n) + ", b = " + std::to_string(smallest_b));
-    check_equal(is_float ? "125 in float32" : "148 in float64", differ, is_float ? 125 : 148);
-    check_equal("none where N or b is a power of two", differ_with_power_of_two, 0);
-    check_equal("the engine divides twice, as written", engine_differs, 0);
-    const Picture picture = drawn<S>();
-    graph("rounding", picture.svg(), picture.dot());
+        auto orders = table({"added up", "draws whose bits differ"});
+        orders.row("in one running sum", running_differs);
+        orders.row("as four sums, then added", apart_differs);
+        check_equal("running: none of 3000", running_differs, 0);
+        check("apart: more than 2000 of 3000", apart_differs > 2000, std::to_string(apart_differs));
 
-    predict("64 random numbers, added as 4 x 16. Are the bits those of one long sum?",
-            {"yes", "in a running sum yes, of four sums made apart mostly no", "mostly no"}, answer(2),
-            "A running sum may pause: the order of its additions stays the same.");
-    // The numbers are whole multiples of 2^-(bits - 1), so that sums of integers are an exact witness.
-    constexpr int bits = std::numeric_limits<S>::digits, draws = 3000;
-    auto one_weight = parameter(Array<S>({1}, {1}, options().device));
-    int running_differs = 0, apart_differs = 0;
-    double worst = 0;  // error / bound
-    for (int draw = 0; draw < draws; ++draw) {
-        const auto stream = static_cast<std::uint64_t>(draw);
-        const Array<S> numbers = random_uniform<S>({64, 1}, options().seed, stream, S(-1), S(1));
-        const Var<Array<S>> batch = numbers.to(options().device);
-        const auto gradient_of = [&](const Var<Array<S>>& part, int n) {
-            return grad(mean(matmul(part, one_weight)) / n, {one_weight}).front().item();
-        };
-        const S whole = gradient_of(batch, 1);
-        S apart = 0;
-        one_weight.zero_grad();
-        for (const auto& micro : split(batch, 16)) {
-            (mean(matmul(micro, one_weight)) / 4).backward();
-            apart += gradient_of(micro, 4);
-        }
-        const S running = one_weight.grad().item();
-        running_differs += running != whole;
-        apart_differs += apart != whole;
+        step("A bound that always holds: |error| <= gamma(B + 2) times the sum |w x|.");
+        note("gamma(n) = n u / (1 - n u), and u is half the distance from 1 to the next number.");
+        code(1);
+        const double bound = gamma_bound<real>(64 + 2);
+        auto bounds = table({"", "relative to the sum of |w x|"});
+        bounds.row("u", scientific(roundings(1)));
+        bounds.row("gamma(66)", scientific(bound));
+        bounds.row("largest error of 9000 sums", scientific(worst * bound));
+        check("no error is larger", worst <= 1, scientific(worst) + " of the bound");
+        check("and some are not 0", worst > 0);
+        note(
+            "Three kinds of equal: the same mathematics; the same within a bound, which can always be asked "
+            "for; the same bits, where they are promised.");
+    }
+
+    // What one of b items counts when N micro-batches are averaged: asked of the engine.
+    static real weight(int micro_batches, int items) {
+        auto x = parameter(Array<real>::full({items}, real(1), options().device));
+        (mean(x) / micro_batches).backward();
+        return x.grad().to_vector().front();
+    }
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static double rounded(double number) { return std::round(number * 1e4) / 1e4; }
+
+    static std::string scientific(double number) {
+        std::ostringstream text;
+        text << std::setprecision(2) << number;
+        return text.str();
+    }
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
+    static void check_ratio(double one, double three) {
+        check("0.0207, 0.0620 and 0.0621",
+              rounded(one) == 0.0207 && rounded(three) == 0.062 && rounded(3 * rounded(one)) == 0.0621);
+        // The magnitudes sum to 4.376; each weighs 1/2.
+        check_close("the ratio of unrounded values is 3", three, 3 * one, roundings(8) * 4.376 / 2);
+    }
+
+    static void check_weights(int differ, int differ_with_power_of_two, int engine_differs) {
+        const bool is_float = std::is_same_v<real, float>;
+        check_equal(is_float ? "125 in float32" : "148 in float64", differ, is_float ? 125 : 148);
+        check_equal("none where N or b is a power of two", differ_with_power_of_two, 0);
+        check_equal("the engine divides twice, as written", engine_differs, 0);
+    }
+
+    // The largest error of these means of 64 numbers, as a part of its bound. The numbers are whole multiples of
+    // 2^-(bits - 1), so that sums of integers are an exact witness.
+    static double of_the_bound(const Array<real>& numbers, std::initializer_list<real> means) {
+        constexpr int bits = std::numeric_limits<real>::digits;
         std::int64_t exact = 0, magnitude = 0;
-        for (const S number : numbers.span()) {
+        for (const real number : numbers.span()) {
             const auto units = static_cast<std::int64_t>(std::ldexp(number, bits - 1));
             exact += units;
             magnitude += std::abs(units);
         }
-        for (const S mean_of_64 : {whole, running, apart}) {
+        double worst = 0;
+        for (const real mean_of_64 : means) {
             const auto error = static_cast<std::int64_t>(std::ldexp(mean_of_64, bits - 1 + 6)) - exact;
-            worst = std::max(worst, std::abs(static_cast<double>(error)) /
-                                        (gamma_bound<S>(64 + 2) * static_cast<double>(magnitude)));
+            worst = std::max(worst, std::abs(double(error)) / (roundings(64 + 2) * double(magnitude)));
         }
+        return worst;
     }
-    auto orders = table({"added up", "draws whose bits differ"});
-    orders.row("in one running sum", running_differs);
-    orders.row("as four sums, then added", apart_differs);
-    check_equal("running: none of 3000", running_differs, 0);
-    check("apart: more than 2000 of 3000", apart_differs > 2000, std::to_string(apart_differs));
+};
 
-    step("A bound that always holds: |error| <= gamma(B + 2) times the sum |w x|.");
-    note("gamma(n) = n u / (1 - n u), and u is half the distance from 1 to the next number.");
-    code(1);
-    const double bound = gamma_bound<S>(64 + 2);
-    auto bounds = table({"", "relative to the sum of |w x|"});
-    bounds.row("u", scientific(gamma_bound<S>(1)));
-    bounds.row("gamma(66)", scientific(bound));
-    bounds.row("largest error of 9000 sums", scientific(worst * bound));
-    check("no error is larger", worst <= 1, scientific(worst) + " of the bound");
-    check("and some are not 0", worst > 0);
-    note(
-        "Three kinds of equal: the same mathematics; the same within a bound, which can always be asked "
-        "for; the same bits, where they are promised.");
-}
+const Given<Rounding> lesson(
+    {.number = 8, .slug = "rounding", .title = "rounding", .minutes = 15, .steps = 4});
 
-int main(int argc, char** argv) {
-    return run(argc, argv, {.number = 8, .slug = "rounding", .title = "rounding", .minutes = 15, .steps = 4},
-               rounding<float>, rounding<double>);
-}
+}  // namespace

@@ -1,223 +1,228 @@
 // Lesson 9: backward belongs to each micro-batch, at once: later it reaches one of them only,
 // or saves nothing.
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "tally/lesson/lesson.hpp"
-#include "tally/tally.hpp"
+#include "tally/lesson/toy.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;
 using namespace tally::lesson;
 
-template <class S> Var<Array<S>> toy() {
-    return Array<S>({6, 3},
-                    {0.375, -1.25, 0.5,           //
-                     -1.125, 0.5, -0.875,         //
-                     0.625, 1.0, -1.5,            //
-                     -0.25, -0.375, 0.25,         //
-                     -1.5, 0.75, -0.625,          //
-                     -0.2466, -0.5010, -1.4250},  //
-                    options().device);
-}
+namespace {
 
-template <class S> Picture drawn() {
-    Watch watch;
-    auto w = parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
-    Picture picture("One backward at the end: three graphs are alive until it begins");
-    picture.name(w, "w");
-    std::vector<Var<Array<S>>> losses;
-    for (const auto& micro : split(toy<S>(), 2)) {
-        picture.name(micro, "2 rows");
-        losses.push_back(mean(matmul(micro, w)));
+struct LostBatches : Toy {
+    void talk() {
+        step("Three micro-batches of two rows, each alone, and the gradient we want.");
+        auto alone = table({"rows", "loss", "gradient of this loss alone"});
+        for (const auto& [micro, rows] : micro_batches(2))
+            alone.row(rows, loss_of(micro), grad(loss_of(micro), {w}).front());
+        const auto full = grad(loss_of(x), {w}).front();
+        show("full batch", full);
+        check_alone(alone, full);
+
+        predict("A published listing adds to `total`, divides it, and calls loss.backward(). w.grad is from",
+                {"all three", "all, times 3", "the last only", "nobody"}, answer(3),
+                "Which variable is backward called on?", "`loss` is the last micro-loss.");
+        const auto parts = split(x, 2);
+        Tensor total = Array<real>::zeros({}, options().device), loss;
+        code(3);
+        for (const auto& p : parts) loss = loss_of(p), total = total + loss;
+        total = total / 3;
+        loss.backward();
+        show("total", total);
+        show("w.grad", w.grad());
+        check_lost(total);
+        note("The logged total is right. Two of three micro-batches are lost.");
+
+        step("Mended by one word: total.backward(). It reaches all three.");
+        w.zero_grad();
+        total = constant(Array<real>::zeros({}, options().device));
+        code(2);
+        for (const auto& part : parts) total = total + loss_of(part);
+        (total / 3).backward();
+        show("w.grad", w.grad());
+        check_mended();
+        graph("lost-batches", "One backward at the end: three graphs are alive until it begins",
+              [](Picture& p) {
+                  const Toy toy;
+                  p.name(toy.w, "w");
+                  std::vector<Tensor> losses;
+                  for (const auto& micro : split(toy.x, 2)) {
+                      p.name(micro, "2 rows");
+                      losses.push_back(mean(matmul(micro, toy.w)));
+                  }
+                  p.backward((losses[0] + losses[1] + losses[2]) / 3, "total / 3");
+              });
+
+        predict("The gradient is right. How much memory do N stored losses hold?",
+                {"as one micro-batch", "as the full batch", "next to none"}, answer(2),
+                "A loss holds its graph, and a graph holds what backward will need.");
+        auto late = table({"micro-batches", "bytes kept", "of the full batch", "nodes", "of one"});
+        const Alive one = alive(How::at_once, 1);
+        for (const int n : {1, 4, 16}) {
+            const Alive full_batch = alive(How::full_batch, n), stored = alive(How::at_the_end, n);
+            late.row(n, stored.kept, full_batch.kept, stored.nodes, one.nodes);
+        }
+
+        check_stored(late, one);
+
+        step("Backward at once, as a window does: one graph is alive at a time.");
+        w.zero_grad();
+        Sgd sgd({w}, {.learning_rate = 0.1});
+        Window window(sgd, {.micro_batches = 3, .total = 6});
+        code(1);
+        for (const auto& part : parts) window.add(counted(matmul(part, w)));
+        show("w.grad", w.grad());
+        check_equal("the full batch, bit for bit", w.grad(), full);
+        window.finish();
+        auto soon = table({"micro-batches", "bytes kept", "at the peak", "stored: at the peak", "nodes"});
+        const Alive two = alive(How::at_once, 2);
+        for (const int n : {2, 4, 16}) {
+            const Alive at_once = alive(How::at_once, n), stored = alive(How::at_the_end, n);
+            soon.row(n, at_once.kept, at_once.peak, stored.peak, at_once.nodes);
+        }
+        note("A window adds up sums and counts, and divides once. The peak has gradients in it, too.");
+
+        check_at_once(soon, one, two);
+
+        predict("It updates at every fifth batch. Of 938, how many reach an update?", {"938", "935", "187"},
+                answer(3), "It goes backward from one loss in five.",
+                "One for each update. Mended, 935: three are left over.");
+        auto used = table({"", "batches that reach an update, of 938"});
+        const std::vector<std::int64_t> reached{batches_used(Listing::published, 938, 5),
+                                                batches_used(Listing::mended, 938, 5),
+                                                batches_used(Listing::window, 938, 5)};
+        used.row("as published", reached[0]);
+        used.row("total.backward()", reached[1]);
+        used.row("a window, flushed at the end", reached[2]);
+        check_equal("938 / 5, 938 - 938 % 5, 938", reached, {938 / 5, 938 - 938 % 5, 938});
+        note("What becomes of the 3 that are left over is lesson 11.");
     }
-    picture.backward((losses[0] + losses[1] + losses[2]) / 3, "total / 3");
-    return picture;
-}
 
-enum class How { full_batch, at_the_end, at_once };
+    enum class How { full_batch, at_the_end, at_once };
 
-struct Alive {
-    std::int64_t nodes;      // of graphs, at most
-    std::size_t kept, peak;  // bytes at most: what backward will need, and everything together
+    struct Alive {
+        std::int64_t nodes;      // of graphs, at most
+        std::size_t kept, peak;  // bytes at most: what backward will need, and everything together
+    };
+
+    // What a layer of 64 units keeps alive for n micro-batches of 16 items of 8 numbers, each made when it
+    // is its turn.
+    static constexpr std::int64_t items = 16, width = 8, units = 64;
+    static Alive alive(How how, int n) {
+        const Device device = options().device;
+        const auto random = [&](Shape shape, int stream) {
+            return random_uniform<real>(shape, options().seed, std::uint64_t(stream), real(-1), real(1))
+                .to(device);
+        };
+        const auto W = parameter(random({width, units}, 0));
+        const std::int64_t nodes_before = live_nodes();
+        const std::size_t before = memory::in_use(device);
+        memory::reset_peak(device);
+        std::int64_t nodes = 0;
+        std::vector<Tensor> losses;
+        const int parts = how == How::full_batch ? 1 : n;
+        const auto loss_of = [&](int k) {
+            return mean(tanh(matmul(Tensor(random({items * n / parts, width}, k)), W))) / parts;
+        };
+        for (int k = 1; k <= parts; ++k) {
+            losses.push_back(loss_of(k));
+            nodes = std::max(nodes, live_nodes() - nodes_before);
+            if (how != How::at_once) continue;
+            losses.back().backward();
+            losses.clear();
+        }
+        for (const auto& loss : losses) loss.backward();
+        const memory::Report report = memory::report(device);
+        return {nodes, report.peak_by[int(MemoryClass::saved)], report.peak - before};
+    }
+
+    Tensor loss_of(const Tensor& some) const { return mean(matmul(some, w)); }
+
+    // The published listing, on one number for each batch of an epoch: a batch that reaches an update
+    // moves its own.
+    enum class Listing { published, mended, window };
+    static std::int64_t batches_used(Listing listing, std::int64_t batches, std::int64_t every) {
+        const auto w = parameter(Array<real>::zeros({batches}, options().device));
+        Sgd sgd({w}, {.learning_rate = 1});
+        if (listing == Listing::window) {
+            Window window(sgd, {.micro_batches = every});
+            for (const auto& own : split(w, 1)) {
+                window.add(counted(own));
+                if (window.full()) window.finish();
+            }
+            window.flush();
+        } else {
+            const Tensor nothing = Array<real>::zeros({}, options().device);
+            Tensor total = nothing;
+            for (std::int64_t i = 0; i < batches; ++i) {
+                const auto loss = sum(slice(w, 0, i, i + 1));
+                total = total + loss;
+                if ((i + 1) % every != 0) continue;
+                (listing == Listing::published ? loss : total / every).backward();
+                sgd.step();
+                sgd.zero_grad();
+                total = nothing;
+            }
+        }
+        const std::vector<real> moved = w.value().to_vector();
+        return batches - std::count(moved.begin(), moved.end(), real(0));
+    }
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
+    static void check_stored(const Table& late, const Alive& one) {
+        check_equal("one: matmul, tanh, mean, / N", one.nodes, 4);
+        check_equal("one: 16 rows of 8 and 64 numbers", one.kept,
+                    items * (width + units) * std::int64_t(sizeof(real)));
+        bool n_times = true;
+        for (std::size_t i = 0; i < 3; ++i) {
+            const double n = values(late.column("micro-batches"))[i];
+            n_times = n_times && values(late.column("nodes"))[i] == n * double(one.nodes) &&
+                      values(late.column("bytes kept"))[i] == n * double(one.kept);
+        }
+        check("N of them: N times the nodes and bytes", n_times);
+        check("which is what the full batch holds",
+              values(late.column("bytes kept")) == values(late.column("of the full batch")));
+    }
+
+    static void check_at_once(const Table& soon, const Alive& one, const Alive& two) {
+        const auto all = [&](const char* column, auto number) {
+            return values(soon.column(column)) == std::vector<double>(3, double(number));
+        };
+        check("at once: the same for every N",
+              all("nodes", one.nodes) && all("bytes kept", one.kept) && all("at the peak", two.peak));
+        const auto stored = values(soon.column("stored: at the peak")),
+                   peak = values(soon.column("at the peak"));
+        bool peak_grows = true;
+        for (std::size_t i = 0; i < 3; ++i) {
+            const int n = int(values(soon.column("micro-batches"))[i]);
+            peak_grows =
+                peak_grows && stored[i] >= double(alive(How::at_the_end, n).kept) && stored[i] > peak[i];
+        }
+        check("stored: the peak grows with N", peak_grows);
+    }
+
+    // A row weighs 1/2 at most, and meets 9 roundings.
+    const double bound = roundings(9) * largest_column() / 2;
+
+    void check_alone(const Table& alone, const Array<real>& full) const {
+        check_close("the means of two rows", alone.column("gradient of this loss alone"),
+                    {-0.375, -0.375, -0.1875, 0.1875, 0.3125, -0.625, -0.8733, 0.1245, -1.025}, bound);
+        check("prints [-0.3536  0.0207 -0.6125]", to_string(full) == "[-0.3536  0.0207 -0.6125]");
+    }
+
+    void check_lost(const Tensor& total) const {
+        check_close("total", total, -3.97205 / 6, roundings(12) * 2);
+        check("prints [-0.8733  0.1245 -1.0250]", to_string(w.grad()) == "[-0.8733  0.1245 -1.0250]");
+        check_close("w.grad", w.grad(), {-1.7466 / 2, 0.2490 / 2, -2.05 / 2}, bound);
+    }
+
+    void check_mended() const {
+        check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
+        check_close("w.grad", w.grad(), {-2.1216 / 6, 0.1240 / 6, -3.6750 / 6}, bound);
+    }
 };
 
-// What a layer of 64 units keeps alive for n micro-batches of 16 items of 8 numbers, each made when it
-// is its turn.
-constexpr std::int64_t items = 16, width = 8, units = 64;
-template <class S> Alive alive(How how, int n) {
-    const Device device = options().device;
-    const auto random = [&](Shape shape, int stream) {
-        return random_uniform<S>(shape, options().seed, std::uint64_t(stream), S(-1), S(1)).to(device);
-    };
-    const auto W = parameter(random({width, units}, 0));
-    const std::int64_t nodes_before = live_nodes();
-    const std::size_t before = memory::in_use(device);
-    memory::reset_peak(device);
-    std::int64_t nodes = 0;
-    std::vector<Var<Array<S>>> losses;
-    const int parts = how == How::full_batch ? 1 : n;
-    const auto loss_of = [&](int k) {
-        return mean(tanh(matmul(Var<Array<S>>(random({items * n / parts, width}, k)), W))) / parts;
-    };
-    for (int k = 1; k <= parts; ++k) {
-        losses.push_back(loss_of(k));
-        nodes = std::max(nodes, live_nodes() - nodes_before);
-        if (how != How::at_once) continue;
-        losses.back().backward();
-        losses.clear();
-    }
-    for (const auto& loss : losses) loss.backward();
-    const memory::Report report = memory::report(device);
-    return {nodes, report.peak_by[int(MemoryClass::saved)], report.peak - before};
-}
+const Given<LostBatches> lesson(
+    {.number = 9, .slug = "lost-batches", .title = "lost batches", .minutes = 15, .steps = 6});
 
-// The published listing, on one number for each batch of an epoch: a batch that reaches an update
-// moves its own.
-enum class Listing { published, mended, window };
-template <class S> std::int64_t batches_used(Listing listing, std::int64_t batches, std::int64_t every) {
-    const auto w = parameter(Array<S>::zeros({batches}, options().device));
-    Sgd<S> sgd({w}, {.learning_rate = 1});
-    if (listing == Listing::window) {
-        Window<S> window(sgd, {.micro_batches = every});
-        for (const auto& own : split(w, 1)) {
-            window.add(counted(own));
-            if (window.full()) window.finish();
-        }
-        window.flush();
-    } else {
-        const Var<Array<S>> nothing = Array<S>::zeros({}, options().device);
-        Var<Array<S>> total = nothing;
-        for (std::int64_t i = 0; i < batches; ++i) {
-            const auto loss = sum(slice(w, 0, i, i + 1));
-            total = total + loss;
-            if ((i + 1) % every != 0) continue;
-            (listing == Listing::published ? loss : total / every).backward();
-            sgd.step();
-            sgd.zero_grad();
-            total = nothing;
-        }
-    }
-    const std::vector<S> moved = w.value().to_vector();
-    return batches - std::count(moved.begin(), moved.end(), S(0));
-}
-
-// The magnitudes of a column add up to this, in the largest.
-template <class S> double largest_column(const Var<Array<S>>& x) {
-    const std::vector<S> numbers = x.value().to_vector();
-    double columns[3] = {};
-    for (std::size_t i = 0; i < numbers.size(); ++i) columns[i % 3] += std::abs(double(numbers[i]));
-    return *std::max_element(columns, columns + 3);
-}
-
-template <class S> void lost_batches() {
-    const auto x = toy<S>();
-    const auto w = parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
-    // A row weighs 1/2 at most, and meets 9 roundings.
-    const double bound = gamma_bound<S>(9) * largest_column(x) / 2;
-    const auto loss_of = [&w](const Var<Array<S>>& some) { return mean(matmul(some, w)); };
-    const auto parts = split(x, 2);
-
-    step("Three micro-batches of two rows, each alone, and the gradient we want.");
-    auto alone = table({"rows", "loss", "gradient of this loss alone"});
-    std::vector<double> means;
-    for (const auto& part : parts) {
-        const std::string first = std::to_string(means.size() / 3 * 2);
-        const Array<S> gradient = grad(loss_of(part), {w}).front();
-        alone.row(first + "-" + std::to_string(means.size() / 3 * 2 + 1), loss_of(part), gradient);
-        for (const S component : gradient.to_vector()) means.push_back(double(component));
-    }
-    const auto full = grad(loss_of(x), {w}).front();
-    show("full batch", full);
-    check_close("the means of two rows", means,
-                {-0.375, -0.375, -0.1875, 0.1875, 0.3125, -0.625, -0.8733, 0.1245, -1.025}, bound);
-    check("prints [-0.3536  0.0207 -0.6125]", to_string(full) == "[-0.3536  0.0207 -0.6125]");
-
-    predict("A published listing adds to `total`, divides it, and calls loss.backward(). w.grad is from",
-            {"all three", "all, times 3", "the last only", "nobody"}, answer(3),
-            "Which variable is backward called on?", "`loss` is the last micro-loss.");
-    Var<Array<S>> total = Array<S>::zeros({}, options().device), loss;
-    code(3);
-    for (const auto& p : parts) loss = loss_of(p), total = total + loss;
-    total = total / 3;
-    loss.backward();
-    show("total", total);
-    show("w.grad", w.grad());
-    check_close("total", total, -3.97205 / 6, gamma_bound<S>(12) * 2);
-    check("prints [-0.8733  0.1245 -1.0250]", to_string(w.grad()) == "[-0.8733  0.1245 -1.0250]");
-    check_close("w.grad", w.grad(), {-1.7466 / 2, 0.2490 / 2, -2.05 / 2}, bound);
-    note("The logged total is right. Two of three micro-batches are lost.");
-
-    step("Mended by one word: total.backward(). It reaches all three.");
-    w.zero_grad();
-    total = constant(Array<S>::zeros({}, options().device));
-    code(2);
-    for (const auto& part : parts) total = total + loss_of(part);
-    (total / 3).backward();
-    show("w.grad", w.grad());
-    check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
-    check_close("w.grad", w.grad(), {-2.1216 / 6, 0.1240 / 6, -3.6750 / 6}, bound);
-    const Picture picture = drawn<S>();
-    graph("lost-batches", picture.svg(), picture.dot());
-
-    predict("The gradient is right. How much memory do N stored losses hold?",
-            {"as one micro-batch", "as the full batch", "next to none"}, answer(2),
-            "A loss holds its graph, and a graph holds what backward will need.");
-    auto late = table({"micro-batches", "bytes kept", "of the full batch", "nodes", "of one"});
-    const Alive one = alive<S>(How::at_once, 1);
-    bool n_times = true, nothing_gained = true;
-    for (const int n : {1, 4, 16}) {
-        const Alive full_batch = alive<S>(How::full_batch, n), stored = alive<S>(How::at_the_end, n);
-        late.row(n, stored.kept, full_batch.kept, stored.nodes, one.nodes);
-        n_times = n_times && stored.nodes == n * one.nodes && stored.kept == std::size_t(n) * one.kept;
-        nothing_gained = nothing_gained && stored.kept == full_batch.kept;
-    }
-    check_equal("one: matmul, tanh, mean, / N", one.nodes, 4);
-    check_equal("one: 16 rows of 8 and 64 numbers", one.kept,
-                items * (width + units) * std::int64_t(sizeof(S)));
-    check("N of them: N times the nodes and bytes", n_times);
-    check("which is what the full batch holds", nothing_gained);
-
-    step("Backward at once, as a window does: one graph is alive at a time.");
-    w.zero_grad();
-    Sgd<S> sgd({w}, {.learning_rate = 0.1});
-    Window<S> window(sgd, {.micro_batches = 3, .total = 6});
-    code(1);
-    for (const auto& part : parts) window.add(counted(matmul(part, w)));
-    show("w.grad", w.grad());
-    check_equal("the full batch, bit for bit", w.grad(), full);
-    window.finish();
-    auto soon = table({"micro-batches", "bytes kept", "at the peak", "stored: at the peak", "nodes"});
-    bool as_one = true, peak_grows = true;
-    const Alive two = alive<S>(How::at_once, 2);
-    for (const int n : {2, 4, 16}) {
-        const Alive at_once = alive<S>(How::at_once, n), stored = alive<S>(How::at_the_end, n);
-        soon.row(n, at_once.kept, at_once.peak, stored.peak, at_once.nodes);
-        as_one = as_one && at_once.nodes == one.nodes && at_once.kept == one.kept && at_once.peak == two.peak;
-        peak_grows = peak_grows && stored.peak >= stored.kept && stored.peak > at_once.peak;
-    }
-    note("A window adds up sums and counts, and divides once. The peak has gradients in it, too.");
-    check("at once: the same for every N", as_one);
-    check("stored: the peak grows with N", peak_grows);
-
-    predict("It updates at every fifth batch. Of 938, how many reach an update?", {"938", "935", "187"},
-            answer(3), "It goes backward from one loss in five.",
-            "One for each update. Mended, 935: three are left over.");
-    auto used = table({"", "batches that reach an update, of 938"});
-    const std::vector<std::int64_t> reached{batches_used<S>(Listing::published, 938, 5),
-                                            batches_used<S>(Listing::mended, 938, 5),
-                                            batches_used<S>(Listing::window, 938, 5)};
-    used.row("as published", reached[0]);
-    used.row("total.backward()", reached[1]);
-    used.row("a window, flushed at the end", reached[2]);
-    check_equal("938 / 5, 938 - 938 % 5, 938", reached, {938 / 5, 938 - 938 % 5, 938});
-    note("What becomes of the 3 that are left over is lesson 11.");
-}
-
-int main(int argc, char** argv) {
-    return run(argc, argv,
-               {.number = 9, .slug = "lost-batches", .title = "lost batches", .minutes = 15, .steps = 6},
-               lost_batches<float>, lost_batches<double>);
-}
+}  // namespace

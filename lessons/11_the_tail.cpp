@@ -1,256 +1,272 @@
 // Lesson 11: what an epoch leaves over: the last window is not full, and the last test batch is not either.
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "tally/lesson/lesson.hpp"
-#include "tally/tally.hpp"
+#include "tally/lesson/toy.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;
 using namespace tally::lesson;
 
-// A linear problem: 60 items of three numbers, and targets y = X (1, -2, 3) with some noise.
-template <class S> struct Problem {
-    Array<S> X = random_normal<S>({60, 3}, options().seed, 1, S(0), S(1));
-    Array<S> y = (matmul(Var<Array<S>>(X), Var<Array<S>>(Array<S>({3}, {1, -2, 3}))) +
-                  Var<Array<S>>(random_normal<S>({60}, options().seed, 2, S(0), S(0.5))))
-                     .value();
+namespace {
 
-    Loss<Array<S>> loss(const Items& items, const Var<Array<S>>& w) const {
-        const Var<Array<S>> x = rows(X, items).to(options().device),
-                            target = rows(y, items).to(options().device);
-        return mse(matmul(x, w), target);
+struct TheTail : Toy {
+    const Tensor tail = slice(x, 0, 4, 6);  // rows 4 and 5
+
+    void talk() {
+        predict("60 000 images, 16 at a time, an update after every 4th. The last update of an epoch has",
+                {"4 micro-batches", "2", "1"}, answer(2), "60000 / 16 = 3750, and 3750 / 4 = 937.5.");
+        auto epoch = table({"at a time", "batches", "updates", "in the last: batches", "images"});
+        for (const std::int64_t n : {1, 4}) {
+            const auto micro_batches = split(in_order(60000), 64 / n);
+            const auto windows = split(in_order(std::int64_t(micro_batches.size())), n);
+            const auto whole = std::int64_t(windows.size()) - 1;
+            epoch.row(64 / n, std::int64_t(micro_batches.size()), whole + 1, windows.back().count(),
+                      60000 - whole * 64);
+        }
+        check_epoch(epoch);
+
+        predict("A published listing divides each loss by N = 4. The gradient of a tail of 2 is",
+                {"right", "half of what it should be", "twice that"}, answer(2),
+                "Two means, divided by four.");
+        note("The toy's six rows, one at a time: 6 mod 4 = 2. The tail is rows 4 and 5.");
+        for (const auto& row : split(tail, 1)) {
+            if (!w.has_grad()) code(2);
+            const auto loss = mean(matmul(row, w));
+            (loss / 4).backward();
+        }
+        const std::vector<real> too_small = w.grad().to_vector();
+        w.zero_grad();
+        mean(matmul(tail, w)).backward();
+        const std::vector<real> right = w.grad().to_vector();
+        show("the listing's gradient", too_small);
+        show("the mean over the tail", right);
+        check_half(too_small, right);
+        graph("the-tail", "A tail of two micro-batches: divided by two, not by four", [](Picture& p) {
+            const TheTail own;
+            p.name(own.w, "w");
+            for (const auto& micro : split(own.tail, 1)) {
+                auto loss = mean(matmul(micro, own.w)) / 2;
+                p.name(micro, "1 row").name(loss, "loss / 2").backward(loss);
+            }
+        });
+
+        step("Four rules, two epochs. Row i has the loss w_i: -w shows how much it counted.");
+        // The loss of row i is w_i: a descent with rate 1 from 0 counts in -w how much each row has weighed.
+        const auto counting = [](const Items& items, const Tensor& v) {
+            return counted(slice(v, 0, items[0], items[items.count() - 1] + 1));
+        };
+        auto counts = table({"rule", "updates", "rows 0 to 5 count"});
+        const auto count_row = [&](const char* name, const Trained& trained) {
+            const Tensor end = Array<real>({6}, trained.after.back());
+            counts.row(name, trained.updates, real(0) - end);
+        };
+        count_row("batches of 4", train(Rule::scale, {6, 6, 4, 1, 2, 1.0}, counting));
+        for (const auto& [rule, name] : rules) count_row(name, train(rule, {6, 6, 1, 4, 2, 1.0}, counting));
+        check_counts(counts);
+
+        predict("60 items in batches of 8, or as 2 x 4. Under which rule do both end at the same weights?",
+                {"by N", "scale", "drop", "carry"}, answer(2), "Whose last update is that of the last batch?",
+                "Its last update is that of the last batch: the mean over 4 items.");
+        const Problem problem;
+        const auto loss_of = [&](const Items& items, const Tensor& v) { return problem.loss(items, v); };
+        const auto large = train(Rule::scale, {60, 3, 8, 1, 5, 0.1}, loss_of);
+        auto ends = table({"rule", "updates", "w after 5 epochs", "off after 1", "after 5"});
+        ends.row("batches of 8", large.updates, large.after.back(), "", "");
+        for (const auto& [rule, name] : rules) {
+            const auto small = train(rule, {60, 3, 2, 4, 5, 0.1}, loss_of);
+            ends.row(name, small.updates, small.after[4], furthest(small.after[0], large.after[0]),
+                     furthest(small.after[4], large.after[4]));
+        }
+        check_ends(problem, large, train(Rule::scale, {60, 3, 2, 4, 5, 0.1}, loss_of), ends);
+
+        predict("10 000 test images, 64 at a time; batch means are averaged. One of the last 16 weighs",
+                {"as much as the others", "4 times as much", "1/4"}, answer(2),
+                "1/(157 x 16) against 1/(157 x 64).");
+        const Tensor all = Array<real>({10000}, test_losses(), options().device);
+        auto estimates = table({"at a time", "batches", "mean of means", "sum / count"});
+        std::vector<double> of_means, by_items;
+        for (const std::int64_t size : {64, 16}) {
+            double means = 0, sums = 0, count = 0;
+            const auto parts = split(all, size);
+            for (const auto& part : parts) {
+                const auto loss = counted(part);
+                means += double(loss.mean().item()) / double(parts.size());
+                sums += double(loss.sum.item());
+                count += double(loss.count.item());
+            }
+            of_means.push_back(means), by_items.push_back(sums / count);
+            estimates.row(size, std::int64_t(parts.size()), std::to_string(means),
+                          std::to_string(sums / count));
+        }
+        check_test_losses(of_means, by_items);
+        note("Compare test losses only if both are sums over counts.");
+    }
+
+    // A linear problem: 60 items of three numbers, and targets y = X (1, -2, 3) with some noise.
+    struct Problem {
+        Array<real> X = random_normal<real>({60, 3}, options().seed, 1, real(0), real(1));
+        Array<real> y = (matmul(Tensor(X), Tensor(Array<real>({3}, {1, -2, 3}))) +
+                         Tensor(random_normal<real>({60}, options().seed, 2, real(0), real(0.5))))
+                            .value();
+
+        Loss<Array<real>> loss(const Items& items, const Tensor& w) const {
+            const Tensor x = rows(X, items).to(options().device),
+                         target = rows(y, items).to(options().device);
+            return mse(matmul(x, w), target);
+        }
+    };
+
+    // What divides the gradient of a window: a number of micro-batches fixed beforehand, as in the published
+    // listing, or what has come, with a policy for a window that is not full.
+    enum class Rule { listing, scale, drop, carry };
+
+    struct Trained {
+        std::vector<std::vector<real>> after;  // w at the end of each epoch
+        std::int64_t updates = 0;
+    };
+
+    struct Plan {
+        std::int64_t items, weights, at_a_time;
+        int n, epochs;
+        double rate;
+    };
+
+    // From w = 0, with an update after every n-th micro-batch.
+    template <class LossOf> static Trained train(Rule rule, const Plan& plan, LossOf loss_of) {
+        const auto w = parameter(Array<real>::zeros({plan.weights}, options().device));
+        Sgd sgd({w}, {.learning_rate = plan.rate});
+        const auto micro_batches = split(in_order(plan.items), plan.at_a_time);
+        Trained trained;
+        if (rule == Rule::listing) {
+            for (int epoch = 0; epoch < plan.epochs; ++epoch) {
+                for (std::size_t batch = 0; batch < micro_batches.size(); ++batch) {
+                    (loss_of(micro_batches[batch], w).mean() / plan.n).backward();
+                    if ((batch + 1) % std::size_t(plan.n) != 0 && batch + 1 != micro_batches.size()) continue;
+                    sgd.step();
+                    sgd.zero_grad();
+                    ++trained.updates;
+                }
+                trained.after.push_back(w.value().to_vector());
+            }
+            return trained;
+        }
+        const Tail policy = rule == Rule::drop ? Tail::drop : rule == Rule::carry ? Tail::carry : Tail::scale;
+        Window window(sgd, {.micro_batches = plan.n, .tail = policy});
+        for (int epoch = 0; epoch < plan.epochs; ++epoch) {
+            for (const Items& items : micro_batches) {
+                window.add(loss_of(items, w));
+                if (window.full()) window.finish();
+            }
+            window.flush();
+            trained.after.push_back(w.value().to_vector());
+        }
+        trained.updates = window.updates();
+        return trained;
+    }
+
+    static constexpr std::pair<Rule, const char*> rules[] = {{Rule::listing, "divided by N"},
+                                                             {Rule::scale, "Tail::scale"},
+                                                             {Rule::drop, "Tail::drop"},
+                                                             {Rule::carry, "Tail::carry"}};
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    // Losses of 10 000 images from 0 to 1, in units of 2^-24; the last 16 are hard.
+    static std::vector<real> test_losses() {
+        std::vector<real> losses;
+        for (std::uint64_t i = 0; i < 10000; ++i) {
+            const std::int64_t units = (i < 9984 ? 0 : 1 << 23) + (random::bits(options().seed, 3, i) >> 9);
+            losses.push_back(real(std::ldexp(double(units), -24)));
+        }
+        return losses;
+    }
+
+    static double furthest(const std::vector<real>& a, const std::vector<real>& b) {
+        double most = 0;
+        for (std::size_t i = 0; i < a.size(); ++i)
+            most = std::max(most, std::abs(double(a[i]) - double(b[i])));
+        return most;
+    }
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
+    static void check_epoch(const Table& epoch) {
+        check_equal("ceil(60000 / 64), 60000 / 16 batches", epoch.column("batches"),
+                    {(60000 + 63) / 64, 60000 / 16});
+        check_equal("938 updates either way", epoch.column("updates"), {938, 938});
+        check_equal("the tail: 3750 mod 4 = 2", values(epoch.column("in the last: batches"))[1], 3750 % 4);
+        check_equal("of 32 images, as with 64", epoch.column("images"), {60000 % 64, 60000 % 64});
+    }
+
+    static void check_half(const std::vector<real>& too_small, const std::vector<real>& right) {
+        std::vector<real> half;
+        for (const real component : right) half.push_back(component / 2);
+        check_equal("exactly half", too_small, half);
+        check_close("right", right, {-1.7466 / 2, 0.2490 / 2, -2.05 / 2}, roundings(9) * 2.05 / 2);
+    }
+
+    static void check_counts(const Table& counts) {
+        const auto weighed = values(counts.column("rows 0 to 5 count"));
+        const auto row = [&](std::size_t i) {
+            const auto from = weighed.begin() + std::ptrdiff_t(6 * i);
+            return std::vector<double>(from, from + 6);
+        };
+        check_equal("updates", counts.column("updates"), {4, 4, 4, 2, 3});
+        check_equal("a batch of 4, a batch of 2", row(0), {0.5, 0.5, 0.5, 0.5, 1.0, 1.0});
+        check_equal("divided by N", row(1), {0.5, 0.5, 0.5, 0.5, 0.5, 0.5});
+        check_equal("Tail::scale, as the batches", row(2), row(0));
+        check_equal("Tail::drop", row(3), {0.5, 0.5, 0.5, 0.5, 0.0, 0.0});
+        check_equal("Tail::carry", row(4), {0.5, 0.5, 0.5, 0.5, 0.5, 0.5});
     }
 
     // The same training in batches, by plain loops in double.
-    std::vector<double> by_hand(std::size_t size, int epochs, double rate) const {
-        std::vector<double> w(3);
+    static std::vector<double> by_hand(const Problem& problem, std::size_t size, int epochs, double rate) {
+        const Array<real>&X = problem.X, &y = problem.y;
+        std::vector<double> v(3);
         for (int epoch = 0; epoch < epochs; ++epoch)
             for (std::size_t from = 0; from < 60; from += size) {
                 const std::size_t to = std::min<std::size_t>(from + size, 60);
                 std::vector<double> gradient(3);
                 for (std::size_t i = from; i < to; ++i) {
                     double error = -double(y.span()[i]);
-                    for (std::size_t j = 0; j < 3; ++j) error += double(X.span()[3 * i + j]) * w[j];
+                    for (std::size_t j = 0; j < 3; ++j) error += double(X.span()[3 * i + j]) * v[j];
                     for (std::size_t j = 0; j < 3; ++j)
                         gradient[j] += 2 * error * double(X.span()[3 * i + j]) / double(to - from);
                 }
-                for (std::size_t j = 0; j < 3; ++j) w[j] -= rate * gradient[j];
+                for (std::size_t j = 0; j < 3; ++j) v[j] -= rate * gradient[j];
             }
-        return w;
+        return v;
     }
-};
 
-// What divides the gradient of a window: a number of micro-batches fixed beforehand, as in the published
-// listing, or what has come, with a policy for a window that is not full.
-enum class Rule { listing, scale, drop, carry };
-
-template <class S> struct Trained {
-    std::vector<std::vector<S>> after;  // w at the end of each epoch
-    std::int64_t updates = 0;
-};
-
-struct Plan {
-    std::int64_t items, weights, at_a_time;
-    int n, epochs;
-    double rate;
-};
-
-// From w = 0, with an update after every n-th micro-batch.
-template <class S, class LossOf> Trained<S> train(Rule rule, const Plan& plan, LossOf loss_of) {
-    const auto w = parameter(Array<S>::zeros({plan.weights}, options().device));
-    Sgd<S> sgd({w}, {.learning_rate = plan.rate});
-    const auto micro_batches = split(in_order(plan.items), plan.at_a_time);
-    Trained<S> trained;
-    if (rule == Rule::listing) {
-        for (int epoch = 0; epoch < plan.epochs; ++epoch) {
-            for (std::size_t batch = 0; batch < micro_batches.size(); ++batch) {
-                (loss_of(micro_batches[batch], w).mean() / plan.n).backward();
-                if ((batch + 1) % std::size_t(plan.n) != 0 && batch + 1 != micro_batches.size()) continue;
-                sgd.step();
-                sgd.zero_grad();
-                ++trained.updates;
-            }
-            trained.after.push_back(w.value().to_vector());
-        }
-        return trained;
-    }
-    const Tail tail = rule == Rule::drop ? Tail::drop : rule == Rule::carry ? Tail::carry : Tail::scale;
-    Window<S> window(sgd, {.micro_batches = plan.n, .tail = tail});
-    for (int epoch = 0; epoch < plan.epochs; ++epoch) {
-        for (const Items& items : micro_batches) {
-            window.add(loss_of(items, w));
-            if (window.full()) window.finish();
-        }
-        window.flush();
-        trained.after.push_back(w.value().to_vector());
-    }
-    trained.updates = window.updates();
-    return trained;
-}
-
-// Rows 4 and 5 of the toy.
-template <class S> Var<Array<S>> last_two_rows() {
-    return Array<S>({2, 3}, {-1.5, 0.75, -0.625, -0.2466, -0.5010, -1.4250}, options().device);
-}
-
-template <class S> Picture drawn() {
-    Watch watch;
-    auto w = parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
-    Picture picture("A tail of two micro-batches: divided by two, not by four");
-    picture.name(w, "w");
-    for (const auto& micro : split(last_two_rows<S>(), 1)) {
-        auto loss = mean(matmul(micro, w)) / 2;
-        picture.name(micro, "1 row").name(loss, "loss / 2");
-        picture.backward(loss);
-    }
-    return picture;
-}
-
-template <class S> double furthest(const std::vector<S>& a, const std::vector<S>& b) {
-    double most = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(double(a[i]) - double(b[i])));
-    return most;
-}
-
-constexpr std::pair<Rule, const char*> rules[] = {{Rule::listing, "divided by N"},
-                                                  {Rule::scale, "Tail::scale"},
-                                                  {Rule::drop, "Tail::drop"},
-                                                  {Rule::carry, "Tail::carry"}};
-
-template <class S> void the_tail() {
-    predict("60 000 images, 16 at a time, an update after every 4th. The last update of an epoch has",
-            {"4 micro-batches", "2", "1"}, answer(2), "60000 / 16 = 3750, and 3750 / 4 = 937.5.");
-    auto epoch = table({"at a time", "batches", "updates", "in the last: batches", "images"});
-    std::vector<std::int64_t> batches, updates, in_last, images_in_last;
-    for (const std::int64_t n : {1, 4}) {
-        const auto micro_batches = split(in_order(60000), 64 / n);
-        const auto windows = split(in_order(std::int64_t(micro_batches.size())), n);
-        batches.push_back(std::int64_t(micro_batches.size()));
-        updates.push_back(std::int64_t(windows.size()));
-        in_last.push_back(windows.back().count());
-        images_in_last.push_back(60000 - (updates.back() - 1) * 64);
-        epoch.row(64 / n, batches.back(), updates.back(), in_last.back(), images_in_last.back());
-    }
-    check_equal("ceil(60000 / 64), 60000 / 16 batches", batches, {(60000 + 63) / 64, 60000 / 16});
-    check_equal("938 updates either way", updates, {938, 938});
-    check_equal("the tail: 3750 mod 4 = 2", in_last[1], 3750 % 4);
-    check_equal("of 32 images, as with 64", images_in_last, {60000 % 64, 60000 % 64});
-
-    predict("A published listing divides each loss by N = 4. The gradient of a tail of 2 is",
-            {"right", "half of what it should be", "twice that"}, answer(2), "Two means, divided by four.");
-    note("The toy's six rows, one at a time: 6 mod 4 = 2. The tail is rows 4 and 5.");
-    const auto tail = last_two_rows<S>();
-    const auto w = parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
-    for (const auto& row : split(tail, 1)) {
-        if (!w.has_grad()) code(2);
-        const auto loss = mean(matmul(row, w));
-        (loss / 4).backward();
-    }
-    const std::vector<S> too_small = w.grad().to_vector();
-    w.zero_grad();
-    mean(matmul(tail, w)).backward();
-    const std::vector<S> right = w.grad().to_vector();
-    show("the listing's gradient", too_small);
-    show("the mean over the tail", right);
-    std::vector<S> half;
-    for (const S component : right) half.push_back(component / 2);
-    check_equal("exactly half", too_small, half);
-    check_close("right", right, {-1.7466 / 2, 0.2490 / 2, -2.05 / 2}, gamma_bound<S>(9) * 2.05 / 2);
-    const Picture picture = drawn<S>();
-    graph("the-tail", picture.svg(), picture.dot());
-
-    step("Four rules, two epochs. Row i has the loss w_i: -w shows how much it counted.");
-    // The loss of row i is w_i: a descent with rate 1 from 0 counts in -w how much each row has weighed.
-    const auto counting = [](const Items& items, const Var<Array<S>>& v) {
-        return counted(slice(v, 0, items[0], items[items.count() - 1] + 1));
-    };
-    auto counts = table({"rule", "updates", "rows 0 to 5 count"});
-    std::vector<std::vector<S>> weighed;
-    std::vector<std::int64_t> steps;
-    const auto count_row = [&](const char* name, const Trained<S>& trained) {
-        weighed.push_back(trained.after.back());
-        for (S& one : weighed.back()) one = S(0) - one;
-        steps.push_back(trained.updates);
-        counts.row(name, trained.updates, weighed.back());
-    };
-    count_row("batches of 4", train<S>(Rule::scale, {6, 6, 4, 1, 2, 1.0}, counting));
-    for (const auto& [rule, name] : rules) count_row(name, train<S>(rule, {6, 6, 1, 4, 2, 1.0}, counting));
-    check_equal("updates", steps, {4, 4, 4, 2, 3});
-    check_equal("a batch of 4, a batch of 2", weighed[0], {0.5, 0.5, 0.5, 0.5, 1.0, 1.0});
-    check_equal("divided by N", weighed[1], {0.5, 0.5, 0.5, 0.5, 0.5, 0.5});
-    check_equal("Tail::scale, as the batches", weighed[2], weighed[0]);
-    check_equal("Tail::drop", weighed[3], {0.5, 0.5, 0.5, 0.5, 0.0, 0.0});
-    check_equal("Tail::carry", weighed[4], {0.5, 0.5, 0.5, 0.5, 0.5, 0.5});
-
-    predict("60 items in batches of 8, or as 2 x 4. Under which rule do both end at the same weights?",
-            {"by N", "scale", "drop", "carry"}, answer(2), "Whose last update is that of the last batch?",
-            "Its last update is that of the last batch: the mean over 4 items.");
-    const Problem<S> problem;
-    const auto loss_of = [&](const Items& items, const Var<Array<S>>& v) { return problem.loss(items, v); };
-    const auto large = train<S>(Rule::scale, {60, 3, 8, 1, 5, 0.1}, loss_of);
-    auto ends = table({"rule", "updates", "w after 5 epochs", "off after 1", "after 5"});
-    ends.row("batches of 8", large.updates, large.after.back(), "", "");
-    std::vector<double> off;
-    std::vector<S> scale, batches_of_8;  // after every epoch
-    for (const auto& [rule, name] : rules) {
-        const auto small = train<S>(rule, {60, 3, 2, 4, 5, 0.1}, loss_of);
-        off.push_back(furthest(small.after[4], large.after[4]));
-        ends.row(name, small.updates, small.after[4], furthest(small.after[0], large.after[0]), off.back());
-        for (std::size_t e = 0; rule == Rule::scale && e < 5; ++e) {
-            scale.insert(scale.end(), small.after[e].begin(), small.after[e].end());
+    // An update rounds w, which is about 3, to within 2e-7; the descent shrinks what earlier ones have left.
+    static void check_ends(const Problem& problem, const Trained& large, const Trained& scaled,
+                           const Table& ends) {
+        const auto off = values(ends.column("after 5"));  // of the four rules
+        std::vector<real> scale, batches_of_8;            // after every epoch
+        for (std::size_t e = 0; e < 5; ++e) {
+            scale.insert(scale.end(), scaled.after[e].begin(), scaled.after[e].end());
             batches_of_8.insert(batches_of_8.end(), large.after[e].begin(), large.after[e].end());
         }
+        check_close("by hand", large.after.back(), by_hand(problem, 8, 5, 0.1), 1e-6);
+        check_close("scale", scale, batches_of_8, 1e-6);
+        check("the others: off by more than 1e-3", std::min({off[0], off[2], off[3]}) > 1e-3);
     }
-    // An update rounds w, which is about 3, to within 2e-7; the descent shrinks what earlier ones have left.
-    check_close("by hand", large.after.back(), problem.by_hand(8, 5, 0.1), 1e-6);
-    check_close("scale", scale, batches_of_8, 1e-6);
-    check("the others: off by more than 1e-3", std::min({off[0], off[2], off[3]}) > 1e-3);
 
-    predict("10 000 test images, 64 at a time; batch means are averaged. One of the last 16 weighs",
-            {"as much as the others", "4 times as much", "1/4"}, answer(2),
-            "1/(157 x 16) against 1/(157 x 64).");
-    // Losses from 0 to 1, in units of 2^-24, so that whole numbers are an exact witness; the last
-    // 16 are hard.
-    std::vector<S> losses;
-    std::int64_t exact = 0;
-    for (std::uint64_t i = 0; i < 10000; ++i) {
-        const std::int64_t units = (i < 9984 ? 0 : 1 << 23) + (random::bits(options().seed, 3, i) >> 9);
-        exact += units;
-        losses.push_back(S(std::ldexp(double(units), -24)));
+    // The losses are whole numbers of 2^-24, so that sums of integers are an exact witness.
+    static void check_test_losses(const std::vector<double>& of_means, const std::vector<double>& by_items) {
+        const std::vector<real> losses = test_losses();
+        std::int64_t exact = 0;
+        for (const real loss : losses) exact += std::int64_t(std::ldexp(double(loss), 24));
+        const double truth = std::ldexp(double(exact), -24) / 10000;
+        check_close("by items", by_items, {truth, truth}, roundings(66));
+        check_close("means, 16", of_means[1], truth, roundings(66));
+        check("means, 64: another number", std::abs(of_means[0] - truth) > 1e-3);
+        double hard = 0;
+        for (std::size_t i = 9984; i < 10000; ++i) hard += double(losses[i]) / 16;
+        // (1.2) of docs/mathematics.md with 156 sizes of 64 and one of 16.
+        check_close("formula", of_means[0] - truth, (hard - truth) * 0.75 / 157, 2 * roundings(66));
     }
-    const double truth = std::ldexp(double(exact), -24) / 10000;
-    const Var<Array<S>> all = Array<S>({10000}, losses, options().device);
-    auto estimates = table({"at a time", "batches", "mean of means", "sum / count"});
-    std::vector<double> of_means, by_items;
-    for (const std::int64_t size : {64, 16}) {
-        double means = 0, sums = 0, count = 0;
-        const auto parts = split(all, size);
-        for (const auto& part : parts) {
-            const auto loss = counted(part);
-            means += double(loss.mean().item()) / double(parts.size());
-            sums += double(loss.sum.item());
-            count += double(loss.count.item());
-        }
-        of_means.push_back(means);
-        by_items.push_back(sums / count);
-        estimates.row(size, std::int64_t(parts.size()), std::to_string(means), std::to_string(sums / count));
-    }
-    check_close("by items", by_items, {truth, truth}, gamma_bound<S>(66));
-    check_close("means, 16", of_means[1], truth, gamma_bound<S>(66));
-    check("means, 64: another number", std::abs(of_means[0] - truth) > 1e-3);
-    double hard = 0;
-    for (std::size_t i = 9984; i < 10000; ++i) hard += double(losses[i]) / 16;
-    // (1.2) of docs/mathematics.md with 156 sizes of 64 and one of 16.
-    check_close("formula", of_means[0] - truth, (hard - truth) * 0.75 / 157, 2 * gamma_bound<S>(66));
-    note("Compare test losses only if both are sums over counts.");
-}
+};
 
-int main(int argc, char** argv) {
-    return run(argc, argv, {.number = 11, .slug = "the-tail", .title = "the tail", .minutes = 20, .steps = 5},
-               the_tail<float>, the_tail<double>);
-}
+const Given<TheTail> lesson(
+    {.number = 11, .slug = "the-tail", .title = "the tail", .minutes = 20, .steps = 5});
+
+}  // namespace

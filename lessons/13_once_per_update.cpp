@@ -1,12 +1,5 @@
 // Lesson 13: clip, decay, momentum, Adam's t, schedule and average: each once per window, after normalising.
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include "tally/lesson/lesson.hpp"
-#include "tally/tally.hpp"
+#include "tally/lesson/toy.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;
@@ -14,313 +7,345 @@ using namespace tally::lesson;
 
 namespace {
 
-constexpr double rate = 0.1;
+struct OncePerUpdate {
+    void talk() {
+        step("Gradients [2 0] and [0 2], limit 1. Three ways to clip, three answers.");
+        const auto two = two_directions();
+        const Array<real> two_once = once(two, 1), two_running = running(two, 1, false),
+                          two_mean = mean_of_clipped(two, 1);
+        auto ways = table({"clipped", "gradient"});
+        ways.row("once: divide by 2, add, clip", two_once);
+        ways.row("the running sum, nothing divided", two_running);
+        ways.row("each, then the mean of both", two_mean);
+        check_ways(two_once, two_running, two_mean);
+        note("The first is what the full batch gives. Clipping is not additive.");
 
-template <class S> Var<Array<S>> toy() {
-    return constant(Array<S>({6, 3},
-                             {0.375, -1.25, 0.5,           //
-                              -1.125, 0.5, -0.875,         //
-                              0.625, 1.0, -1.5,            //
-                              -0.25, -0.375, 0.25,         //
-                              -1.5, 0.75, -0.625,          //
-                              -0.2466, -0.5010, -1.4250},  //
-                             options().device));
-}
+        predict("The toy, limit 0.5, each micro-loss divided by 3. Clipping after each backward gives",
+                {"the right gradient", "a shorter one", "one turned aside"}, answer(1),
+                "How long is the running gradient before the last micro-batch?",
+                "Until then it is shorter than 0.5: only the last clip does anything.");
+        const auto micros = split(Toy::six_rows(), 2);
+        std::vector<double> norms;
+        const Array<real> toy_once = once(micros, 0.5), toy_running = running(micros, 0.5, true, &norms),
+                          toy_mean = mean_of_clipped(micros, 0.5);
+        auto on_toy = table({"clipped", "gradient"});
+        on_toy.row("once", toy_once);
+        on_toy.row("after each backward", toy_running);
+        on_toy.row("each, then the mean", toy_mean);
+        show("norms, running", norms);
+        check_toy(toy_once, toy_running, toy_mean, norms);
 
-template <class S> Var<Array<S>> number(double value) {
-    return parameter(Array<S>({1}, {static_cast<S>(value)}, options().device));
-}
+        step("Luck. Clip after each backward, with and without dividing first:");
+        auto luck = table({"", "nothing divided", "each divided"});
+        luck.row("[2 0] [0 2] at 1", two_running, running(two, 1, true));
+        luck.row("the toy at 0.5", running(micros, 0.5, false), toy_running);
+        const Array<real> short_once = once(micros, 0.15), short_running = running(micros, 0.15, true);
+        luck.row("the toy at 0.15", running(micros, 0.15, false), short_running);
+        show("right at 0.15", short_once);
+        check_luck(short_once, short_running, running(micros, 0.5, false));
 
-// ---- three ways to clip ----
+        step("Decay shrinks w by 1 - 0.1 x 0.5: once per window, or after each of 4.");
+        auto decayed_once = number(1), decayed_each = number(1);
+        Sgd decays_once({decayed_once}, {.learning_rate = rate, .weight_decay = 0.5});
+        Sgd decays_each({decayed_each}, {.learning_rate = rate, .weight_decay = 0.5});
+        Window decay_window(decays_once, {.micro_batches = 4});
+        for (int micro = 0; micro < 4; ++micro) {
+            decay_window.add(counted(decayed_once * 0.0));  // no gradient, so that decay is seen alone
+            (decayed_each * 0.0).backward();
+            decays_each.step();
+        }
+        decay_window.finish();
+        auto decay = table({"decay", "w, from 1", "formula"});
+        decay.row("once", decayed_once.item(), 0.95);
+        decay.row("4 times", decayed_each.item(), std::pow(0.95, 4));
+        check_decay(decayed_once.item(), decayed_each.item());
+        note("One framework did this, and clipped per micro-batch too, until July 2024: Keras 3.");
 
-// Micro-batches whose mean losses have these gradients, whatever w is.
-template <class S> using Micros = std::vector<Var<Array<S>>>;
+        predict("Momentum 0.9, rate 0.1, g = 1: two updates move w from 0 to -0.29. Three zeros before each:",
+                {"-0.20", "-0.29 all the same", "-0.51"}, answer(3),
+                "The buffer is not empty when a zero comes: it shrinks, and w moves.");
+        auto w_once = number(0), w_zeros = number(0);
+        Sgd momentum_once({w_once}, {.learning_rate = rate, .momentum = 0.9});
+        Sgd momentum_zeros({w_zeros}, {.learning_rate = rate, .momentum = 0.9});
+        const Vector momentum{through_windows(momentum_once, w_once),
+                              zeros_in_between(momentum_zeros, w_zeros)};
+        auto carried = table({"two updates", "w", "formula"});
+        // The first gradient is in the buffer for two calls, or for five; the second for one.
+        const Vector lengths{(1 - std::pow(0.9, 2)) / 0.1 + 1, (1 - std::pow(0.9, 5)) / 0.1 + 1};
+        carried.row("once per window", momentum[0], -rate * lengths[0]);
+        carried.row("zeros in between", momentum[1], -rate * lengths[1]);
+        check_momentum(momentum, lengths);
+        note("A gradient of zeros is a gradient. No gradient would be skipped.");
 
-template <class S> Micros<S> two_directions() {
-    return split(constant(Array<S>({2, 2}, {2, 0, 0, 2}, options().device)), 1);
-}
+        step("Adam, likewise. Its t may count the calls, or the windows.");
+        auto a_once = number(0), a_zeros = number(0);
+        Adam adam_once({a_once}, {.learning_rate = rate}), adam_zeros({a_zeros}, {.learning_rate = rate});
+        const Vector adam{through_windows(adam_once, a_once), zeros_in_between(adam_zeros, a_zeros),
+                          adam_with_t_of_windows()};
+        auto counts = table({"two updates", "w", "formula"});
+        const Vector closed{-0.2, adam_in_closed_form(false), adam_in_closed_form(true)};
+        counts.row("once per window", adam[0], closed[0]);
+        counts.row("zeros, t counts calls", adam[1], closed[1]);
+        counts.row("zeros, t counts windows", adam[2], closed[2]);
+        check_adam(adam, closed);
 
-template <class S> Array<S> once(const Micros<S>& micros, double limit) {
-    auto w = parameter(Array<S>::zeros({micros[0].shape()[1]}, options().device));
-    for (const auto& micro : micros) (mean(matmul(micro, w)) / micros.size()).backward();
-    clip_grad_norm<S>({w}, limit);
-    return w.grad().clone();
-}
+        step("The schedule and the moving average count updates, not micro-batches.");
+        const Schedule tenths = Schedule::step(rate, 2, 0.1);
+        auto w = number(0);
+        MovingAverage<real> each_update({w}, {.decay = 0.9}), each_micro({w}, {.decay = 0.9});
+        each_update.update(), each_micro.update();  // begins at 0
+        w.change_value([](Array<real>& value) { value = Array<real>::full({1}, real(1), options().device); });
+        for (int window = 0; window < 4; ++window) {
+            each_update.update();
+            for (int micro = 0; micro < 4; ++micro) each_micro.update();
+        }
+        auto late = table({"after 4 windows of 4", "rate, a tenth every 2", "average, w from 0 to 1"});
+        late.row("per update", tenths.at(4), each_update.value(0).item());
+        char tiny[16];
+        std::snprintf(tiny, sizeof tiny, "%.0e", tenths.at(16));
+        late.row("per micro-batch", tiny, each_micro.value(0).item());
+        check_counts(tenths, each_update.value(0).item(), each_micro.value(0).item());
 
-template <class S>
-Array<S> running(const Micros<S>& micros, double limit, bool divided, std::vector<double>* norms = nullptr) {
-    auto w = parameter(Array<S>::zeros({micros[0].shape()[1]}, options().device));
-    for (const auto& micro : micros) {
-        (mean(matmul(micro, w)) / (divided ? micros.size() : 1)).backward();
-        const double norm = clip_grad_norm<S>({w}, limit);
-        if (norms) norms->push_back(norm);
+        step("Window does all of it in finish(): four updates, as 1, 3 or 6 micro-batches.");
+        const Trained one = four_updates(1), three = four_updates(3), six = four_updates(6);
+        const Trained hand = four_updates_by_hand();
+        auto trained = table({"micro-batches", "w", "its moving average"});
+        trained.row("1", one.w, one.average);
+        trained.row("3", three.w, three.average);
+        trained.row("6", six.w, six.average);
+        trained.row("by hand", hand.w, hand.average);
+        check_trained(one, three, six, hand);
     }
-    return w.grad().clone();
-}
 
-template <class S> Array<S> mean_of_clipped(const Micros<S>& micros, double limit) {
-    Array<S> total = Array<S>::zeros({micros[0].shape()[1]}, options().device);
-    for (const auto& micro : micros) {
-        auto w = parameter(Array<S>::zeros(total.shape(), options().device));
-        mean(matmul(micro, w)).backward();
-        clip_grad_norm<S>({w}, limit);
-        add_scaled(total, 1.0 / static_cast<double>(micros.size()), w.grad());
+    static constexpr double rate = 0.1;
+
+    using Vector = std::vector<double>;
+
+    // ---- three ways to clip ----
+
+    // Micro-batches whose mean losses have these gradients, whatever w is.
+    using Micros = std::vector<Tensor>;
+
+    static Micros two_directions() {
+        return split(constant(Array<real>({2, 2}, {2, 0, 0, 2}, options().device)), 1);
     }
-    return total;
-}
 
-// The witness: in double, from the same decimals, without the engine.
-using Vector = std::vector<double>;
-const std::vector<Vector> toy_means{
-    {-0.375, -0.375, -0.1875}, {0.1875, 0.3125, -0.625}, {-0.8733, 0.1245, -1.025}};
-const Vector toy_full{-2.1216 / 6, 0.1240 / 6, -3.6750 / 6};
-
-Vector clipped(Vector g, double limit) {
-    double squares = 0;
-    for (const double component : g) squares += component * component;
-    const double factor = std::min(1.0, limit / (std::sqrt(squares) + 1e-6));
-    for (double& component : g) component *= factor;
-    return g;
-}
-
-Vector running_by_hand(double limit, double divisor) {
-    Vector buffer(3);
-    for (const Vector& g : toy_means) {
-        for (std::size_t i = 0; i < 3; ++i) buffer[i] += g[i] / divisor;
-        buffer = clipped(buffer, limit);
+    static Array<real> once(const Micros& micros, double limit) {
+        auto w = parameter(Array<real>::zeros({micros[0].shape()[1]}, options().device));
+        for (const auto& micro : micros) (mean(matmul(micro, w)) / micros.size()).backward();
+        clip_grad_norm<real>({w}, limit);
+        return w.grad().clone();
     }
-    return buffer;
-}
 
-// ---- optimizers that are called between updates ----
-
-// A wrapper that calls step() after each of four micro-batches and feeds zeros until the fourth.
-template <class S> double zeros_in_between(Optimizer<S>& optimizer, const Var<Array<S>>& w) {
-    for (int call = 1; call <= 8; ++call) {
-        (w * (call % 4 == 0 ? 1.0 : 0.0)).backward();
-        optimizer.step();
-        optimizer.zero_grad();
+    static Array<real> running(const Micros& micros, double limit, bool divided,
+                               std::vector<double>* norms = nullptr) {
+        auto w = parameter(Array<real>::zeros({micros[0].shape()[1]}, options().device));
+        for (const auto& micro : micros) {
+            (mean(matmul(micro, w)) / (divided ? micros.size() : 1)).backward();
+            const double norm = clip_grad_norm<real>({w}, limit);
+            if (norms) norms->push_back(norm);
+        }
+        return w.grad().clone();
     }
-    return static_cast<double>(w.item());
-}
 
-template <class S> double through_windows(Optimizer<S>& optimizer, const Var<Array<S>>& w) {
-    Window<S> window(optimizer, {.micro_batches = 4});
-    for (int update = 0; update < 2; ++update) {
-        for (int micro = 0; micro < 4; ++micro) window.add(counted(w * 1.0));
-        window.finish();
+    static Array<real> mean_of_clipped(const Micros& micros, double limit) {
+        Array<real> total = Array<real>::zeros({micros[0].shape()[1]}, options().device);
+        for (const auto& micro : micros) {
+            auto w = parameter(Array<real>::zeros(total.shape(), options().device));
+            mean(matmul(micro, w)).backward();
+            clip_grad_norm<real>({w}, limit);
+            add_scaled(total, 1.0 / double(micros.size()), w.grad());
+        }
+        return total;
     }
-    return static_cast<double>(w.item());
-}
 
-// Adam written out, for the wrapper whose t counts windows while the moments move at each call.
-template <class S> double adam_with_t_of_windows() {
-    S w = 0, m = 0, v = 0;
-    for (int call = 1; call <= 8; ++call) {
-        const S g = call % 4 == 0 ? S(1) : S(0);
-        const int t = (call - 1) / 4 + 1;
-        m = S(0.9) * m + S(0.1) * g;
-        v = S(0.999) * v + S(0.001) * g * g;
-        w -= S(rate / (1 - std::pow(0.9, t))) * m /
-             (std::sqrt(v) / S(std::sqrt(1 - std::pow(0.999, t))) + S(1e-8));
+    // ---- optimizers that are called between updates ----
+
+    // A wrapper that calls step() after each of four micro-batches and feeds zeros until the fourth.
+    static double zeros_in_between(Optimizer<real>& optimizer, const Tensor& w) {
+        for (int call = 1; call <= 8; ++call) {
+            (w * (call % 4 == 0 ? 1.0 : 0.0)).backward();
+            optimizer.step();
+            optimizer.zero_grad();
+        }
+        return double(w.item());
     }
-    return static_cast<double>(w);
-}
 
-// The witness: k calls after a gradient of 1 the moments are 0.1 x 0.9^k and 0.001 x 0.999^k;
-// epsilon is nothing.
-double adam_in_closed_form(bool t_counts_windows) {
-    double w = 0;
-    for (int call = 4; call <= 8; ++call) {
-        const int k = call - 4, t = !t_counts_windows ? call : call == 4 ? 1 : 2;
-        const double m = 0.1 * (std::pow(0.9, k) + (call == 8 ? 1 : 0));
-        const double v = 0.001 * (std::pow(0.999, k) + (call == 8 ? 1 : 0));
-        w -= rate * (m / (1 - std::pow(0.9, t))) / std::sqrt(v / (1 - std::pow(0.999, t)));
+    static double through_windows(Optimizer<real>& optimizer, const Tensor& w) {
+        Window window(optimizer, {.micro_batches = 4});
+        for (int update = 0; update < 2; ++update) {
+            for (int micro = 0; micro < 4; ++micro) window.add(counted(w * 1.0));
+            window.finish();
+        }
+        return double(w.item());
     }
-    return w;
-}
 
-// ---- everything at once ----
+    // Adam written out, for the wrapper whose t counts windows while the moments move at each call.
+    static double adam_with_t_of_windows() {
+        real w = 0, m = 0, v = 0;
+        for (int call = 1; call <= 8; ++call) {
+            const real g = call % 4 == 0 ? real(1) : real(0);
+            const int t = (call - 1) / 4 + 1;
+            m = real(0.9) * m + real(0.1) * g;
+            v = real(0.999) * v + real(0.001) * g * g;
+            w -= real(rate / (1 - std::pow(0.9, t))) * m /
+                 (std::sqrt(v) / real(std::sqrt(1 - std::pow(0.999, t))) + real(1e-8));
+        }
+        return double(w);
+    }
 
-struct Trained {
-    Vector w, average;
+    // ---- everything at once ----
+
+    struct Trained {
+        Vector w, average;
+    };
+
+    static Schedule halving() { return Schedule::step(rate, 2, 0.5); }
+
+    static Trained four_updates(std::int64_t micro_batches) {
+        auto w = parameter(Array<real>({3}, {0.5, -1.25, 0.75}, options().device));
+        MovingAverage<real> average({w}, {.decay = 0.9});
+        // clang-format off
+        if (micro_batches == 1) code(1);
+        const WindowOptions<real> each_once{.total = 6, .max_norm = 0.5, .schedule = halving(), .average = &average};
+        // clang-format on
+        Sgd optimizer({w}, {.momentum = 0.9, .weight_decay = 0.5});
+        Window window(optimizer, each_once);
+        for (int update = 0; update < 4; ++update) {
+            for (const auto& micro : split(Toy::six_rows(), 6 / micro_batches))
+                window.add(counted(matmul(micro, w)));
+            window.finish();
+        }
+        const auto ends = w.value().to_vector(), averages = average.value(0).to_vector();
+        return {{ends.begin(), ends.end()}, {averages.begin(), averages.end()}};
+    }
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static Tensor number(double value) {
+        return parameter(Array<real>({1}, {static_cast<real>(value)}, options().device));
+    }
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
+    // In double, from the same decimals, without the engine.
+    inline static const std::vector<Vector> toy_means{
+        {-0.375, -0.375, -0.1875}, {0.1875, 0.3125, -0.625}, {-0.8733, 0.1245, -1.025}};
+    inline static const Vector toy_full{-2.1216 / 6, 0.1240 / 6, -3.6750 / 6};
+
+    static Vector clipped(Vector g, double limit) {
+        double squares = 0;
+        for (const double component : g) squares += component * component;
+        const double factor = std::min(1.0, limit / (std::sqrt(squares) + 1e-6));
+        for (double& component : g) component *= factor;
+        return g;
+    }
+
+    static Vector running_by_hand(double limit, double divisor) {
+        Vector buffer(3);
+        for (const Vector& g : toy_means) {
+            for (std::size_t i = 0; i < 3; ++i) buffer[i] += g[i] / divisor;
+            buffer = clipped(buffer, limit);
+        }
+        return buffer;
+    }
+
+    // k calls after a gradient of 1 the moments are 0.1 x 0.9^k and 0.001 x 0.999^k;
+    // epsilon is nothing.
+    static double adam_in_closed_form(bool t_counts_windows) {
+        double w = 0;
+        for (int call = 4; call <= 8; ++call) {
+            const int k = call - 4, t = !t_counts_windows ? call : call == 4 ? 1 : 2;
+            const double m = 0.1 * (std::pow(0.9, k) + (call == 8 ? 1 : 0));
+            const double v = 0.001 * (std::pow(0.999, k) + (call == 8 ? 1 : 0));
+            w -= rate * (m / (1 - std::pow(0.9, t))) / std::sqrt(v / (1 - std::pow(0.999, t)));
+        }
+        return w;
+    }
+
+    static Trained four_updates_by_hand() {
+        Vector w{0.5, -1.25, 0.75}, average, buffer(3);
+        for (int update = 0; update < 4; ++update) {
+            const Vector g = clipped(toy_full, 0.5);
+            for (std::size_t i = 0; i < 3; ++i) {
+                buffer[i] = 0.9 * buffer[i] + g[i] + 0.5 * w[i];
+                w[i] -= (update < 2 ? rate : rate / 2) * buffer[i];
+            }
+            if (update == 0) average = w;
+            for (std::size_t i = 0; i < 3; ++i) average[i] = 0.9 * average[i] + 0.1 * w[i];
+        }
+        return {w, average};
+    }
+
+    // Gradients here are below 2; a sum, a norm in double and a factor are fewer than 16 roundings.
+    static constexpr double rounded = 2 * roundings(16);
+
+    static void check_ways(const Array<real>& once, const Array<real>& running, const Array<real>& mean) {
+        // PyTorch's factor is limit / (norm + 1e-6), hence not exactly limit / norm.
+        const double root2 = std::sqrt(2), root5 = std::sqrt(5);
+        check_close("1/root 2", once, {1 / root2, 1 / root2}, 1e-6 + rounded);
+        check_close("1/root 5", running, {1 / root5, 2 / root5}, 1e-6 + rounded);
+        check_close("1/2", mean, {0.5, 0.5}, 1e-6 + rounded);
+    }
+
+    static void check_luck(const Array<real>& short_once, const Array<real>& short_running,
+                           const Array<real>& undivided) {
+        check_close("divided, by hand", short_running, running_by_hand(0.15, 3), rounded);
+        check_close("undivided, by hand", undivided, running_by_hand(0.5, 1), rounded);
+        check_close("once, by hand", short_once, clipped(toy_full, 0.15), rounded);
+        const double apart = double(short_running.to_vector()[0] - short_once.to_vector()[0]);
+        check("at 0.15 luck has run out", std::abs(apart) > 0.005);
+    }
+
+    static void check_adam(const Vector& adam, const Vector& closed) {
+        // Fewer than 100 roundings; epsilon, beside roots above 0.3, is less than 1e-7 of a step.
+        check_close("the formulas", adam, closed, 1e-6 + roundings(100));
+        check_close("and in digits", adam, {-0.2, -0.2446, -0.3689}, 5e-5);
+    }
+
+    static void check_trained(const Trained& one, const Trained& three, const Trained& six,
+                              const Trained& hand) {
+        // 4 updates of fewer than 30 roundings each; |w| stays below 2, and momentum adds up to 3.5 of them.
+        const double bound = 2 * 3.5 * roundings(120);
+        const auto joined = [](const Trained& a, const Trained& b, const Trained& c, Vector Trained::*what) {
+            Vector all = a.*what;
+            for (const Trained* more : {&b, &c})
+                all.insert(all.end(), (more->*what).begin(), (more->*what).end());
+            return all;
+        };
+        check_close("w, by hand", joined(one, three, six, &Trained::w), joined(hand, hand, hand, &Trained::w),
+                    bound);
+        check_close("averages", joined(one, three, six, &Trained::average),
+                    joined(hand, hand, hand, &Trained::average), bound);
+    }
+
+    static void check_decay(real once, real each) {
+        check_close("0.95 and 0.95^4", {once, each}, {real(0.95), real(95.0 * 95 * 95 * 95 / 1e8)},
+                    roundings(16));
+    }
+
+    static void check_momentum(const Vector& momentum, const Vector& lengths) {
+        check_close("the formula", momentum, {-rate * lengths[0], -rate * lengths[1]}, roundings(40));
+        check_close("-0.29 and -0.50951", momentum, {-0.29, -0.50951}, roundings(40));
+    }
+
+    static void check_counts(const Schedule& tenths, real each_update, real each_micro) {
+        check_close("rates", {tenths.at(4) / 1e-3, tenths.at(16) / 1e-9}, {1.0, 1.0},
+                    gamma_bound<double>(64));
+        check_close("1 - 0.9^4 and 1 - 0.9^16", {each_update, each_micro},
+                    {1 - std::pow(0.9, 4), 1 - std::pow(0.9, 16)}, roundings(64));
+    }
+
+    static void check_toy(const Array<real>& once, const Array<real>& running, const Array<real>& mean,
+                          const std::vector<double>& norms) {
+        check("prints [-0.2499  0.0146 -0.4328]", to_string(once) == "[-0.2499  0.0146 -0.4328]");
+        check("prints [-0.1755 -0.0238 -0.3259]", to_string(mean) == "[-0.1755 -0.0238 -0.3259]");
+        check_close("the same", running, once, rounded);
+        check("by luck: only the last was too long", norms[0] < 0.5 && norms[1] < 0.5 && norms[2] > 0.5);
+    }
 };
 
-Schedule halving() { return Schedule::step(rate, 2, 0.5); }
-
-template <class S> Trained four_updates(std::int64_t micro_batches) {
-    auto w = parameter(Array<S>({3}, {0.5, -1.25, 0.75}, options().device));
-    MovingAverage<S> average({w}, {.decay = 0.9});
-    if (micro_batches == 1) code(1);
-    const WindowOptions<S> each_once{.total = 6, .max_norm = 0.5, .schedule = halving(), .average = &average};
-    Sgd<S> optimizer({w}, {.momentum = 0.9, .weight_decay = 0.5});
-    Window<S> window(optimizer, each_once);
-    for (int update = 0; update < 4; ++update) {
-        for (const auto& micro : split(toy<S>(), 6 / micro_batches)) window.add(counted(matmul(micro, w)));
-        window.finish();
-    }
-    const auto ends = w.value().to_vector(), averages = average.value(0).to_vector();
-    return {{ends.begin(), ends.end()}, {averages.begin(), averages.end()}};
-}
-
-Trained four_updates_by_hand() {
-    Vector w{0.5, -1.25, 0.75}, average, buffer(3);
-    for (int update = 0; update < 4; ++update) {
-        const Vector g = clipped(toy_full, 0.5);
-        for (std::size_t i = 0; i < 3; ++i) {
-            buffer[i] = 0.9 * buffer[i] + g[i] + 0.5 * w[i];
-            w[i] -= (update < 2 ? rate : rate / 2) * buffer[i];
-        }
-        if (update == 0) average = w;
-        for (std::size_t i = 0; i < 3; ++i) average[i] = 0.9 * average[i] + 0.1 * w[i];
-    }
-    return {w, average};
-}
-
-template <class S> void once_per_update() {
-    // Gradients here are below 2; a sum, a norm in double and a factor are fewer than 16 roundings.
-    const double rounded = 2 * gamma_bound<S>(16);
-
-    step("Gradients [2 0] and [0 2], limit 1. Three ways to clip, three answers.");
-    const auto two = two_directions<S>();
-    const Array<S> two_once = once(two, 1), two_running = running(two, 1, false),
-                   two_mean = mean_of_clipped(two, 1);
-    auto ways = table({"clipped", "gradient"});
-    ways.row("once: divide by 2, add, clip", two_once);
-    ways.row("the running sum, nothing divided", two_running);
-    ways.row("each, then the mean of both", two_mean);
-    // PyTorch's factor is limit / (norm + 1e-6), hence not exactly limit / norm.
-    const double root2 = std::sqrt(2), root5 = std::sqrt(5);
-    check_close("1/root 2", two_once, {1 / root2, 1 / root2}, 1e-6 + rounded);
-    check_close("1/root 5", two_running, {1 / root5, 2 / root5}, 1e-6 + rounded);
-    check_close("1/2", two_mean, {0.5, 0.5}, 1e-6 + rounded);
-    note("The first is what the full batch gives. Clipping is not additive.");
-
-    predict("The toy, limit 0.5, each micro-loss divided by 3. Clipping after each backward gives",
-            {"the right gradient", "a shorter one", "one turned aside"}, answer(1),
-            "How long is the running gradient before the last micro-batch?",
-            "Until then it is shorter than 0.5: only the last clip does anything.");
-    const auto micros = split(toy<S>(), 2);
-    std::vector<double> norms;
-    const Array<S> toy_once = once(micros, 0.5), toy_running = running(micros, 0.5, true, &norms),
-                   toy_mean = mean_of_clipped(micros, 0.5);
-    auto on_toy = table({"clipped", "gradient"});
-    on_toy.row("once", toy_once);
-    on_toy.row("after each backward", toy_running);
-    on_toy.row("each, then the mean", toy_mean);
-    show("norms, running", norms);
-    check("prints [-0.2499  0.0146 -0.4328]", to_string(toy_once) == "[-0.2499  0.0146 -0.4328]");
-    check("prints [-0.1755 -0.0238 -0.3259]", to_string(toy_mean) == "[-0.1755 -0.0238 -0.3259]");
-    check_close("the same", toy_running, toy_once, rounded);
-    check("by luck: only the last was too long", norms[0] < 0.5 && norms[1] < 0.5 && norms[2] > 0.5);
-
-    step("Luck. Clip after each backward, with and without dividing first:");
-    auto luck = table({"", "nothing divided", "each divided"});
-    luck.row("[2 0] [0 2] at 1", two_running, running(two, 1, true));
-    luck.row("the toy at 0.5", running(micros, 0.5, false), toy_running);
-    const Array<S> short_once = once(micros, 0.15), short_running = running(micros, 0.15, true);
-    luck.row("the toy at 0.15", running(micros, 0.15, false), short_running);
-    show("right at 0.15", short_once);
-    check_close("divided, by hand", short_running, running_by_hand(0.15, 3), rounded);
-    check_close("undivided, by hand", running(micros, 0.5, false), running_by_hand(0.5, 1), rounded);
-    check_close("once, by hand", short_once, clipped(toy_full, 0.15), rounded);
-    const double apart = static_cast<double>(short_running.to_vector()[0] - short_once.to_vector()[0]);
-    check("at 0.15 luck has run out", std::abs(apart) > 0.005);
-
-    step("Decay shrinks w by 1 - 0.1 x 0.5: once per window, or after each of 4.");
-    auto decayed_once = number<S>(1), decayed_each = number<S>(1);
-    Sgd<S> decays_once({decayed_once}, {.learning_rate = rate, .weight_decay = 0.5});
-    Sgd<S> decays_each({decayed_each}, {.learning_rate = rate, .weight_decay = 0.5});
-    Window<S> decay_window(decays_once, {.micro_batches = 4});
-    for (int micro = 0; micro < 4; ++micro) {
-        decay_window.add(counted(decayed_once * 0.0));  // no gradient, so that decay is seen alone
-        (decayed_each * 0.0).backward();
-        decays_each.step();
-    }
-    decay_window.finish();
-    auto decay = table({"decay", "w, from 1", "formula"});
-    decay.row("once", decayed_once.item(), 0.95);
-    decay.row("4 times", decayed_each.item(), std::pow(0.95, 4));
-    check_close("0.95 and 0.95^4", {decayed_once.item(), decayed_each.item()},
-                {S(0.95), S(95.0 * 95 * 95 * 95 / 1e8)}, gamma_bound<S>(16));
-    note("One framework did this, and clipped per micro-batch too, until July 2024: Keras 3.");
-
-    predict("Momentum 0.9, rate 0.1, g = 1: two updates move w from 0 to -0.29. Three zeros before each:",
-            {"-0.20", "-0.29 all the same", "-0.51"}, answer(3),
-            "The buffer is not empty when a zero comes: it shrinks, and w moves.");
-    auto w_once = number<S>(0), w_zeros = number<S>(0);
-    Sgd<S> momentum_once({w_once}, {.learning_rate = rate, .momentum = 0.9});
-    Sgd<S> momentum_zeros({w_zeros}, {.learning_rate = rate, .momentum = 0.9});
-    const Vector momentum{through_windows(momentum_once, w_once), zeros_in_between(momentum_zeros, w_zeros)};
-    auto carried = table({"two updates", "w", "formula"});
-    // The first gradient is in the buffer for two calls, or for five; the second for one.
-    const Vector lengths{(1 - std::pow(0.9, 2)) / 0.1 + 1, (1 - std::pow(0.9, 5)) / 0.1 + 1};
-    carried.row("once per window", momentum[0], -rate * lengths[0]);
-    carried.row("zeros in between", momentum[1], -rate * lengths[1]);
-    check_close("the formula", momentum, {-rate * lengths[0], -rate * lengths[1]}, gamma_bound<S>(40));
-    check_close("-0.29 and -0.50951", momentum, {-0.29, -0.50951}, gamma_bound<S>(40));
-    note("A gradient of zeros is a gradient. No gradient would be skipped.");
-
-    step("Adam, likewise. Its t may count the calls, or the windows.");
-    auto a_once = number<S>(0), a_zeros = number<S>(0);
-    Adam<S> adam_once({a_once}, {.learning_rate = rate}), adam_zeros({a_zeros}, {.learning_rate = rate});
-    const Vector adam{through_windows(adam_once, a_once), zeros_in_between(adam_zeros, a_zeros),
-                      adam_with_t_of_windows<S>()};
-    auto counts = table({"two updates", "w", "formula"});
-    const Vector closed{-0.2, adam_in_closed_form(false), adam_in_closed_form(true)};
-    counts.row("once per window", adam[0], closed[0]);
-    counts.row("zeros, t counts calls", adam[1], closed[1]);
-    counts.row("zeros, t counts windows", adam[2], closed[2]);
-    // Fewer than 100 roundings; epsilon, beside roots above 0.3, is less than 1e-7 of a step.
-    check_close("the formulas", adam, closed, 1e-6 + gamma_bound<S>(100));
-    check_close("and in digits", adam, {-0.2, -0.2446, -0.3689}, 5e-5);
-
-    step("The schedule and the moving average count updates, not micro-batches.");
-    const Schedule tenths = Schedule::step(rate, 2, 0.1);
-    auto w = number<S>(0);
-    MovingAverage<S> each_update({w}, {.decay = 0.9}), each_micro({w}, {.decay = 0.9});
-    each_update.update(), each_micro.update();  // begins at 0
-    w.change_value([](Array<S>& value) { value = Array<S>::full({1}, S(1), options().device); });
-    for (int window = 0; window < 4; ++window) {
-        each_update.update();
-        for (int micro = 0; micro < 4; ++micro) each_micro.update();
-    }
-    auto late = table({"after 4 windows of 4", "rate, a tenth every 2", "average, w from 0 to 1"});
-    late.row("per update", tenths.at(4), each_update.value(0).item());
-    char tiny[16];
-    std::snprintf(tiny, sizeof tiny, "%.0e", tenths.at(16));
-    late.row("per micro-batch", tiny, each_micro.value(0).item());
-    check_close("rates", {tenths.at(4) / 1e-3, tenths.at(16) / 1e-9}, {1.0, 1.0}, gamma_bound<double>(64));
-    check_close("1 - 0.9^4 and 1 - 0.9^16", {each_update.value(0).item(), each_micro.value(0).item()},
-                {1 - std::pow(0.9, 4), 1 - std::pow(0.9, 16)}, gamma_bound<S>(64));
-
-    step("Window does all of it in finish(): four updates, as 1, 3 or 6 micro-batches.");
-    const Trained one = four_updates<S>(1), three = four_updates<S>(3), six = four_updates<S>(6);
-    const Trained hand = four_updates_by_hand();
-    auto trained = table({"micro-batches", "w", "its moving average"});
-    trained.row("1", one.w, one.average);
-    trained.row("3", three.w, three.average);
-    trained.row("6", six.w, six.average);
-    trained.row("by hand", hand.w, hand.average);
-    // 4 updates of fewer than 30 roundings each; |w| stays below 2, and momentum adds up to 3.5 of them.
-    const double bound = 2 * 3.5 * gamma_bound<S>(120);
-    const auto joined = [](const Trained& a, const Trained& b, const Trained& c, Vector Trained::*what) {
-        Vector all = a.*what;
-        for (const Trained* more : {&b, &c})
-            all.insert(all.end(), (more->*what).begin(), (more->*what).end());
-        return all;
-    };
-    check_close("w, by hand", joined(one, three, six, &Trained::w), joined(hand, hand, hand, &Trained::w),
-                bound);
-    check_close("averages", joined(one, three, six, &Trained::average),
-                joined(hand, hand, hand, &Trained::average), bound);
-}
+const Given<OncePerUpdate> lesson(
+    {.number = 13, .slug = "once-per-update", .title = "once per update", .minutes = 20, .steps = 8});
 
 }  // namespace
-
-int main(int argc, char** argv) {
-    return run(
-        argc, argv,
-        {.number = 13, .slug = "once-per-update", .title = "once per update", .minutes = 20, .steps = 8},
-        once_per_update<float>, once_per_update<double>);
-}

@@ -1,313 +1,326 @@
 // Lesson 16: a real training. Batches of 64 and micro-batches of 16, four at a time, end at the same weights.
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
-#include <string>
-#include <vector>
 
-#include "tally/lesson/lesson.hpp"
-#include "tally/tally.hpp"
+#include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;
 using namespace tally::lesson;
 
-constexpr std::int64_t batch = 64, all_images = 60000;
+namespace {
 
-// Which unit of each hidden layer let which image pass, in the order in which they came: what ReLUs decide.
-using Passed = std::array<std::vector<bool>, 2>;
+struct ARealTraining {
+    void talk() {
+        const Fashion<real> data = images();
+        const std::int64_t train_images = data.train.count();
+        const bool whole = train_images == all_images;
+        const double rate = whole ? 1e-3 : 0.1;  // a twin has too few updates for a small one
 
-// Two hidden layers: 784-512-512-10.
-template <class S> class Network : public Layer<S> {
-public:
-    explicit Network(std::uint64_t seed)
-        : first_(fashion_pixels, 512, {seed, 1}), second_(512, 512, {seed, 2}), last_(512, 10, {seed, 3}) {
-        to(*this, options().device);
-    }
-    void list(Members<S>& members) override {
-        members.child("0", first_);
-        members.child("2", second_);
-        members.child("4", last_);
-    }
-    Passed* passed = nullptr;  // where it is noted, if anywhere
+        step("Pictures of garments, 28 x 28, in ten classes.");
+        show("these are", data.real ? "FashionMNIST by Zalando Research" : "drawn by tally in their place");
+        if (!whole) note("A twin of seconds: fewer images, and a larger learning rate.");
+        auto sizes = table({"", "images", "batches of 64", "the last has", "batches of 16"});
+        const auto count = [&](const char* name, std::int64_t images) {
+            const std::vector<Items> by_64 = split(in_order(images), batch),
+                                     by_16 = split(in_order(images), 16);
+            sizes.row(name, images, by_64.size(), by_64.back().count(), by_16.size());
+            return std::vector<std::size_t>{by_64.size(), (by_16.size() + 3) / 4};
+        };
+        const std::vector<std::size_t> updates = count("to train", train_images);
+        count("to test", data.test.count());
+        show("learning rate", rate);
+        const auto expected = std::size_t((train_images + batch - 1) / batch);
+        check_equal("updates in an epoch, either way", updates, {expected, expected});
 
-protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
-        x = linear_relu(std::move(x), first_.weight, first_.bias);
-        note_passed(0, x);
-        x = linear_relu(std::move(x), second_.weight, second_.bias);
-        note_passed(1, x);
-        return linear(std::move(x), last_.weight, last_.bias);
-    }
-
-private:
-    void note_passed(std::size_t layer, const Var<Array<S>>& y) {
-        if (!passed) return;
-        for (const S number : y.value().to_vector()) (*passed)[layer].push_back(number > 0);
-    }
-
-    Linear<S> first_, second_, last_;
-};
-
-template <class S> using Weights = std::vector<std::vector<S>>;
-
-template <class S> Weights<S> weights_of(Network<S>& network) {
-    Weights<S> all;
-    for (const auto& parameter : parameters(network)) all.push_back(parameter.value().to_vector());
-    return all;
-}
-
-template <class S> double largest(const Weights<S>& weights) {
-    double found = 0;
-    for (const auto& parameter : weights)
-        for (const S w : parameter) found = std::max(found, std::abs(double(w)));
-    return found;
-}
-
-template <class S> double apart(const Weights<S>& a, const Weights<S>& b) {
-    double found = 0;
-    for (std::size_t i = 0; i < a.size(); ++i)
-        for (std::size_t j = 0; j < a[i].size(); ++j)
-            found = std::max(found, std::abs(double(a[i][j]) - double(b[i][j])));
-    return found;
-}
-
-std::string written(const char* format, auto... numbers) {
-    char text[80];
-    std::snprintf(text, sizeof text, format, numbers...);
-    return text;
-}
-
-// The real images where they are, else drawn ones. TALLY_IMAGES=1312 makes a twin of a second: so
-// many of them.
-std::int64_t images_wanted() {
-    const char* wanted = std::getenv("TALLY_IMAGES");
-    const std::int64_t images = wanted ? std::atoll(wanted) : all_images;
-    if (images < 6 * batch || images > all_images)
-        throw Error("[fashion] TALLY_IMAGES must be from 384 to 60000; it is '" + std::string(wanted) + "'");
-    return images;
-}
-
-template <class S> Fashion<S> images() {
-    const auto here = std::filesystem::path(__FILE__).parent_path().parent_path() / fashion_folder;
-    const std::string folder = std::filesystem::exists(here) ? here.string() : fashion_folder;
-    const std::int64_t train = images_wanted(), test = train / 6;
-    Fashion<S> found =
-        has_fashion(folder) ? load_fashion<S>(folder) : generated_fashion<S>(options().seed, train, test);
-    const auto some = [](Pictures<S>& from, std::int64_t count) {
-        from.images = rows(from.images, Items(0, count)).to(options().device);
-        from.labels = rows(from.labels, Items(0, count)).to(options().device);
-    };
-    some(found.train, train);
-    some(found.test, test);
-    return found;
-}
-
-struct Tested {
-    double accuracy = 0, loss = 0;  // of an item
-    double mean_of_means = 0;       // of the batches
-};
-
-template <class S> Tested test(Network<S>& network, const Pictures<S>& pictures, std::int64_t size) {
-    const NoGrad off;
-    Tested found;
-    const std::vector<Items> parts = split(in_order(pictures.count()), size);
-    for (const Items& part : parts) {
-        const Array<std::int32_t> labels = rows(pictures.labels, part);
-        const Var<Array<S>> logits = network(rows(pictures.images, part));
-        const Loss<Array<S>> loss = cross_entropy(logits, labels);
-        found.loss += double(loss.sum.item()) / double(pictures.count());
-        found.mean_of_means += double(loss.mean().item()) / double(parts.size());
-        const std::vector<S> scores = logits.value().to_vector();
-        const std::vector<std::int32_t> truth = labels.to_vector();
-        for (std::size_t i = 0; i < truth.size(); ++i) {
-            const auto row = scores.begin() + std::ptrdiff_t(10 * i);
-            found.accuracy += std::max_element(row, row + 10) - row == truth[i];
+        predict("784-512-512-10, said to have \"one hidden layer\". How many weights and biases?",
+                {"407 050", "669 706", "1 818"}, answer(2),
+                "A layer has inputs x outputs weights, and a bias for each output.",
+                "Two layers are hidden. With one it would be 407 050.");
+        Network large(options().seed), micro(options().seed);
+        auto layers = table({"parameter", "shape", "numbers"});
+        std::size_t numbers = 0;
+        for (const auto& [name, parameter] : named_parameters(large)) {
+            layers.row(name, to_string(parameter.shape()), parameter.value().size());
+            numbers += parameter.value().size();
         }
+        check_equal("parameters", numbers, 669706);
+        const Tested untrained = test(large, data.test, batch);
+        const Weights start = weights_of(large);
+        check("the seed gives both networks the same weights", start == weights_of(micro));
+
+        step(written("One epoch, batches of 64, SGD with rate %g, in order.", rate));
+        const Epoch by_64 = train(large, data.train, batch, rate);
+        const Tested after_64 = test(large, data.test, batch);
+        print(by_64.lines, after_64);
+
+        predict("The same by 16 x 4. After an epoch the weights are",
+                {"similar, no more", "the same, but for what rounding does"}, answer(2),
+                "The same sums, added in another order.");
+        const Epoch by_16 = train(micro, data.train, 16, rate);
+        const Tested after_16 = test(micro, data.test, batch);
+        print(by_16.lines, after_16);
+
+        step("How far apart are the weights? And would a mistake be seen?");
+        const auto rounding = [&](std::int64_t n) { return rounded(n, largest(by_64.weights.back())); };
+        auto distances = table({"updates", "max|w - start|", "max|w 64 - w 16x4|", "rounding", "ReLUs"});
+        bool no_more_than_rounding = true;
+        std::int64_t otherwise = 0;
+        for (std::size_t i = 0; i < by_64.updates.size(); ++i) {
+            const double between = apart(by_64.weights[i], by_16.weights[i]);
+            otherwise = decided_otherwise(by_64.passed, by_16.passed, by_64.updates[i] * batch);
+            if (otherwise == 0)
+                no_more_than_rounding = no_more_than_rounding && between <= rounding(by_64.updates[i]);
+            distances.row(by_64.updates[i], written("%.1e", apart(by_64.weights[i], start)),
+                          written("%.1e", between), written("%.1e", rounding(by_64.updates[i])), otherwise);
+        }
+        const double distance = apart(by_64.weights.back(), by_16.weights.back());
+        const double by_rounding = rounding(by_64.updates.back());
+        const double kinks = otherwise > 0 ? apart(by_64.weights.front(), start) / 8 : 0;
+        check("while all ReLUs decide alike: rounding, no more", no_more_than_rounding);
+        check_close("max|dw| after the epoch", distance, 0.0, by_rounding + kinks);
+        note(otherwise == 0 ? "All ReLUs decided alike. It is rounding, and nothing else."
+                            : written("%lld times a ReLU let an image pass in one training only.",
+                                      static_cast<long long>(otherwise)));
+        if (otherwise > 0) note("Rounding decided the first of them. The others followed.");
+        check_tail(by_64, by_16, train_images, by_rounding + kinks);
+
+        step("What has been learned, tested in batches of 64 and of 16.");
+        const Tested in_16 = test(large, data.test, 16);
+        auto tests = table({"trained, tested", "accuracy", "loss of an image", "mean of batch means"});
+        const auto row = [&](const char* name, const Tested& tested) {
+            tests.row(name, written("%.1f%%", 100 * tested.accuracy), written("%.6f", tested.loss),
+                      written("%.6f", tested.mean_of_means));
+        };
+        row("not yet, in 64", untrained);
+        row("by 64, in 64", after_64);
+        row("by 64, in 16", in_16);
+        row("by 16 x 4, in 64", after_16);
+        check_tested(untrained, after_64, in_16);
+        note("Batches that are not equal must not weigh the same: the mean of means differs.");
     }
-    found.accuracy /= double(pictures.count());
-    return found;
-}
 
-// What an epoch leaves behind: a few losses on the way, and the weights there.
-template <class S> struct Epoch {
-    std::vector<std::string> lines;
-    std::vector<std::int64_t> updates;
-    std::vector<Weights<S>> weights;
-    Weights<S> before_the_tail;
-    Passed passed;
-};
+    static constexpr std::int64_t batch = 64, all_images = 60000;
 
-// How often one training let an image pass where the other did not, in the first `images`.
-std::int64_t decided_otherwise(const Passed& a, const Passed& b, std::int64_t images) {
-    std::int64_t found = 0;
-    for (std::size_t layer = 0; layer < a.size(); ++layer)
-        for (std::size_t i = 0; i < std::min(a[layer].size(), std::size_t(512 * images)); ++i)
-            found += a[layer][i] != b[layer][i];
-    return found;
-}
+    // Which unit of each hidden layer let which image pass, in the order in which they came: what ReLUs decide.
+    using Passed = std::array<std::vector<bool>, 2>;
 
-// One epoch in order, an update for each 64 images, which come `size` at a time.
-template <class S>
-Epoch<S> train(Network<S>& network, const Pictures<S>& pictures, std::int64_t size, double rate) {
-    Epoch<S> seen;
-    network.passed = &seen.passed;
-    const std::vector<Items> parts = split(in_order(pictures.count()), size);
-    const std::int64_t every = std::max<std::int64_t>(1, pictures.count() / batch / 3);
-    Sgd<S> sgd(parameters(network), {.learning_rate = rate});
-    Window<S> window(sgd, {.total = double(batch), .tail = Tail::scale});
-    const auto update = [&](const Finished<S>& done) {
-        if ((window.updates() - 1) % every != 0 || !done.stepped) return;
-        seen.lines.push_back(written("loss: %7f  [%5d/%5d]", done.loss(), int(window.updates() * batch),
-                                     int(pictures.count())));
+    // Two hidden layers: 784-512-512-10.
+    class Network : public Layer<real> {
+    public:
+        explicit Network(std::uint64_t seed)
+            : first_(fashion_pixels, 512, {seed, 1}),
+              second_(512, 512, {seed, 2}),
+              last_(512, 10, {seed, 3}) {
+            to(*this, options().device);
+        }
+        void list(Members<real>& members) override {
+            members.child("0", first_);
+            members.child("2", second_);
+            members.child("4", last_);
+        }
+        Passed* passed = nullptr;  // where it is noted, if anywhere
+
+    protected:
+        Tensor forward(Tensor x, Pass&) override {
+            x = linear_relu(std::move(x), first_.weight, first_.bias);
+            note_passed(0, x);
+            x = linear_relu(std::move(x), second_.weight, second_.bias);
+            note_passed(1, x);
+            return linear(std::move(x), last_.weight, last_.bias);
+        }
+
+    private:
+        void note_passed(std::size_t layer, const Tensor& y) {
+            if (!passed) return;
+            for (const real number : y.value().to_vector()) (*passed)[layer].push_back(number > 0);
+        }
+
+        Linear<real> first_, second_, last_;
+    };
+
+    using Weights = std::vector<std::vector<real>>;
+
+    struct Tested {
+        double accuracy = 0, loss = 0;  // of an item
+        double mean_of_means = 0;       // of the batches
+    };
+
+    static Tested test(Network& network, const Pictures<real>& pictures, std::int64_t size) {
+        const NoGrad off;
+        Tested found;
+        const std::vector<Items> parts = split(in_order(pictures.count()), size);
+        for (const Items& part : parts) {
+            const Array<std::int32_t> labels = rows(pictures.labels, part);
+            const Tensor logits = network(rows(pictures.images, part));
+            const Loss<Array<real>> loss = cross_entropy(logits, labels);
+            found.loss += double(loss.sum.item()) / double(pictures.count());
+            found.mean_of_means += double(loss.mean().item()) / double(parts.size());
+            const std::vector<real> scores = logits.value().to_vector();
+            const std::vector<std::int32_t> truth = labels.to_vector();
+            for (std::size_t i = 0; i < truth.size(); ++i) {
+                const auto row = scores.begin() + std::ptrdiff_t(10 * i);
+                found.accuracy += std::max_element(row, row + 10) - row == truth[i];
+            }
+        }
+        found.accuracy /= double(pictures.count());
+        return found;
+    }
+
+    // What an epoch leaves behind: a few losses on the way, and the weights there.
+    struct Epoch {
+        std::vector<std::string> lines;
+        std::vector<std::int64_t> updates;
+        std::vector<Weights> weights;
+        Weights before_the_tail;
+        Passed passed;
+    };
+
+    // How often one training let an image pass where the other did not, in the first `images`.
+    static std::int64_t decided_otherwise(const Passed& a, const Passed& b, std::int64_t images) {
+        std::int64_t found = 0;
+        for (std::size_t layer = 0; layer < a.size(); ++layer)
+            for (std::size_t i = 0; i < std::min(a[layer].size(), std::size_t(512 * images)); ++i)
+                found += a[layer][i] != b[layer][i];
+        return found;
+    }
+
+    // One epoch in order, an update for each 64 images, which come `size` at a time.
+    static Epoch train(Network& network, const Pictures<real>& pictures, std::int64_t size, double rate) {
+        Epoch seen;
+        network.passed = &seen.passed;
+        const std::vector<Items> parts = split(in_order(pictures.count()), size);
+        const std::int64_t every = std::max<std::int64_t>(1, pictures.count() / batch / 3);
+        Sgd sgd(parameters(network), {.learning_rate = rate});
+        Window window(sgd, {.total = double(batch), .tail = Tail::scale});
+        const auto update = [&](const Finished<real>& done) {
+            if ((window.updates() - 1) % every != 0 || !done.stepped) return;
+            seen.lines.push_back(written("loss: %7f  [%5d/%5d]", done.loss(), int(window.updates() * batch),
+                                         int(pictures.count())));
+            seen.updates.push_back(window.updates());
+            seen.weights.push_back(weights_of(network));
+        };
+        std::int64_t came = 0;  // pictures
+        for (const auto i : progress(written("batches of %d", int(size)), std::int64_t(parts.size()))) {
+            const Items& part = parts[std::size_t(i)];
+            if (i == 0 && size == batch) code(3);
+            const Tensor logits = network(rows(pictures.images, part));
+            window.add(cross_entropy(logits, rows(pictures.labels, part)));
+            if ((came += part.count()) % batch == 0) update(window.finish());
+        }
+        seen.before_the_tail = weights_of(network);
+        update(window.flush());
         seen.updates.push_back(window.updates());
         seen.weights.push_back(weights_of(network));
-    };
-    std::int64_t came = 0;  // pictures
-    for (const auto i : progress(written("batches of %d", int(size)), std::int64_t(parts.size()))) {
-        const Items& part = parts[std::size_t(i)];
-        if (i == 0 && size == batch) code(3);
-        const Var<Array<S>> logits = network(rows(pictures.images, part));
-        window.add(cross_entropy(logits, rows(pictures.labels, part)));
-        if ((came += part.count()) % batch == 0) update(window.finish());
+        network.passed = nullptr;
+        return seen;
     }
-    seen.before_the_tail = weights_of(network);
-    update(window.flush());
-    seen.updates.push_back(window.updates());
-    seen.weights.push_back(weights_of(network));
-    network.passed = nullptr;
-    return seen;
-}
 
-// The listing of a tutorial prints its results like this.
-void print(const std::vector<std::string>& losses, const Tested& tested) {
-    note("Epoch 1");
-    note("-------------------");
-    for (const std::string& line : losses) note(line);
-    note("Test Results:");
-    note(written(" Accuracy: %.1f%%, Avg loss: %8f", 100 * tested.accuracy, tested.loss));
-    note("Done");
-}
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
 
-template <class S> void fashion() {
-    const Fashion<S> data = images<S>();
-    const std::int64_t train_images = data.train.count();
-    const bool whole = train_images == all_images;
-    const double rate = whole ? 1e-3 : 0.1;  // a twin has too few updates for a small one
-
-    step("Pictures of garments, 28 x 28, in ten classes.");
-    show("these are", data.real ? "FashionMNIST by Zalando Research" : "drawn by tally in their place");
-    if (!whole) note("A twin of seconds: fewer images, and a larger learning rate.");
-    auto sizes = table({"", "images", "batches of 64", "the last has", "batches of 16"});
-    const auto count = [&](const char* name, std::int64_t images) {
-        const std::vector<Items> by_64 = split(in_order(images), batch), by_16 = split(in_order(images), 16);
-        sizes.row(name, images, by_64.size(), by_64.back().count(), by_16.size());
-        return std::vector<std::size_t>{by_64.size(), (by_16.size() + 3) / 4};
-    };
-    const std::vector<std::size_t> updates = count("to train", train_images);
-    count("to test", data.test.count());
-    show("learning rate", rate);
-    const auto expected = std::size_t((train_images + batch - 1) / batch);
-    check_equal("updates in an epoch, either way", updates, {expected, expected});
-
-    predict("784-512-512-10, said to have \"one hidden layer\". How many weights and biases?",
-            {"407 050", "669 706", "1 818"}, answer(2),
-            "A layer has inputs x outputs weights, and a bias for each output.",
-            "Two layers are hidden. With one it would be 407 050.");
-    Network<S> large(options().seed), micro(options().seed);
-    auto layers = table({"parameter", "shape", "numbers"});
-    std::size_t numbers = 0;
-    for (const auto& [name, parameter] : named_parameters(large)) {
-        layers.row(name, to_string(parameter.shape()), parameter.value().size());
-        numbers += parameter.value().size();
+    static std::string written(const char* format, auto... numbers) {
+        char text[80];
+        std::snprintf(text, sizeof text, format, numbers...);
+        return text;
     }
-    check_equal("parameters", numbers, 669706);
-    const Tested untrained = test(large, data.test, batch);
-    const Weights<S> start = weights_of(large);
-    check("the seed gives both networks the same weights", start == weights_of(micro));
 
-    step(written("One epoch, batches of 64, SGD with rate %g, in order.", rate));
-    const Epoch<S> by_64 = train(large, data.train, batch, rate);
-    const Tested after_64 = test(large, data.test, batch);
-    print(by_64.lines, after_64);
+    // The real images where they are, else drawn ones. TALLY_IMAGES=1312 makes a twin of a second: so
+    // many of them.
+    static std::int64_t images_wanted() {
+        const char* wanted = std::getenv("TALLY_IMAGES");
+        const std::int64_t images = wanted ? std::atoll(wanted) : all_images;
+        if (images < 6 * batch || images > all_images)
+            throw Error("[fashion] TALLY_IMAGES must be from 384 to 60000; it is '" + std::string(wanted) +
+                        "'");
+        return images;
+    }
 
-    predict("The same by 16 x 4. After an epoch the weights are",
-            {"similar, no more", "the same, but for what rounding does"}, answer(2),
-            "The same sums, added in another order.");
-    const Epoch<S> by_16 = train(micro, data.train, 16, rate);
-    const Tested after_16 = test(micro, data.test, batch);
-    print(by_16.lines, after_16);
+    static Fashion<real> images() {
+        const auto here = std::filesystem::path(__FILE__).parent_path().parent_path() / fashion_folder;
+        const std::string folder = std::filesystem::exists(here) ? here.string() : fashion_folder;
+        const std::int64_t train = images_wanted(), test = train / 6;
+        Fashion<real> found = has_fashion(folder) ? load_fashion<real>(folder)
+                                                  : generated_fashion<real>(options().seed, train, test);
+        const auto some = [](Pictures<real>& from, std::int64_t count) {
+            from.images = rows(from.images, Items(0, count)).to(options().device);
+            from.labels = rows(from.labels, Items(0, count)).to(options().device);
+        };
+        some(found.train, train);
+        some(found.test, test);
+        return found;
+    }
 
-    step("How far apart are the weights? And would a mistake be seen?");
+    // The listing of a tutorial prints its results like this.
+    static void print(const std::vector<std::string>& losses, const Tested& tested) {
+        note("Epoch 1");
+        note("-------------------");
+        for (const std::string& line : losses) note(line);
+        note("Test Results:");
+        note(written(" Accuracy: %.1f%%, Avg loss: %8f", 100 * tested.accuracy, tested.loss));
+        note("Done");
+    }
+
+    static Weights weights_of(Network& network) {
+        Weights all;
+        for (const auto& parameter : parameters(network)) all.push_back(parameter.value().to_vector());
+        return all;
+    }
+
+    static double largest(const Weights& weights) {
+        double found = 0;
+        for (const auto& parameter : weights)
+            for (const real w : parameter) found = std::max(found, std::abs(double(w)));
+        return found;
+    }
+
+    static double apart(const Weights& a, const Weights& b) {
+        double found = 0;
+        for (std::size_t i = 0; i < a.size(); ++i)
+            for (std::size_t j = 0; j < a[i].size(); ++j)
+                found = std::max(found, std::abs(double(a[i][j]) - double(b[i][j])));
+        return found;
+    }
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
     // An update rounds each weight by at most half of its last digit, u |w|. Were the roundings of the two
     // trainings independent, and as often up as down, two weights would be apart by sqrt(2 n / 3) u |w| after
     // n updates, as a standard deviation; six of them hold 669 706 weights. (The gradients' own roundings,
-    // shrunk by the rate, are smaller.)
-    const double u = double(std::numeric_limits<S>::epsilon()) / 2;
-    const auto rounding = [&](std::int64_t n) {
-        return 6 * std::sqrt(2.0 / 3 * double(n)) * u * largest(by_64.weights.back());
-    };
-    auto distances = table({"updates", "max|w - start|", "max|w 64 - w 16x4|", "rounding", "ReLUs"});
-    bool no_more_than_rounding = true;
-    std::int64_t otherwise = 0;
-    for (std::size_t i = 0; i < by_64.updates.size(); ++i) {
-        const double between = apart(by_64.weights[i], by_16.weights[i]);
-        otherwise = decided_otherwise(by_64.passed, by_16.passed, by_64.updates[i] * batch);
-        if (otherwise == 0)
-            no_more_than_rounding = no_more_than_rounding && between <= rounding(by_64.updates[i]);
-        distances.row(by_64.updates[i], written("%.1e", apart(by_64.weights[i], start)),
-                      written("%.1e", between), written("%.1e", rounding(by_64.updates[i])), otherwise);
-    }
-    const double distance = apart(by_64.weights.back(), by_16.weights.back());
-    const double by_rounding = rounding(by_64.updates.back());
-    // Now and then the input of a ReLU is so close to 0 that rounding decides its sign: one image then counts
-    // for that unit in one training only. Where that was seen, an eighth of an update, the share of 8 images,
-    // leaves room for it and for what follows from it.
-    const double kinks = otherwise > 0 ? apart(by_64.weights.front(), start) / 8 : 0;
-    check("while all ReLUs decide alike: rounding, no more", no_more_than_rounding);
-    check_close("max|dw| after the epoch", distance, 0.0, by_rounding + kinks);
-    note(otherwise == 0 ? "All ReLUs decided alike. It is rounding, and nothing else."
-                        : written("%lld times a ReLU let an image pass in one training only.",
-                                  static_cast<long long>(otherwise)));
-    if (otherwise > 0) note("Rounding decided the first of them. The others followed.");
-    // What the rule "divided by 4, whatever has come" would make of the last update.
-    Weights<S> by_rule = by_16.before_the_tail;
-    const double share = double(train_images % batch) / double(batch);
-    for (std::size_t i = 0; i < by_rule.size(); ++i)
-        for (std::size_t j = 0; j < by_rule[i].size(); ++j)
-            by_rule[i][j] += S(share) * (by_16.weights.back()[i][j] - by_rule[i][j]);
-    if (share > 0) {
-        const double unrepaired = apart(by_64.weights.back(), by_rule);
-        check("a tail divided by 4 all the same is seen", unrepaired > by_rounding + kinks,
-              written("max|dw| would be %.1e", unrepaired));
+    // shrunk by the rate, are smaller.) Now and then the input of a ReLU is so close to 0 that rounding decides
+    // its sign: one image then counts for that unit in one training only. Where that was seen, an eighth of an
+    // update, the share of 8 images, leaves room for it and for what follows from it.
+    static double rounded(std::int64_t updates, double largest_weight) {
+        const double u = double(std::numeric_limits<real>::epsilon()) / 2;
+        return 6 * std::sqrt(2.0 / 3 * double(updates)) * u * largest_weight;
     }
 
-    step("What has been learned, tested in batches of 64 and of 16.");
-    const Tested in_16 = test(large, data.test, 16);
-    auto tests = table({"trained, tested", "accuracy", "loss of an image", "mean of batch means"});
-    const auto row = [&](const char* name, const Tested& tested) {
-        tests.row(name, written("%.1f%%", 100 * tested.accuracy), written("%.6f", tested.loss),
-                  written("%.6f", tested.mean_of_means));
-    };
-    row("not yet, in 64", untrained);
-    row("by 64, in 64", after_64);
-    row("by 64, in 16", in_16);
-    row("by 16 x 4, in 64", after_16);
-    check("the accuracy has risen, the loss fallen",
-          after_64.accuracy > untrained.accuracy && after_64.loss < untrained.loss);
-    // Behind either lie 64 additions of S at most before they go on in double; the last digits of an image's
-    // own loss, which may depend on the product's size, get as much again.
-    check_close("loss of an image: the same in 64 and in 16", in_16.loss, after_64.loss,
-                2 * gamma_bound<S>(64) * after_64.loss);
-    note("Batches that are not equal must not weigh the same: the mean of means differs.");
-}
+    static void check_tail(const Epoch& by_64, const Epoch& by_16, std::int64_t train_images, double bound) {
+        // What the rule "divided by 4, whatever has come" would make of the last update.
+        Weights by_rule = by_16.before_the_tail;
+        const double share = double(train_images % batch) / double(batch);
+        for (std::size_t i = 0; i < by_rule.size(); ++i)
+            for (std::size_t j = 0; j < by_rule[i].size(); ++j)
+                by_rule[i][j] += real(share) * (by_16.weights.back()[i][j] - by_rule[i][j]);
+        if (share > 0) {
+            const double unrepaired = apart(by_64.weights.back(), by_rule);
+            check("a tail divided by 4 all the same is seen", unrepaired > bound,
+                  written("max|dw| would be %.1e", unrepaired));
+        }
+    }
 
-int main(int argc, char** argv) {
-    return run(argc, argv,
-               {.number = 16, .slug = "fashion", .title = "a real training", .minutes = 20, .steps = 6},
-               fashion<float>, fashion<double>);
-}
+    static void check_tested(const Tested& untrained, const Tested& after_64, const Tested& in_16) {
+        check("the accuracy has risen, the loss fallen",
+              after_64.accuracy > untrained.accuracy && after_64.loss < untrained.loss);
+        // Behind either lie 64 additions of real at most before they go on in double; the last digits of an image's
+        // own loss, which may depend on the product's size, get as much again.
+        check_close("loss of an image: the same in 64 and in 16", in_16.loss, after_64.loss,
+                    2 * roundings(64) * after_64.loss);
+    }
+};
+
+const Given<ARealTraining> lesson(
+    {.number = 16, .slug = "fashion", .title = "a real training", .minutes = 20, .steps = 6});
+
+}  // namespace

@@ -1,223 +1,235 @@
 // Lesson 17: a wrapper around an optimizer is as right as what it knows: mean or sum, and where
 // an epoch ends.
+#include <unistd.h>
 #include <bit>
-#include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <string>
-#include <vector>
 
-#include <unistd.h>
-
-#include "tally/lesson/lesson.hpp"
-#include "tally/tally.hpp"
+#include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;
 using namespace tally::lesson;
 
-// Eight items x with targets y = 2x; one weight, which should become 2.
-template <class S> struct Line {
-    Array<S> x, y;
-    Var<Array<S>> w;
+namespace {
 
-    Line()
-        : x({8}, {1, 2, 3, 4, 5, 6, 7, 8}, options().device),
-          y({8}, {2, 4, 6, 8, 10, 12, 14, 16}, options().device),
-          w(parameter(Array<S>::zeros({}, options().device))) {}
-    Loss<Array<S>> loss(const Items& items) const {
-        return mse<S>(w * constant(rows(x, items)), rows(y, items));
-    }
-};
-
-// One epoch of micro-batches of so many items, an update at every N-th step().
-template <class S> S after_an_epoch(std::int64_t size, std::int64_t steps, Reduction reduction) {
-    const Line<S> line;
-    Sgd<S> sgd({line.w}, {.learning_rate = 0.02});
-    Accumulate<S> optimizer(sgd, steps, reduction);
-    for (const Items& items : split(in_order(8), size)) {
-        line.loss(items).mean().backward();
-        optimizer.step(items.count());
-    }
-    return line.w.item();
-}
-
-std::string refusal(const std::function<void()>& attempt) {
-    try {
-        attempt();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "nothing";
-}
-
-std::string digits(double number) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.5f", number);
-    return text;
-}
-
-// Training with momentum over three epochs of 8 micro-batches, N = 3: there is always something in a window
-// that a tail carries over. It stops before a micro-batch, or goes on from a file.
-template <class S> struct Run {
-    Line<S> line;
-    Sgd<S> sgd{{line.w}, {.learning_rate = 0.002, .momentum = 0.9}};
-    Accumulate<S> optimizer{sgd, 3, Reduction::mean, Tail::carry};
-
-    void train(std::int64_t from, std::int64_t to) {
-        for (std::int64_t micro = from; micro < to; ++micro) {
-            line.loss(Items(micro % 8, micro % 8 + 1)).mean().backward();
-            optimizer.step(1);
-            if (micro % 8 == 7) optimizer.flush();
+struct WrapperAndSchedule {
+    void talk() {
+        step("An optimizer, wrapped: step() is called each time, and updates every fourth.");
+        {
+            const Line line;
+            Sgd sgd({line.w}, {.learning_rate = 0.02});
+            code(1);
+            Accumulate optimizer(sgd, 4, Reduction::mean);
+            note(optimizer.announcement());
+            check("announced", optimizer.announcement() == "Wrapping 'SGD' optimizer with GA of 4 steps");
+            auto calls = table({"items", "loss", "w.grad, undivided", "updated", "w"});
+            int item = 1;
+            for (const Items& items : split(in_order(8), 2)) {
+                const auto loss = line.loss(items).mean();
+                loss.backward();
+                const auto gradient = line.w.grad().item();
+                const bool updated = optimizer.step(items.count());
+                calls.row(std::to_string(item) + " " + std::to_string(item + 1), loss, gradient, updated,
+                          line.w);
+                item += 2;
+            }
+            check_first(line.w);
         }
-    }
-};
 
-template <class S> void wrapper_and_schedule() {
-    step("An optimizer, wrapped: step() is called each time, and updates every fourth.");
-    {
-        const Line<S> line;
-        Sgd<S> sgd({line.w}, {.learning_rate = 0.02});
-        code(1);
-        Accumulate<S> optimizer(sgd, 4, Reduction::mean);
-        note(optimizer.announcement());
-        check("announced", optimizer.announcement() == "Wrapping 'SGD' optimizer with GA of 4 steps");
-        auto calls = table({"items", "loss", "w.grad, undivided", "updated", "w"});
-        int item = 1;
-        for (const Items& items : split(in_order(8), 2)) {
-            const auto loss = line.loss(items).mean();
-            loss.backward();
-            const auto gradient = line.w.grad().item();
-            const bool updated = optimizer.step(items.count());
-            calls.row(std::to_string(item) + " " + std::to_string(item + 1), loss, gradient, updated, line.w);
-            item += 2;
-        }
-        // -2 x (2x - 0), averaged: -4 * 204 / 8 = -102, times 0.02. Eight products, seven additions and the
-        // rate, its rounding included; all that is added has one sign.
-        check_close("w is 0.02 * 102", line.w, 2.04, gamma_bound<S>(20) * 2.04);
-    }
-
-    predict("A wrapper known for two frameworks divides by N in one, and only skips in the other. There w is",
+        predict(
+            "A wrapper known for two frameworks divides by N in one, and only skips in the other. There w is",
             {"2.04, too", "8.16", "0.51"}, answer(2), "Skipped steps leave the sum of four means.");
-    auto ways = table({"8 items as", "N", "reduction", "w"});
-    std::vector<double> found;
-    const auto way = [&](std::int64_t size, std::int64_t steps, Reduction reduction) {
-        found.push_back(static_cast<double>(after_an_epoch<S>(size, steps, reduction)));
-        ways.row(std::to_string(8 / size) + " x " + std::to_string(size), steps,
-                 reduction == Reduction::mean ? "mean" : "sum", digits(found.back()));
-    };
-    way(8, 1, Reduction::mean);
-    way(2, 4, Reduction::mean);
-    way(2, 4, Reduction::sum);
-    check_close("full batch, mean, sum", found, {2.04, 2.04, 8.16}, gamma_bound<S>(20) * 8.16);
-    check("both ways 2.04000", digits(found[0]) == "2.04000" && digits(found[1]) == "2.04000");
-    note("One name, two meanings: w should be 2. Here the reduction is said, or it does not compile.");
+        auto ways = table({"8 items as", "N", "reduction", "w"});
+        std::vector<double> found;
+        const auto way = [&](std::int64_t size, std::int64_t steps, Reduction reduction) {
+            found.push_back(double(after_an_epoch(size, steps, reduction)));
+            ways.row(std::to_string(8 / size) + " x " + std::to_string(size), steps,
+                     reduction == Reduction::mean ? "mean" : "sum", digits(found.back()));
+        };
+        way(8, 1, Reduction::mean);
+        way(2, 4, Reduction::mean);
+        way(2, 4, Reduction::sum);
+        check_ways(found);
+        note("One name, two meanings: w should be 2. Here the reduction is said, or it does not compile.");
 
-    predict("accumulate = {{0, 8}, {4, 2}}: how many updates do 8 micro-batches give in epoch 3?",
-            {"1", "2", "4", "8"}, answer(1), "From epoch 0 on 8 each, from epoch 4 on 2.");
-    auto epochs = table({"epoch", "micro-batches an update", "updates", "loss after it"});
-    std::vector<std::int64_t> per_update, updates;
-    {
-        const Line<S> line;
-        Sgd<S> sgd({line.w}, {.learning_rate = 0.002});
-        code(1);
-        Accumulate<S> optimizer(sgd, {{0, 8}, {4, 2}}, Reduction::mean);
-        for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
-            optimizer.begin_epoch(epoch);
-            per_update.push_back(optimizer.window().planned());
-            updates.push_back(0);
+        predict("accumulate = {{0, 8}, {4, 2}}: how many updates do 8 micro-batches give in epoch 3?",
+                {"1", "2", "4", "8"}, answer(1), "From epoch 0 on 8 each, from epoch 4 on 2.");
+        auto epochs = table({"epoch", "micro-batches an update", "updates", "loss after it"});
+        std::vector<std::int64_t> per_update, updates;
+        {
+            const Line line;
+            Sgd sgd({line.w}, {.learning_rate = 0.002});
+            code(1);
+            Accumulate optimizer(sgd, {{0, 8}, {4, 2}}, Reduction::mean);
+            for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
+                optimizer.begin_epoch(epoch);
+                per_update.push_back(optimizer.window().planned());
+                updates.push_back(0);
+                for (const Items& item : split(in_order(8), 1)) {
+                    line.loss(item).mean().backward();
+                    updates.back() += optimizer.step(1);
+                }
+                epochs.row(epoch, per_update.back(), updates.back(), line.loss(in_order(8)).mean());
+            }
+        }
+        check_equal("N is 8 8 8 8 2", per_update, {8, 8, 8, 8, 2});
+        check_equal("updates", updates, {1, 1, 1, 1, 4});
+
+        step("What makes no sense is refused, before anything is trained.");
+        using Steps = AccumulationSteps;
+        const std::string nothing = refusal([] { Steps{std::map<std::int64_t, std::int64_t>()}; });
+        const std::string none = refusal([] { Steps{0}; }), negative = refusal([] { Steps{-4}; });
+        const std::string no_epoch = refusal([] { Steps({{-1, 8}}); });
+        show("{}", nothing);
+        show("0", none);
+        show("-4", negative);
+        show("{{-1, 8}}", no_epoch);
+        bool all = true;
+        for (const std::string& said : {nothing, none, negative, no_epoch})
+            all = all && said.starts_with("[accumulate]");
+        check("each is refused", all);
+        check_equal("{{4, 2}}, before and from epoch 4 on", {Steps({{4, 2}}).at(3), Steps({{4, 2}}).at(4)},
+                    {1, 2});
+
+        predict("8 micro-batches, N = 3: the epoch ends. The 2 left over are",
+                {"lost", "used", "as the tail policy says"}, answer(3), "step() cannot know that it ended.");
+        auto tails = table({"tail", "updates", "left open", "w"});
+        std::vector<double> ends;
+        const auto tail = [&](const char* name, Tail policy, bool flushed) {
+            const Line line;
+            Sgd sgd({line.w}, {.learning_rate = 0.002});
+            Accumulate optimizer(sgd, 3, Reduction::mean, policy);
             for (const Items& item : split(in_order(8), 1)) {
                 line.loss(item).mean().backward();
-                updates.back() += optimizer.step(1);
+                optimizer.step(1);
             }
-            epochs.row(epoch, per_update.back(), updates.back(), line.loss(in_order(8)).mean());
-        }
+            if (flushed) optimizer.flush();
+            ends.push_back(double(line.w.item()));
+            tails.row(name, optimizer.window().updates(), optimizer.window().micro_batches(),
+                      digits(ends.back()));
+        };
+        tail("nobody says so", Tail::scale, false);
+        tail("scale", Tail::scale, true);
+        tail("drop", Tail::drop, true);
+        tail("carry", Tail::carry, true);
+        check_tails(tails, ends);
+        note("Say nothing, and they join the next epoch; after the last one they are lost.");
+
+        step("Interrupted with two of three micro-batches in the window, and resumed.");
+        const auto file = std::filesystem::temp_directory_path() /
+                          ("tally-lesson-17-" + std::to_string(::getpid()) + ".state");
+        Run whole, before, after;
+        whole.train(0, 24);
+        before.train(0, 14);
+        TrainingState state;
+        code(2);
+        before.optimizer.window().save(state, "training");
+        save_state(file.string(), state);
+        after.optimizer.window().load(load_state(file.string()), "training");
+        std::filesystem::remove(file);
+        auto runs = table({"", "seen", "in the window", "w.grad", "w"});
+        const auto row = [&](const char* name, int seen, const Run& run) {
+            runs.row(name, seen, run.optimizer.window().micro_batches(), gradient(run.line.w), run.line.w);
+        };
+        row("saved", 14, before);
+        row("loaded", 14, after);
+        after.train(14, 24);
+        row("resumed", 24, after);
+        row("never interrupted", 24, whole);
+        check_equal("the same bits", after.line.w.value(), whole.line.w.value());
+        check_equal("and as many updates", after.optimizer.window().updates(),
+                    whole.optimizer.window().updates());
     }
-    check_equal("N is 8 8 8 8 2", per_update, {8, 8, 8, 8, 2});
-    check_equal("updates", updates, {1, 1, 1, 1, 4});
 
-    step("What makes no sense is refused, before anything is trained.");
-    using Steps = AccumulationSteps;
-    const std::string nothing = refusal([] { Steps{std::map<std::int64_t, std::int64_t>()}; });
-    const std::string none = refusal([] { Steps{0}; }), negative = refusal([] { Steps{-4}; });
-    const std::string no_epoch = refusal([] { Steps({{-1, 8}}); });
-    show("{}", nothing);
-    show("0", none);
-    show("-4", negative);
-    show("{{-1, 8}}", no_epoch);
-    bool all = true;
-    for (const std::string& said : {nothing, none, negative, no_epoch})
-        all = all && said.starts_with("[accumulate]");
-    check("each is refused", all);
-    check_equal("{{4, 2}}, before and from epoch 4 on", {Steps({{4, 2}}).at(3), Steps({{4, 2}}).at(4)},
-                {1, 2});
+    // Eight items x with targets y = 2x; one weight, which should become 2.
+    struct Line {
+        Array<real> x, y;
+        Tensor w;
 
-    predict("8 micro-batches, N = 3: the epoch ends. The 2 left over are",
-            {"lost", "used", "as the tail policy says"}, answer(3), "step() cannot know that it ended.");
-    auto tails = table({"tail", "updates", "left open", "w"});
-    std::vector<double> ends;
-    std::vector<std::int64_t> counts, open;
-    const auto tail = [&](const char* name, Tail policy, bool flushed) {
-        const Line<S> line;
-        Sgd<S> sgd({line.w}, {.learning_rate = 0.002});
-        Accumulate<S> optimizer(sgd, 3, Reduction::mean, policy);
-        for (const Items& item : split(in_order(8), 1)) {
-            line.loss(item).mean().backward();
-            optimizer.step(1);
+        Line()
+            : x({8}, {1, 2, 3, 4, 5, 6, 7, 8}, options().device),
+              y({8}, {2, 4, 6, 8, 10, 12, 14, 16}, options().device),
+              w(parameter(Array<real>::zeros({}, options().device))) {}
+        Loss<Array<real>> loss(const Items& items) const {
+            return mse<real>(w * constant(rows(x, items)), rows(y, items));
         }
-        if (flushed) optimizer.flush();
-        ends.push_back(static_cast<double>(line.w.item()));
-        counts.push_back(optimizer.window().updates());
-        open.push_back(optimizer.window().micro_batches());
-        tails.row(name, counts.back(), open.back(), digits(ends.back()));
     };
-    tail("nobody says so", Tail::scale, false);
-    tail("scale", Tail::scale, true);
-    tail("drop", Tail::drop, true);
-    tail("carry", Tail::carry, true);
-    check_equal("updates", counts, {2, 3, 2, 2});
-    check_equal("left open", open, {2, 0, 0, 2});
-    // 2 - w shrinks by 1 - 0.004 mean(x^2): of 1 2 3, of 4 5 6, and of 7 8.
-    const double two = 2 - 2 * (1 - 0.004 * 14 / 3) * (1 - 0.004 * 77 / 3),
-                 three = 2 - (2 - two) * (1 - 0.004 * 113 / 2);
-    check_close("w, in exact decimals", ends, {two, three, two, two}, gamma_bound<S>(60) * 4);
-    note("Say nothing, and they join the next epoch; after the last one they are lost.");
 
-    step("Interrupted with two of three micro-batches in the window, and resumed.");
-    const auto file =
-        std::filesystem::temp_directory_path() / ("tally-lesson-17-" + std::to_string(::getpid()) + ".state");
-    Run<S> whole, before, after;
-    whole.train(0, 24);
-    before.train(0, 14);
-    TrainingState state;
-    code(2);
-    before.optimizer.window().save(state, "training");
-    save_state(file.string(), state);
-    after.optimizer.window().load(load_state(file.string()), "training");
-    std::filesystem::remove(file);
-    auto runs = table({"", "seen", "in the window", "w.grad", "w"});
-    const auto row = [&](const char* name, int seen, const Run<S>& run) {
-        runs.row(name, seen, run.optimizer.window().micro_batches(), gradient(run.line.w), run.line.w);
+    // One epoch of micro-batches of so many items, an update at every N-th step().
+    static real after_an_epoch(std::int64_t size, std::int64_t steps, Reduction reduction) {
+        const Line line;
+        Sgd sgd({line.w}, {.learning_rate = 0.02});
+        Accumulate optimizer(sgd, steps, reduction);
+        for (const Items& items : split(in_order(8), size)) {
+            line.loss(items).mean().backward();
+            optimizer.step(items.count());
+        }
+        return line.w.item();
+    }
+
+    // Training with momentum over three epochs of 8 micro-batches, N = 3: there is always something in a window
+    // that a tail carries over. It stops before a micro-batch, or goes on from a file.
+    struct Run {
+        Line line;
+        Sgd<real> sgd{{line.w}, {.learning_rate = 0.002, .momentum = 0.9}};
+        Accumulate<real> optimizer{sgd, 3, Reduction::mean, Tail::carry};
+
+        void train(std::int64_t from, std::int64_t to) {
+            for (std::int64_t micro = from; micro < to; ++micro) {
+                line.loss(Items(micro % 8, micro % 8 + 1)).mean().backward();
+                optimizer.step(1);
+                if (micro % 8 == 7) optimizer.flush();
+            }
+        }
     };
-    row("saved", 14, before);
-    row("loaded", 14, after);
-    after.train(14, 24);
-    row("resumed", 24, after);
-    row("never interrupted", 24, whole);
-    check_equal("the same bits", after.line.w.value(), whole.line.w.value());
-    check_equal("and as many updates", after.optimizer.window().updates(),
-                whole.optimizer.window().updates());
-}
 
-int main(int argc, char** argv) {
-    return run(argc, argv,
-               {.number = 17,
-                .slug = "wrapper-and-schedule",
-                .title = "a wrapper and a schedule",
-                .minutes = 15,
-                .steps = 6},
-               wrapper_and_schedule<float>, wrapper_and_schedule<double>);
-}
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static std::string refusal(const std::function<void()>& attempt) {
+        try {
+            attempt();
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "nothing";
+    }
+
+    static std::string digits(double number) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.5f", number);
+        return text;
+    }
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
+    static void check_first(const Tensor& w) {
+        // -2 x (2x - 0), averaged: -4 * 204 / 8 = -102, times 0.02. Eight products, seven additions and the
+        // rate, its rounding included; all that is added has one sign.
+        check_close("w is 0.02 * 102", w, 2.04, roundings(20) * 2.04);
+    }
+
+    static void check_ways(const std::vector<double>& found) {
+        check_close("full batch, mean, sum", found, {2.04, 2.04, 8.16}, roundings(20) * 8.16);
+        check("both ways 2.04000", digits(found[0]) == "2.04000" && digits(found[1]) == "2.04000");
+    }
+
+    static void check_tails(const Table& tails, const std::vector<double>& ends) {
+        check_equal("updates", tails.column("updates"), {2, 3, 2, 2});
+        check_equal("left open", tails.column("left open"), {2, 0, 0, 2});
+        // 2 - w shrinks by 1 - 0.004 mean(x^2): of 1 2 3, of 4 5 6, and of 7 8.
+        const double two = 2 - 2 * (1 - 0.004 * 14 / 3) * (1 - 0.004 * 77 / 3),
+                     three = 2 - (2 - two) * (1 - 0.004 * 113 / 2);
+        check_close("w, in exact decimals", ends, {two, three, two, two}, roundings(60) * 4);
+    }
+};
+
+const Given<WrapperAndSchedule> lesson({.number = 17,
+                                        .slug = "wrapper-and-schedule",
+                                        .title = "a wrapper and a schedule",
+                                        .minutes = 15,
+                                        .steps = 6});
+
+}  // namespace

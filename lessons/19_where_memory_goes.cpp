@@ -1,14 +1,7 @@
-// Lesson 19: memory is fixed + items x A. Accumulation makes the second smaller, and a budget shows
-// where that ends.
-#include <algorithm>
+// Lesson 19: memory is fixed + items x A. Accumulation makes the second smaller; a budget shows where that ends.
 #include <chrono>
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
 
-#include "tally/lesson/lesson.hpp"
-#include "tally/tally.hpp"
+#include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;
@@ -16,378 +9,401 @@ using namespace tally::lesson;
 
 namespace {
 
-template <class S> Array<S> drawn(Shape shape, std::uint64_t stream, double most) {
-    return random_uniform<S>(shape, options().seed, stream, S(-most), S(most)).to(options().device);
-}
-
-// Layers tanh(h W), which are to make nothing of everything; trained by Adam.
-template <class S> struct Net {
-    using V = Var<Array<S>>;
-
-    std::vector<V> weights;
-    Chain<Array<S>> layers;
-    Adam<S> adam;
-    std::size_t segments = 1;
-
-    Net(std::size_t deep, std::int64_t width) : weights(drawn_weights(deep, width)), adam(weights) {
-        for (const V& W : weights) layers.push_back([W](const V& h) { return tanh(matmul(h, W)); });
+struct WhereMemoryGoes {
+    void talk() {
+        the_articles_table();
+        fixed_and_items();
+        what_gets_smaller();
+        before_and_after();
+        smaller_images();
+        out_of_memory();
+        automatic();
+        large_weights();
     }
-    // An update from all items of x, so many at a time.
-    void update(const V& x, std::int64_t at_a_time) {
-        Window<S> window(adam, {.total = double(x.value().size())});
-        fill(window, x, at_a_time);
-        window.finish();
+
+    static void the_articles_table() {
+        predict("An article: a batch of 4 takes 14949 MB; one item at a time, 8681 MB. Fixed, in MB:",
+                {"0", "2089", "6592", "8681"}, answer(3), "Two equations: F + 4 a = 14949 and F + a = 8681.",
+                "3 items are 6268 MB, one is 2089.");
+        const double a = (14949.0 - 8681) / 3, fixed = 8681 - a;
+        auto rows = table({"", "Time", "longer by %", "MB", "of items", "fixed"});
+        rows.row("BEFORE  batch 4", "57.82", "", 14949, std::lround(4 * a), std::lround(fixed));
+        rows.row("AFTER   4 x 1", "66.03", std::lround((66.03 / 57.82 - 1) * 100), 8681, std::lround(a),
+                 std::lround(fixed));
+        rows.row("AFTER   and checkpoints", "85.47", std::lround((85.47 / 66.03 - 1) * 100), 6775,
+                 std::lround(6775 - fixed), std::lround(fixed));
+        check_article(a, fixed);
+        note("Its prose says 20 %, and leaves out that BEFORE is a batch of 4.");
     }
-    void fill(Window<S>& window, const V& x, std::int64_t at_a_time) const {
-        const std::int64_t items = x.shape()[0];
-        for (std::int64_t from = 0; from < items; from += at_a_time) {
-            const V micro = constant(x.value().leading(from, std::min(from + at_a_time, items)).clone());
-            const V y = checkpoint_sequential(layers, segments, micro);
-            window.add(counted(y * y));
+
+    static void fixed_and_items() {
+        step("Ours: 4 layers of 32 units under Adam. Two sizes give F and A, two more test them.");
+        auto rows = table({"items", "peak, bytes", "F + items x A", "residual"});
+        std::vector<std::int64_t> peaks, line;
+        const std::vector<std::int64_t> sizes{64, 128, 256, 512};
+        for (const std::int64_t items : sizes) {
+            const auto x = items_of(items, 32);
+            peaks.push_back(std::int64_t(peak_of([&] {
+                                             Net net(4, 32);
+                                             net.update(x, items);
+                                             net.update(x, items);
+                                         }).peak));
         }
+        const std::int64_t A = (peaks[1] - peaks[0]) / 64, fixed = peaks[0] - 64 * A;
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            line.push_back(fixed + sizes[i] * A);
+            rows.row(sizes[i], peaks[i], line[i], peaks[i] - line[i]);
+        }
+        const std::int64_t weights = 4 * 32 * 32 * std::int64_t(sizeof(real));
+        show("A, bytes an item", A);
+        show("F, and 4 x the weights", {fixed, 4 * weights});
+        check_equal("residual 0", peaks, line);
+        check("F: weights, gradients, two averages", fixed >= 4 * weights && fixed < 4 * weights + 2048);
+        note("Less than 2 KiB on top: sums, counts, the loss.");
     }
-    std::vector<S> numbers() const {
-        std::vector<S> all;
-        for (const V& W : weights)
-            for (const S number : W.value().to_vector()) all.push_back(number);
-        return all;
-    }
 
-private:
-    static std::vector<V> drawn_weights(std::size_t deep, std::int64_t width) {
-        std::vector<V> all;
-        for (std::size_t i = 0; i < deep; ++i)
-            all.push_back(parameter(drawn<S>({width, width}, i + 1, 1.5 / std::sqrt(double(width)))));
-        return all;
-    }
-};
+    static void what_gets_smaller() {
+        predict(
+            "\"Instead of constantly carrying all the book summaries (gradients), you save them up\": "
+            "accumulation saves",
+            {"gradients", "activations", "both"}, answer(2),
+            "What is there while the next micro-batch comes?",
+            "It keeps the gradient, as large as the weights.");
+        const auto x = items_of(64, 32);
+        auto rows = table({"bytes", "weights", "gradients", "Adam", "saved", "other", "in all"});
+        std::vector<std::vector<real>> trained;
+        std::vector<std::size_t> fixed, saved, rows_add_up_to, peaks;
+        for (const std::int64_t at_a_time : {64, 16}) {
+            Net net(4, 32);
+            net.update(x, 64);
+            // Between updates nothing is temporary but Adam's averages and x.
+            const std::size_t adam = memory::report(options().device).in_use_by[int(MemoryClass::temporary)] -
+                                     x.value().storage()->bytes;
+            memory::reset_peak(options().device);
+            const Timeline timeline(options().device);
+            net.update(x, at_a_time);
+            const Timeline::Peak& peak = timeline.peak();
+            const auto held_as = [&](MemoryClass what) {
+                return peak.at.in_use_by[static_cast<std::size_t>(what)];
+            };
+            const std::size_t weights = held_as(MemoryClass::parameter),
+                              gradients = held_as(MemoryClass::gradient),
+                              others = held_as(MemoryClass::temporary) - adam + (peak.bytes - peak.at.in_use);
+            saved.push_back(held_as(MemoryClass::saved));
+            rows.row(at_a_time == 64 ? "64" : "4 x 16", weights, gradients, adam, saved.back(), others,
+                     peak.bytes);
+            fixed.push_back(weights + gradients + adam);
+            rows_add_up_to.push_back(fixed.back() + saved.back() + others);
+            peaks.push_back(memory::peak(options().device));
+            trained.push_back(net.numbers());
+        }
+        show("less, in %", std::lround(100 * (1 - double(peaks[1]) / double(peaks[0]))));
+        check_smaller(rows_add_up_to, peaks, fixed, saved, trained);
 
-template <class S> Var<Array<S>> items_of(std::int64_t items, std::int64_t width) {
-    return constant(drawn<S>({items, width}, 0, 1));
-}
-
-// The ledger while f runs: what is beyond the bytes in use now.
-template <class F> memory::Report peak_of(F f) {
-    const Device device = options().device;
-    const memory::Report before = memory::report(device);
-    memory::reset_peak(device);
-    f();
-    memory::Report most = memory::report(device);
-    most.peak -= before.in_use;
-    return most;
-}
-
-struct Budget {
-    explicit Budget(std::size_t bytes) {
-        memory::drop_cache(options().device);
-        memory::set_budget(bytes, options().device);
-    }
-    ~Budget() {
-        memory::drop_cache(options().device);
-        memory::set_budget(0, options().device);
-    }
-};
-
-// The message of an error, up to its first `until`.
-template <class F> std::string refusal(F f, const std::string& until) {
-    try {
-        f();
-    } catch (const Error& error) {
-        const std::string text = error.what();
-        return text.substr(0, text.find(until));
-    }
-    return "nothing was refused";
-}
-
-// As the framework of an article words it, with the ledger's numbers.
-std::string in_their_words(std::size_t asked) {
-    const memory::Report now = memory::report(options().device);
-    return "Tried to allocate " + bytes_in_words(asked) + " (" + bytes_in_words(now.budget) +
-           " total capacity; " + bytes_in_words(now.in_use) + " already allocated; " +
-           bytes_in_words(now.budget - now.in_use - now.cached) + " free)";
-}
-
-// What lives where in one update, as a picture; the nodes of its DOT twin are the events.
-void drawn_timeline(const Timeline& timeline) {
-    std::string dot = "digraph bytes {\n  rankdir=LR; node [shape=box];\n";
-    for (const auto& sample : timeline.samples())
-        dot += "  e" + std::to_string(sample.event) + " [label=\"" + bytes_in_words(sample.in_use) + "\"" +
-               (sample.event == timeline.peak().at.event ? ", style=filled" : "") + "];\n" +
-               (sample.event > 1 ? "  e" + std::to_string(sample.event - 1) + " -> e" +
-                                       std::to_string(sample.event) + ";\n"
-                                 : "");
-    graph("bytes", timeline.svg("One update of 64 items: bytes in use"), dot + "}\n",
-          timeline.strip(60, true));
-}
-
-void the_articles_table() {
-    predict("An article: a batch of 4 takes 14949 MB; one item at a time, 8681 MB. Fixed, in MB:",
-            {"0", "2089", "6592", "8681"}, answer(3), "Two equations: F + 4 a = 14949 and F + a = 8681.",
-            "3 items are 6268 MB, one is 2089.");
-    const double a = (14949.0 - 8681) / 3, fixed = 8681 - a;
-    auto rows = table({"", "Time", "longer by %", "MB", "of items", "fixed"});
-    rows.row("BEFORE  batch 4", "57.82", "", 14949, std::lround(4 * a), std::lround(fixed));
-    rows.row("AFTER   4 x 1", "66.03", std::lround((66.03 / 57.82 - 1) * 100), 8681, std::lround(a),
-             std::lround(fixed));
-    rows.row("AFTER   and checkpoints", "85.47", std::lround((85.47 / 66.03 - 1) * 100), 6775,
-             std::lround(6775 - fixed), std::lround(fixed));
-    check_equal("2089 an item, 6592 fixed", {std::lround(3 * a), std::lround(3 * fixed)}, {6268, 19775});
-    check_equal("+14 %, +29 %",
-                {std::lround(100 * (66.03 / 57.82 - 1)), std::lround(100 * (85.47 / 66.03 - 1))}, {14, 29});
-    note("Its prose says 20 %, and leaves out that BEFORE is a batch of 4.");
-}
-
-template <class S> void fixed_and_items() {
-    step("Ours: 4 layers of 32 units under Adam. Two sizes give F and A, two more test them.");
-    auto rows = table({"items", "peak, bytes", "F + items x A", "residual"});
-    std::vector<std::int64_t> peaks, line;
-    const std::vector<std::int64_t> sizes{64, 128, 256, 512};
-    for (const std::int64_t items : sizes) {
-        const auto x = items_of<S>(items, 32);
-        peaks.push_back(std::int64_t(peak_of([&] {
-                                         Net<S> net(4, 32);
-                                         net.update(x, items);
-                                         net.update(x, items);
-                                     }).peak));
-    }
-    const std::int64_t A = (peaks[1] - peaks[0]) / 64, fixed = peaks[0] - 64 * A;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-        line.push_back(fixed + sizes[i] * A);
-        rows.row(sizes[i], peaks[i], line[i], peaks[i] - line[i]);
-    }
-    const std::int64_t weights = 4 * 32 * 32 * std::int64_t(sizeof(S));
-    show("A, bytes an item", A);
-    show("F, and 4 x the weights", {fixed, 4 * weights});
-    check_equal("residual 0", peaks, line);
-    check("F: weights, gradients, two averages", fixed >= 4 * weights && fixed < 4 * weights + 2048);
-    note("Less than 2 KiB on top: sums, counts, the loss.");
-}
-
-template <class S> void what_gets_smaller() {
-    predict(
-        "\"Instead of constantly carrying all the book summaries (gradients), you save them up\": "
-        "accumulation saves",
-        {"gradients", "activations", "both"}, answer(2), "What is there while the next micro-batch comes?",
-        "It keeps the gradient, as large as the weights.");
-    const auto x = items_of<S>(64, 32);
-    auto rows = table({"bytes", "weights", "gradients", "Adam", "saved", "other", "in all"});
-    std::vector<std::vector<S>> trained;
-    std::vector<std::size_t> fixed, saved, rows_add_up_to, peaks;
-    for (const std::int64_t at_a_time : {64, 16}) {
-        Net<S> net(4, 32);
+        step("One update of 64 items, operation by operation.");
+        Net net(4, 32);
         net.update(x, 64);
-        // Between updates nothing is temporary but Adam's averages and x.
-        const std::size_t adam = memory::report(options().device).in_use_by[int(MemoryClass::temporary)] -
-                                 x.value().storage()->bytes;
         memory::reset_peak(options().device);
         const Timeline timeline(options().device);
-        net.update(x, at_a_time);
-        const Timeline::Peak& peak = timeline.peak();
-        const auto held_as = [&](MemoryClass what) {
-            return peak.at.in_use_by[static_cast<std::size_t>(what)];
+        net.update(x, 64);
+        drawn_timeline(timeline);
+        check_equal("its peak is the ledger's", timeline.peak().bytes, memory::peak(options().device));
+    }
+
+    static void before_and_after() {
+        step("The article's table for 8 layers of 128 units: 256 items, 4 x 64, and checkpoints.");
+        const auto x = items_of(256, 128);
+        struct Way {
+            const char* name;
+            std::int64_t at_a_time;
+            std::size_t segments;
+            std::vector<double> seconds = {};
+            std::size_t peak = 0;
         };
-        const std::size_t weights = held_as(MemoryClass::parameter),
-                          gradients = held_as(MemoryClass::gradient),
-                          others = held_as(MemoryClass::temporary) - adam + (peak.bytes - peak.at.in_use);
-        saved.push_back(held_as(MemoryClass::saved));
-        rows.row(at_a_time == 64 ? "64" : "4 x 16", weights, gradients, adam, saved.back(), others,
-                 peak.bytes);
-        fixed.push_back(weights + gradients + adam);
-        rows_add_up_to.push_back(fixed.back() + saved.back() + others);
-        peaks.push_back(memory::peak(options().device));
-        trained.push_back(net.numbers());
-    }
-    show("less, in %", std::lround(100 * (1 - double(peaks[1]) / double(peaks[0]))));
-    check_equal("each row adds up to the ledger's peak", rows_add_up_to, peaks);
-    check_equal("fixed: 4 x the weights, either way", fixed,
-                std::vector<std::size_t>(2, 4 * 4 * 32 * 32 * sizeof(S)));
-    check_equal("saved: a quarter", 4 * saved[1], saved[0]);
-    // Adam moves by 1e-3 whatever the size of a gradient, so rounding may show where that is almost nothing.
-    check_close("the same weights", trained[1], trained[0], 1e-5);
-
-    step("One update of 64 items, operation by operation.");
-    Net<S> net(4, 32);
-    net.update(x, 64);
-    memory::reset_peak(options().device);
-    const Timeline timeline(options().device);
-    net.update(x, 64);
-    drawn_timeline(timeline);
-    check_equal("its peak is the ledger's", timeline.peak().bytes, memory::peak(options().device));
-}
-
-template <class S> void before_and_after() {
-    step("The article's table for 8 layers of 128 units: 256 items, 4 x 64, and checkpoints.");
-    const auto x = items_of<S>(256, 128);
-    struct Way {
-        const char* name;
-        std::int64_t at_a_time;
-        std::size_t segments;
-        std::vector<double> seconds = {};
-        std::size_t peak = 0;
-    };
-    std::vector<Way> ways{
-        {"BEFORE  256", 256, 1}, {"AFTER   4 x 64", 64, 1}, {"AFTER   and checkpoints", 64, 3}};
-    Net<S> net(8, 128);
-    net.update(x, 256);
-    for (int round = 0; round < 5; ++round)
+        std::vector<Way> ways{
+            {"BEFORE  256", 256, 1}, {"AFTER   4 x 64", 64, 1}, {"AFTER   and checkpoints", 64, 3}};
+        Net net(8, 128);
+        net.update(x, 256);
+        for (int round = 0; round < 5; ++round)
+            for (Way& way : ways) {
+                net.segments = way.segments;
+                const auto start = std::chrono::steady_clock::now();
+                way.peak = peak_of([&] {
+                               net.update(x, way.at_a_time);
+                               net.weights[0].value().to_vector();  // waits for a GPU
+                           }).peak;
+                way.seconds.push_back(
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+            }
+        auto rows = table({"", "Time, ms", "Samples/second", "memory"});
         for (Way& way : ways) {
-            net.segments = way.segments;
-            const auto start = std::chrono::steady_clock::now();
-            way.peak = peak_of([&] {
-                           net.update(x, way.at_a_time);
-                           net.weights[0].value().to_vector();  // waits for a GPU
-                       }).peak;
-            way.seconds.push_back(
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+            const double quickest = *std::min_element(way.seconds.begin(), way.seconds.end());
+            rows.row(way.name, 1000 * quickest, std::lround(256 / quickest), bytes_in_words(way.peak));
         }
-    auto rows = table({"", "Time, ms", "Samples/second", "memory"});
-    for (Way& way : ways) {
-        const double quickest = *std::min_element(way.seconds.begin(), way.seconds.end());
-        rows.row(way.name, 1000 * quickest, std::lround(256 / quickest), bytes_in_words(way.peak));
+        check("each needs less memory than the one before",
+              ways[1].peak < ways[0].peak && ways[2].peak < ways[1].peak);
+        note(
+            "Memory beyond weights, gradients and averages. The quickest of five; time is shown, not "
+            "checked.");
     }
-    check("each needs less memory than the one before",
-          ways[1].peak < ways[0].peak && ways[2].peak < ways[1].peak);
-    note("Memory beyond weights, gradients and averages. The quickest of five; time is shown, not checked.");
-}
 
-template <class S> void smaller_images() {
-    predict("The other cure: smaller images. With half the side, activations take",
-            {"half", "a quarter", "an eighth"}, answer(2), "An image of half the side has how many pixels?",
-            "Half as high and half as wide: a quarter of the pixels.");
-    auto rows = table({"side", "saved an item, bytes", "by the side squared", "weights"});
-    std::vector<std::size_t> per_pixel;
-    for (const std::int64_t side : {32, 16, 8}) {
-        const auto image = constant(drawn<S>({4, 3, side, side}, 0, 1));
-        const auto first = parameter(drawn<S>({8, 3, 3, 3}, 1, 0.2)),
-                   second = parameter(drawn<S>({8, 8, 3, 3}, 2, 0.2));
-        const auto report =
-            peak_of([&] { sum(tanh(conv2d(tanh(conv2d(image, first, 1, 1)), second, 1, 1))).backward(); });
-        const std::size_t saved = report.peak_by[int(MemoryClass::saved)] / 4;
-        per_pixel.push_back(saved / std::size_t(side * side));
-        rows.row(side, saved, per_pixel.back(), first.value().size() + second.value().size());
+    static void smaller_images() {
+        predict("The other cure: smaller images. With half the side, activations take",
+                {"half", "a quarter", "an eighth"}, answer(2),
+                "An image of half the side has how many pixels?",
+                "Half as high and half as wide: a quarter of the pixels.");
+        auto rows = table({"side", "saved an item, bytes", "by the side squared", "weights"});
+        std::vector<std::size_t> per_pixel;
+        for (const std::int64_t side : {32, 16, 8}) {
+            const auto image = constant(drawn({4, 3, side, side}, 0, 1));
+            const auto first = parameter(drawn({8, 3, 3, 3}, 1, 0.2)),
+                       second = parameter(drawn({8, 8, 3, 3}, 2, 0.2));
+            const auto report = peak_of(
+                [&] { sum(tanh(conv2d(tanh(conv2d(image, first, 1, 1)), second, 1, 1))).backward(); });
+            const std::size_t saved = report.peak_by[int(MemoryClass::saved)] / 4;
+            per_pixel.push_back(saved / std::size_t(side * side));
+            rows.row(side, saved, per_pixel.back(), first.value().size() + second.value().size());
+        }
+        check_equal("19 numbers a pixel: 3 + 8 + 8", per_pixel,
+                    std::vector<std::size_t>(3, 19 * sizeof(real)));
+        note("But what the small picture does not show, nobody learns.");
     }
-    check_equal("19 numbers a pixel: 3 + 8 + 8", per_pixel, std::vector<std::size_t>(3, 19 * sizeof(S)));
-    note("But what the small picture does not show, nobody learns.");
-}
 
-template <class S> void out_of_memory() {
-    predict("10 blocks of 64 KiB in all; every other one is let go. Are 128 KiB to be had?", {"yes", "no"},
-            answer(2), "320 KiB are free. In one piece?", "320 KiB are free, in five pieces of 64.");
-    constexpr std::size_t block = 64 * 1024;
-    const Budget budget(10 * block);
-    const auto numbers = [](std::size_t bytes) {
-        return Array<S>::zeros({std::int64_t(bytes / sizeof(S))}, options().device);
-    };
-    std::vector<Array<S>> blocks;
-    for (int i = 0; i < 10; ++i) blocks.push_back(numbers(block));
-    const std::string full = in_their_words(block);
-    check("full: refused", refusal([&] { numbers(block); }, ":").find("out of memory") != std::string::npos);
-    for (std::size_t i = 0; i < 10; i += 2) blocks[i] = Array<S>();
-    memory::drop_cache(options().device);
-    const std::string in_pieces = in_their_words(2 * block),
-                      ours = refusal([&] { numbers(2 * block); }, "; use");
-    const memory::Report now = memory::report(options().device);
-    note("Full. " + full);
-    note("In pieces. " + in_pieces);
-    note(ours);
-    check("free >= asked, and refused",
-          now.budget - now.in_use >= 2 * block && ours.find("fragmented") < ours.size());
-    check_equal("the largest piece", now.largest_free, block);
-}
-
-template <class S> void automatic() {
-    predict("64 items, and a budget that 20 at a time fit into. How many are taken at a time?",
-            {"64", "20", "16", "1"}, answer(3), "It tries 64, and halves.",
-            "64, 32, 16: each time the same window of 64 items begins anew.");
-    std::vector<S> wanted;
-    const auto needed = [&](std::int64_t at_a_time) {
-        memory::reset_peak(options().device);
-        const auto x = items_of<S>(64, 8);
-        Net<S> net(16, 8);
-        net.update(x, 1);  // Adam's averages come with the first update
-        net.update(x, at_a_time);
-        wanted = net.numbers();
-        return memory::peak(options().device);
-    };
-    const std::size_t for_5 = needed(5), for_20 = needed(20), for_64 = needed(64);
-    auto rows = table({"budget, bytes", "enough for", "found", "retries", "updated as by 64"});
-    std::vector<std::int64_t> found;
-    bool same = true;
-    for (const std::int64_t enough_for : {64, 20, 5}) {
-        // A little is lost between blocks.
-        const std::size_t bytes = enough_for == 64 ? for_64 * 5 / 4 : enough_for == 20 ? for_20 : for_5;
-        const Budget budget(bytes + 256);
-        const auto x = items_of<S>(64, 8);
-        Net<S> net(16, 8);
-        net.update(x, 1);
-        Window<S> window(net.adam, {.total = 64 * 8});
-        MicroBatchSize size(64);
-        size.update<S>(window, 64, [&](std::int64_t most) { net.fill(window, x, most); });
-        found.push_back(size.now());
-        same = same && net.numbers() == wanted;
-        rows.row(bytes + 256, enough_for, size.now(), size.retries(), net.numbers() == wanted);
+    static void out_of_memory() {
+        predict("10 blocks of 64 KiB in all; every other one is let go. Are 128 KiB to be had?",
+                {"yes", "no"}, answer(2), "320 KiB are free. In one piece?",
+                "320 KiB are free, in five pieces of 64.");
+        constexpr std::size_t block = 64 * 1024;
+        const Budget budget(10 * block);
+        const auto numbers = [](std::size_t bytes) {
+            return Array<real>::zeros({std::int64_t(bytes / sizeof(real))}, options().device);
+        };
+        std::vector<Array<real>> blocks;
+        for (int i = 0; i < 10; ++i) blocks.push_back(numbers(block));
+        const std::string full = in_their_words(block);
+        check("full: refused",
+              refusal([&] { numbers(block); }, ":").find("out of memory") != std::string::npos);
+        for (std::size_t i = 0; i < 10; i += 2) blocks[i] = Array<real>();
+        memory::drop_cache(options().device);
+        const std::string in_pieces = in_their_words(2 * block),
+                          ours = refusal([&] { numbers(2 * block); }, "; use");
+        const memory::Report now = memory::report(options().device);
+        note("Full. " + full);
+        note("In pieces. " + in_pieces);
+        note(ours);
+        check("free >= asked, and refused",
+              now.budget - now.in_use >= 2 * block && ours.find("fragmented") < ours.size());
+        check_equal("the largest piece", now.largest_free, block);
     }
-    check_equal("found", found, {64, 16, 4});
-    check("whatever was found: the update of 64, bit for bit", same);
 
-    step("And where not even one fits? What is fixed does not get smaller.");
-    const Budget budget(for_5 / 2);
-    const auto x = items_of<S>(64, 8);
-    Net<S> net(16, 8);
-    Window<S> window(net.adam, {.total = 64 * 8});
-    const std::string said = refusal(
-        [&] {
-            MicroBatchSize(64).update<S>(window, 64, [&](std::int64_t most) { net.fill(window, x, most); });
-        },
-        "; use");
-    note(said);
-    check("refused", said.find("not even one item") != std::string::npos);
-}
+    static void automatic() {
+        predict("64 items, and a budget that 20 at a time fit into. How many are taken at a time?",
+                {"64", "20", "16", "1"}, answer(3), "It tries 64, and halves.",
+                "64, 32, 16: each time the same window of 64 items begins anew.");
+        std::vector<real> wanted;
+        const auto needed = [&](std::int64_t at_a_time) {
+            memory::reset_peak(options().device);
+            const auto x = items_of(64, 8);
+            Net net(16, 8);
+            net.update(x, 1);  // Adam's averages come with the first update
+            net.update(x, at_a_time);
+            wanted = net.numbers();
+            return memory::peak(options().device);
+        };
+        const std::size_t for_5 = needed(5), for_20 = needed(20), for_64 = needed(64);
+        auto rows = table({"budget, bytes", "enough for", "found", "retries", "updated as by 64"});
+        std::vector<std::int64_t> found;
+        bool same = true;
+        for (const std::int64_t enough_for : {64, 20, 5}) {
+            // A little is lost between blocks.
+            const std::size_t bytes = enough_for == 64 ? for_64 * 5 / 4 : enough_for == 20 ? for_20 : for_5;
+            const Budget budget(bytes + 256);
+            const auto x = items_of(64, 8);
+            Net net(16, 8);
+            net.update(x, 1);
+            Window window(net.adam, {.total = 64 * 8});
+            MicroBatchSize size(64);
+            size.update(window, 64, [&](std::int64_t most) { net.fill(window, x, most); });
+            found.push_back(size.now());
+            same = same && net.numbers() == wanted;
+            rows.row(bytes + 256, enough_for, size.now(), size.retries(), net.numbers() == wanted);
+        }
+        check_equal("found", found, {64, 16, 4});
+        check("whatever was found: the update of 64, bit for bit", same);
 
-template <class S> void large_weights() {
-    predict("16 layers of 64 units, only 8 items. Gradients are freed after each update. 4 x 2 items take",
+        step("And where not even one fits? What is fixed does not get smaller.");
+        const Budget budget(for_5 / 2);
+        const auto x = items_of(64, 8);
+        Net net(16, 8);
+        Window window(net.adam, {.total = 64 * 8});
+        const std::string said = refusal(
+            [&] {
+                MicroBatchSize(64).update(window, 64, [&](std::int64_t most) { net.fill(window, x, most); });
+            },
+            "; use");
+        note(said);
+        check("refused", said.find("not even one item") != std::string::npos);
+    }
+
+    static void large_weights() {
+        predict(
+            "16 layers of 64 units, only 8 items. Gradients are freed after each update. 4 x 2 items take",
             {"less than 8", "more than 8"}, answer(2),
             "When are gradients there, in the one case and the other?",
             "They wait while three more forward passes need their room.");
-    const auto x = items_of<S>(8, 64);
-    auto rows = table({"peak, bytes", "beyond weights", "of it gradients"});
-    std::vector<std::size_t> peaks;
-    for (const std::int64_t at_a_time : {8, 2}) {
-        Net<S> net(16, 64);
-        const auto report = peak_of([&] {
-            for (std::int64_t from = 0; from < 8; from += at_a_time) {
-                const auto y = run_chain(net.layers, 0, 16, slice(x, 0, from, from + at_a_time));
-                (mean(y * y) * (double(at_a_time) / 8)).backward();
-            }
-            sgd_step(net.weights, 0.1);
-            for (const auto& W : net.weights) W.free_grad();
-        });
-        peaks.push_back(report.peak);
-        rows.row(at_a_time == 8 ? "8 at once" : "4 x 2", report.peak,
-                 report.peak_by[int(MemoryClass::gradient)]);
+        const auto x = items_of(8, 64);
+        auto rows = table({"peak, bytes", "beyond weights", "of it gradients"});
+        std::vector<std::size_t> peaks;
+        for (const std::int64_t at_a_time : {8, 2}) {
+            Net net(16, 64);
+            const auto report = peak_of([&] {
+                for (std::int64_t from = 0; from < 8; from += at_a_time) {
+                    const auto y = run_chain(net.layers, 0, 16, slice(x, 0, from, from + at_a_time));
+                    (mean(y * y) * (double(at_a_time) / 8)).backward();
+                }
+                sgd_step(net.weights, 0.1);
+                for (const auto& W : net.weights) W.free_grad();
+            });
+            peaks.push_back(report.peak);
+            rows.row(at_a_time == 8 ? "8 at once" : "4 x 2", report.peak,
+                     report.peak_by[int(MemoryClass::gradient)]);
+        }
+        check("accumulation gains nothing here", peaks[1] >= peaks[0]);
+        note(
+            "At once, activations go as gradients come. Accumulated, both are there from the second "
+            "micro-batch on.");
     }
-    check("accumulation gains nothing here", peaks[1] >= peaks[0]);
-    note(
-        "At once, activations go as gradients come. Accumulated, both are there from the second micro-batch "
-        "on.");
-}
 
-template <class S> void where_memory_goes() {
-    the_articles_table();
-    fixed_and_items<S>();
-    what_gets_smaller<S>();
-    before_and_after<S>();
-    smaller_images<S>();
-    out_of_memory<S>();
-    automatic<S>();
-    large_weights<S>();
-}
+    // Layers tanh(h W), which are to make nothing of everything; trained by Adam.
+    struct Net {
+        using V = Tensor;
+
+        std::vector<V> weights;
+        Chain<Array<real>> layers;
+        Adam<real> adam;
+        std::size_t segments = 1;
+
+        Net(std::size_t deep, std::int64_t width) : weights(drawn_weights(deep, width)), adam(weights) {
+            for (const V& W : weights) layers.push_back([W](const V& h) { return tanh(matmul(h, W)); });
+        }
+        // An update from all items of x, so many at a time.
+        void update(const V& x, std::int64_t at_a_time) {
+            Window window(adam, {.total = double(x.value().size())});
+            fill(window, x, at_a_time);
+            window.finish();
+        }
+        void fill(Window<real>& window, const V& x, std::int64_t at_a_time) const {
+            const std::int64_t items = x.shape()[0];
+            for (std::int64_t from = 0; from < items; from += at_a_time) {
+                const V micro = constant(x.value().leading(from, std::min(from + at_a_time, items)).clone());
+                const V y = checkpoint_sequential(layers, segments, micro);
+                window.add(counted(y * y));
+            }
+        }
+        std::vector<real> numbers() const {
+            std::vector<real> all;
+            for (const V& W : weights)
+                for (const real number : W.value().to_vector()) all.push_back(number);
+            return all;
+        }
+
+    private:
+        static std::vector<V> drawn_weights(std::size_t deep, std::int64_t width) {
+            std::vector<V> all;
+            for (std::size_t i = 0; i < deep; ++i)
+                all.push_back(parameter(drawn({width, width}, i + 1, 1.5 / std::sqrt(double(width)))));
+            return all;
+        }
+    };
+
+    // The ledger while f runs: what is beyond the bytes in use now.
+    template <class F> static memory::Report peak_of(F f) {
+        const Device device = options().device;
+        const memory::Report before = memory::report(device);
+        memory::reset_peak(device);
+        f();
+        memory::Report most = memory::report(device);
+        most.peak -= before.in_use;
+        return most;
+    }
+
+    struct Budget {
+        explicit Budget(std::size_t bytes) {
+            memory::drop_cache(options().device);
+            memory::set_budget(bytes, options().device);
+        }
+        ~Budget() {
+            memory::drop_cache(options().device);
+            memory::set_budget(0, options().device);
+        }
+    };
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static Array<real> drawn(Shape shape, std::uint64_t stream, double most) {
+        return random_uniform<real>(shape, options().seed, stream, real(-most), real(most))
+            .to(options().device);
+    }
+
+    static Tensor items_of(std::int64_t items, std::int64_t width) {
+        return constant(drawn({items, width}, 0, 1));
+    }
+
+    // The message of an error, up to its first `until`.
+    template <class F> static std::string refusal(F f, const std::string& until) {
+        try {
+            f();
+        } catch (const Error& error) {
+            const std::string text = error.what();
+            return text.substr(0, text.find(until));
+        }
+        return "nothing was refused";
+    }
+
+    // As the framework of an article words it, with the ledger's numbers.
+    static std::string in_their_words(std::size_t asked) {
+        const memory::Report now = memory::report(options().device);
+        return "Tried to allocate " + bytes_in_words(asked) + " (" + bytes_in_words(now.budget) +
+               " total capacity; " + bytes_in_words(now.in_use) + " already allocated; " +
+               bytes_in_words(now.budget - now.in_use - now.cached) + " free)";
+    }
+
+    // What lives where in one update, as a picture; the nodes of its DOT twin are the events.
+    static void drawn_timeline(const Timeline& timeline) {
+        std::string dot = "digraph bytes {\n  rankdir=LR; node [shape=box];\n";
+        for (const auto& sample : timeline.samples())
+            dot += "  e" + std::to_string(sample.event) + " [label=\"" + bytes_in_words(sample.in_use) +
+                   "\"" + (sample.event == timeline.peak().at.event ? ", style=filled" : "") + "];\n" +
+                   (sample.event > 1 ? "  e" + std::to_string(sample.event - 1) + " -> e" +
+                                           std::to_string(sample.event) + ";\n"
+                                     : "");
+        graph("bytes", timeline.svg("One update of 64 items: bytes in use"), dot + "}\n",
+              timeline.strip(60, true));
+    }
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
+    static void check_smaller(const std::vector<std::size_t>& rows_add_up_to,
+                              const std::vector<std::size_t>& peaks, const std::vector<std::size_t>& fixed,
+                              const std::vector<std::size_t>& saved,
+                              const std::vector<std::vector<real>>& trained) {
+        check_equal("each row adds up to the ledger's peak", rows_add_up_to, peaks);
+        check_equal("fixed: 4 x the weights, either way", fixed,
+                    std::vector<std::size_t>(2, 4 * 4 * 32 * 32 * sizeof(real)));
+        check_equal("saved: a quarter", 4 * saved[1], saved[0]);
+        // Adam moves by 1e-3 whatever the size of a gradient, so rounding may show where that is almost nothing.
+        check_close("the same weights", trained[1], trained[0], 1e-5);
+    }
+
+    static void check_article(double a, double fixed) {
+        check_equal("2089 an item, 6592 fixed", {std::lround(3 * a), std::lround(3 * fixed)}, {6268, 19775});
+        check_equal("+14 %, +29 %",
+                    {std::lround(100 * (66.03 / 57.82 - 1)), std::lround(100 * (85.47 / 66.03 - 1))},
+                    {14, 29});
+    }
+};
+
+const Given<WhereMemoryGoes> lesson(
+    {.number = 19, .slug = "where-memory-goes", .title = "where memory goes", .minutes = 30, .steps = 10});
 
 }  // namespace
-
-int main(int argc, char** argv) {
-    return run(
-        argc, argv,
-        {.number = 19, .slug = "where-memory-goes", .title = "where memory goes", .minutes = 30, .steps = 10},
-        where_memory_goes<float>, where_memory_goes<double>);
-}

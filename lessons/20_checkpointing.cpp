@@ -1,15 +1,9 @@
 // Lesson 20: checkpointing keeps a few values and makes the others again; the gradient keeps its bits.
-#include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdint>
 #include <map>
 #include <numeric>
-#include <string>
-#include <vector>
 
-#include "tally/lesson/lesson.hpp"
-#include "tally/tally.hpp"
+#include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;
@@ -17,346 +11,366 @@ using namespace tally::lesson;
 
 namespace {
 
-template <class S> Array<S> drawn(Shape shape, std::uint64_t stream, double most) {
-    return random_uniform<S>(shape, options().seed, stream, S(-most), S(most)).to(options().device);
-}
-
-// What one way forward and back took.
-template <class S> struct Taken {
-    std::vector<Array<S>> gradients;
-    std::vector<int> times_begun = {};  // of each layer
-    int begun = 0;                      // of all
-    std::size_t buffers = 0;            // kept for backward, at most, each of the size of x
-    std::size_t peak = 0;               // bytes beyond those that were in use before
-    double seconds = 0;
-};
-
-// Layers tanh(h W), which count how often they are begun.
-template <class S> struct Tower {
-    using V = Var<Array<S>>;
-
-    V x;
-    std::vector<V> weights;
-    Chain<Array<S>> layers;
-    std::vector<int> times_begun;  // of each
-
-    explicit Tower(std::size_t n, std::int64_t items = 16, std::int64_t width = 16)
-        : x(constant(drawn<S>({items, width}, 0, 1))) {
-        for (std::size_t i = 0; i < n; ++i) {
-            weights.push_back(parameter(drawn<S>({width, width}, i + 1, 1.5 / std::sqrt(double(width)))));
-            layers.push_back([this, i, W = weights.back()](const V& h) {
-                ++times_begun[i];
-                return tanh(matmul(h, W));
-            });
-            weights.back().backward(Array<S>::zeros({width, width}, options().device));  // has its memory
+struct Checkpointing {
+    void talk() {
+        step("16 layers tanh(h W). Backward reads what each has made, so all of it waits.");
+        Tower tower(16);
+        {
+            const Kept kept;
+            code(2);
+            Tensor h = tower.x;
+            for (const auto& layer : tower.layers) h = layer(h);
+            show_kept(kept);
         }
-        times_begun.resize(n);
-    }
-    Tower(const Tower&) = delete;
+        const Taken plain = tower.plain();
+        check_equal("x and 16 results, at the peak", plain.buffers, 17);
+        check_equal("begun", plain.begun, 16);
 
-    template <class Way> Taken<S> run(Way way) {
-        for (const V& W : weights) W.zero_grad();
-        times_begun.assign(layers.size(), 0);
-        const Device device = options().device;
-        const std::size_t before = memory::in_use(device);
-        memory::reset_peak(device);
-        const auto start = std::chrono::steady_clock::now();
-        sum(way(x)).backward();
-        const std::vector<S> last = weights.front().grad().to_vector();  // waits for a GPU
-        Taken<S> taken;
-        taken.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        taken.times_begun = times_begun;
-        taken.begun = std::accumulate(times_begun.begin(), times_begun.end(), 0);
-        taken.peak = memory::peak(device) - before;
-        taken.buffers = memory::report(device).peak_by[int(MemoryClass::saved)] / x.value().storage()->bytes;
-        for (const V& W : weights) taken.gradients.push_back(W.grad().clone());
-        return taken;
-    }
-    Taken<S> plain() {
-        return run([&](const V& h) { return run_chain(layers, 0, layers.size(), h); });
-    }
-    Taken<S> segments(std::size_t k) {
-        return run([&](const V& h) { return checkpoint_sequential(layers, k, h); });
-    }
-};
+        predict("Keep every fourth layer's input. Buffers kept at most:", {"4", "5", "8", "17"}, answer(3),
+                "What a segment makes again is there while it goes back.");
+        {
+            const Kept kept;
+            code(1);
+            const Tensor h = checkpoint_sequential(tower.layers, 4, tower.x);
+            show_kept(kept);
+        }
+        const Taken four = tower.segments(4);
+        check_equal("4 inputs of segments + 4 of one", four.buffers, 4 + 16 / 4);
 
-template <class S> std::vector<S> numbers(const std::vector<Array<S>>& arrays) {
-    std::vector<S> all;
-    for (const Array<S>& array : arrays)
-        for (const S number : array.to_vector()) all.push_back(number);
-    return all;
-}
+        step("Each segment but the last begins again when backward comes to it.");
+        show("layers begun", four.begun);
+        drawn_beside(four.times_begun);
+        check_equal("16 begun, 12 of them again", four.begun, 2 * 16 - 16 / 4);
+        check_equal("16 gradients: the same bits", numbers(four.gradients), numbers(plain.gradients));
 
-// What is kept just before the way back begins, and for whom.
-void show_kept(const Kept& kept) {
-    std::vector<const Storage*> in_order;
-    std::map<const Storage*, std::string> readers;
-    std::map<std::string, std::size_t> buffers, bytes;
-    std::map<const Storage*, std::size_t> size;
-    for (const Kept::Entry& entry : kept.entries()) {
-        const bool there_anyway = entry.why == Kept::Why::parameter;
-        std::string& reader = readers[entry.storage];
-        if (reader.empty()) in_order.push_back(entry.storage);
-        reader += (reader.empty() ? "" : ", ") + entry.op +
-                  (there_anyway                     ? " (a parameter, there anyway)"
-                   : entry.why == Kept::Why::output ? " (its result)"
-                                                    : " (its operand)");
-        size[entry.storage] = there_anyway ? 0 : entry.bytes;
-    }
-    std::vector<std::string> reasons;
-    for (const Storage* storage : in_order) {
-        const std::string& reader = readers[storage];
-        if (buffers[reader]++ == 0) reasons.push_back(reader);
-        bytes[reader] += size[storage];
-    }
-    auto rows = table({"buffers", "bytes", "kept for"});
-    for (const std::string& reason : reasons) rows.row(buffers[reason], bytes[reason], reason);
-}
+        predict("With which number k of segments are the fewest buffers kept?", {"1", "2", "4", "8", "16"},
+                answer(3), "k inputs, and n/k in the segment that is on its way.");
+        const auto cut = [](Table& rows, std::size_t n, std::size_t k, const Taken& taken) {
+            rows.row(n, k, taken.buffers, k + n / k, taken.begun, 2 * n - n / k);
+        };
+        const std::vector<std::string> columns{"n", "k", "buffers", "k + n/k", "begun", "2n - n/k"};
+        auto cuts = table(columns);
+        for (const std::size_t k : {1u, 2u, 4u, 8u, 16u}) cut(cuts, 16, k, tower.segments(k));
+        check_cuts(cuts);
+        note("With k = 16 nothing is saved, and 15 of 16 begin again.");
 
-// A segment on each lane, from the input that is kept: what is kept is filled, what is made again is hatched.
-void drawn_beside(const std::vector<int>& times_begun) {
-    Diagram diagram;
-    diagram.title = "16 layers in four segments: the input of each is kept, and all of the last";
-    for (std::size_t i = 0; i < times_begun.size(); ++i) {
-        const int lane = int(i / 4);
-        const bool last_of_segment = i % 4 == 3, again = times_begun[i] > 1 && !last_of_segment;
-        if (i % 4 == 0) {
-            diagram.lanes.push_back("segment " + std::to_string(lane + 1));
-            diagram.boxes.push_back({Diagram::Role::data,
-                                     i == 0 ? "x" : "h" + std::to_string(i),
+        step("At k = the root of n it is twice the root. 64 layers, k from 1 to 64:");
+        Tower high(64), higher(100);
+        std::vector<std::size_t> peaks;
+        for (std::size_t k = 1; k <= 64; ++k) peaks.push_back(high.segments(k).peak);
+        plot("bytes at the peak, over k", peaks);
+        auto roots = table(columns);
+        cut(roots, 64, 8, high.segments(8));
+        cut(roots, 100, 10, higher.segments(10));
+        check_roots(high, cuts, roots, peaks);
+
+        predict("Keep x and nothing else: each layer's input is made from x. Layers begun for n = 16:",
+                {"31", "136", "256"}, answer(2), "The last layer asks for 15 others, the one before for 14.",
+                "16 + 15 + ... + 1 = n (n + 1) / 2.");
+        const Revolve<Array<real>> only_x(tower.layers, 1);
+        const Taken from_x = tower.run([&](const Tensor& x) { return only_x(x); });
+        auto ways = table({"16 layers", "begun", "buffers"});
+        ways.row("keep all", plain.begun, plain.buffers);
+        ways.row("4 segments", four.begun, four.buffers);
+        ways.row("keep x only", from_x.begun, from_x.buffers);
+        check_equal("n (n + 1) / 2", from_x.begun, 16 * 17 / 2);
+        check_equal("the same bits", numbers(from_x.gradients), numbers(plain.gradients));
+
+        step("The table of the article, of 16 layers of 256 units and 128 items.");
+        Tower wide(16, 128, 256);
+        std::vector<Taken> plainly, in_segments, unverified;  // in turn
+        for (int round = 0; round < 5; ++round) {
+            plainly.push_back(wide.plain());
+            in_segments.push_back(wide.segments(4));
+            const Unverified off;
+            unverified.push_back(wide.segments(4));
+        }
+        const Taken before = quickest(plainly), after = quickest(in_segments);
+        auto article = table({"", "Time, ms", "Samples/second", "memory", "times as long"});
+        const auto line = [&](const char* name, const Taken& taken) {
+            article.row(name, 1000 * taken.seconds, std::lround(128 / taken.seconds),
+                        bytes_in_words(taken.peak), taken.seconds / before.seconds);
+        };
+        line("BEFORE", before);
+        line("AFTER", after);
+        line("AFTER   not verified", quickest(unverified));
+        note(
+            "12 of 16 layers begin again, 9 are computed: the last of a segment is the next one's input. "
+            "Backward as long as two forwards makes that 9/16 of 1/3: +19 %.");
+        check("less than half the memory", after.peak * 2 < before.peak);
+        check_equal("the same bits", numbers(after.gradients), numbers(before.gradients));
+
+        predict("Dropout, its masks numbered by a counter that counts on. Checkpointed, the gradient is",
+                {"the same bits", "the same, to rounding", "another one"}, answer(3),
+                "Which masks does a block draw when it runs again?",
+                "The counter has counted on: what runs again draws other masks.");
+        std::uint64_t calls = 0;
+        const auto with_dropout = [&](bool by_layer) {
+            Chain<Array<real>> layers;
+            for (std::size_t i = 0; i < tower.layers.size(); ++i)
+                layers.push_back([&, by_layer, i](const Tensor& x) {
+                    return dropout(tower.layers[i](x), 0.25, {options().seed, by_layer ? i : calls++, 0});
+                });
+            calls = 0;
+            return layers;
+        };
+        const auto gradients = [&](bool by_layer, std::size_t k) {
+            const auto layers = with_dropout(by_layer);
+            return numbers(
+                tower.run([&](const Tensor& x) { return checkpoint_sequential(layers, k, x); }).gradients);
+        };
+        const auto wanted = gradients(false, 1), by_layer = gradients(true, 4);
+        std::vector<real> counted;
+        {
+            const Unverified off;
+            counted = gradients(false, 4);
+        }
+        const std::string said = refusal([&] { gradients(false, 4); }, ";");
+        const auto apart = [&](const std::vector<real>& other) {
+            double most = 0;
+            for (std::size_t i = 0; i < wanted.size(); ++i)
+                most = std::max(most, std::abs(double(wanted[i]) - double(other[i])));
+            return most;
+        };
+        auto masks = table({"masks", "max|difference| to plain"});
+        masks.row("by a counter, nobody looks", apart(counted));
+        masks.row("by seed, layer and item", apart(by_layer));
+        check("by a counter: more than 0.1 apart", apart(counted) > 0.1);
+        check("detected, and named", said.find("'dropout'") != std::string::npos, said);
+        check_equal("by seed, layer and item: the same bits", by_layer, wanted);
+
+        step("Whatever gives other values is noticed: here, a factor counts the calls.");
+        int ticks = 0;
+        const auto unsteady = [&] {
+            const Tensor y = checkpoint([&](const Tensor& x) { return tanh(tanh(x * double(++ticks))); },
+                                        tower.weights[0]);
+            sum(y).backward();
+        };
+        const std::string unsteady_said = refusal(unsteady, ";");
+        note(unsteady_said);
+        check("by value", unsteady_said.find("other values") != std::string::npos);
+
+        predict("Batch norm in a checkpoint runs twice. Its running statistics move",
+                {"once", "twice", "never"}, answer(1), "An effect is not a value.",
+                "While it runs again, effects are not left.");
+        std::vector<std::vector<real>> statistics;
+        std::vector<int> runs;
+        auto moved = table({"", "runs", "updates", "running mean [0]", "running variance [0]"});
+        for (const bool checkpointed : {false, true}) {
+            BatchNorm<real> norm(16);
+            to(norm, options().device);
+            Pass pass{.training = true};
+            runs.push_back(0);
+            const auto layer = [&](const Tensor& h) {
+                ++runs.back();
+                return tanh(norm(tanh(h * 2), pass));
+            };
+            sum(checkpointed ? checkpoint(layer, tower.weights[0]) : layer(tower.weights[0])).backward();
+            pass.effects.commit();
+            std::vector<real> both = norm.running.mean.to_vector();
+            const std::vector<real> variance = norm.running.variance.to_vector();
+            moved.row(checkpointed ? "checkpointed" : "plain", runs.back(), norm.updates, both[0],
+                      variance[0]);
+            both.insert(both.end(), variance.begin(), variance.end());
+            statistics.push_back(both);
+        }
+        check_equal("runs", runs, {1, 2});
+        check_equal("the same statistics", statistics[1], statistics[0]);
+
+        step("Nine layers in five segments, ten in four; and four in five.");
+        show("9 in 5", words(even_segments(9, 5)));
+        show("10 in 4", words(even_segments(10, 4)));
+        Tower ten(10);
+        const Taken uneven = ten.segments(4);
+        auto remainder = table({"n", "k", "buffers", "at most k + n/k, up", "begun", "2n - n/k, down"});
+        remainder.row(10, 4, uneven.buffers, 4 + 3, uneven.begun, 20 - 2);
+        const std::string too_many = refusal([] { even_segments(4, 5); }, ";");
+        show("4 in 5", too_many);
+        check_remainder(uneven, too_many);
+    }
+
+    // What one way forward and back took.
+    struct Taken {
+        std::vector<Array<real>> gradients;
+        std::vector<int> times_begun = {};  // of each layer
+        int begun = 0;                      // of all
+        std::size_t buffers = 0;            // kept for backward, at most, each of the size of x
+        std::size_t peak = 0;               // bytes beyond those that were in use before
+        double seconds = 0;
+    };
+
+    // Layers tanh(h W), which count how often they are begun.
+    struct Tower {
+        Tensor x;
+        std::vector<Tensor> weights;
+        Chain<Array<real>> layers;
+        std::vector<int> times_begun;  // of each
+
+        explicit Tower(std::size_t n, std::int64_t items = 16, std::int64_t width = 16)
+            : x(constant(drawn({items, width}, 0, 1))) {
+            for (std::size_t i = 0; i < n; ++i) {
+                weights.push_back(parameter(drawn({width, width}, i + 1, 1.5 / std::sqrt(double(width)))));
+                layers.push_back([this, i, W = weights.back()](const Tensor& h) {
+                    ++times_begun[i];
+                    return tanh(matmul(h, W));
+                });
+                weights.back().backward(
+                    Array<real>::zeros({width, width}, options().device));  // has its memory
+            }
+            times_begun.resize(n);
+        }
+        Tower(const Tower&) = delete;
+
+        template <class Way> Taken run(Way way) {
+            for (const Tensor& W : weights) W.zero_grad();
+            times_begun.assign(layers.size(), 0);
+            const Device device = options().device;
+            const std::size_t before = memory::in_use(device);
+            memory::reset_peak(device);
+            const auto start = std::chrono::steady_clock::now();
+            sum(way(x)).backward();
+            const std::vector<real> last = weights.front().grad().to_vector();  // waits for a GPU
+            Taken taken;
+            taken.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+            taken.times_begun = times_begun;
+            taken.begun = std::accumulate(times_begun.begin(), times_begun.end(), 0);
+            taken.peak = memory::peak(device) - before;
+            taken.buffers =
+                memory::report(device).peak_by[int(MemoryClass::saved)] / x.value().storage()->bytes;
+            for (const Tensor& W : weights) taken.gradients.push_back(W.grad().clone());
+            return taken;
+        }
+        Taken plain() {
+            return run([&](const Tensor& h) { return run_chain(layers, 0, layers.size(), h); });
+        }
+        Taken segments(std::size_t k) {
+            return run([&](const Tensor& h) { return checkpoint_sequential(layers, k, h); });
+        }
+    };
+
+    // What is kept just before the way back begins, and for whom.
+    static void show_kept(const Kept& kept) {
+        std::vector<const Storage*> in_order;
+        std::map<const Storage*, std::string> readers;
+        std::map<std::string, std::size_t> buffers, bytes;
+        std::map<const Storage*, std::size_t> size;
+        for (const Kept::Entry& entry : kept.entries()) {
+            const bool there_anyway = entry.why == Kept::Why::parameter;
+            std::string& reader = readers[entry.storage];
+            if (reader.empty()) in_order.push_back(entry.storage);
+            reader += (reader.empty() ? "" : ", ") + entry.op +
+                      (there_anyway                     ? " (a parameter, there anyway)"
+                       : entry.why == Kept::Why::output ? " (its result)"
+                                                        : " (its operand)");
+            size[entry.storage] = there_anyway ? 0 : entry.bytes;
+        }
+        std::vector<std::string> reasons;
+        for (const Storage* storage : in_order) {
+            const std::string& reader = readers[storage];
+            if (buffers[reader]++ == 0) reasons.push_back(reader);
+            bytes[reader] += size[storage];
+        }
+        auto rows = table({"buffers", "bytes", "kept for"});
+        for (const std::string& reason : reasons) rows.row(buffers[reason], bytes[reason], reason);
+    }
+
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static Array<real> drawn(Shape shape, std::uint64_t stream, double most) {
+        return random_uniform<real>(shape, options().seed, stream, real(-most), real(most))
+            .to(options().device);
+    }
+
+    static std::vector<real> numbers(const std::vector<Array<real>>& arrays) {
+        std::vector<real> all;
+        for (const Array<real>& array : arrays)
+            for (const real number : array.to_vector()) all.push_back(number);
+        return all;
+    }
+
+    // A segment on each lane, from the input that is kept: what is kept is filled, what is made again is hatched.
+    static void drawn_beside(const std::vector<int>& times_begun) {
+        Diagram diagram;
+        diagram.title = "16 layers in four segments: the input of each is kept, and all of the last";
+        for (std::size_t i = 0; i < times_begun.size(); ++i) {
+            const int lane = int(i / 4);
+            const bool last_of_segment = i % 4 == 3, again = times_begun[i] > 1 && !last_of_segment;
+            if (i % 4 == 0) {
+                diagram.lanes.push_back("segment " + std::to_string(lane + 1));
+                diagram.boxes.push_back({Diagram::Role::data,
+                                         i == 0 ? "x" : "h" + std::to_string(i),
+                                         "",
+                                         "",
+                                         "",
+                                         lane,
+                                         true,
+                                         false,
+                                         {}});
+            }
+            const int before = int(diagram.boxes.size()) - 1;
+            diagram.boxes.push_back({Diagram::Role::operation,
+                                     "h" + std::to_string(i + 1),
                                      "",
                                      "",
                                      "",
                                      lane,
-                                     true,
-                                     false,
-                                     {}});
+                                     !again,
+                                     again,
+                                     {{before, false, ""}}});
         }
-        const int before = int(diagram.boxes.size()) - 1;
-        diagram.boxes.push_back({Diagram::Role::operation,
-                                 "h" + std::to_string(i + 1),
-                                 "",
-                                 "",
-                                 "",
-                                 lane,
-                                 !again,
-                                 again,
-                                 {{before, false, ""}}});
+        graph("checkpointing", to_svg(diagram), to_dot(diagram));
     }
-    graph("checkpointing", to_svg(diagram), to_dot(diagram));
-}
 
-// The message of the error that f ends with, up to its first `until`.
-template <class F> std::string refusal(F f, const std::string& until) {
-    try {
-        f();
-    } catch (const Error& error) {
-        return std::string(error.what()).substr(0, std::string(error.what()).find(until));
+    // The message of the error that f ends with, up to its first `until`.
+    template <class F> static std::string refusal(F f, const std::string& until) {
+        try {
+            f();
+        } catch (const Error& error) {
+            return std::string(error.what()).substr(0, std::string(error.what()).find(until));
+        }
+        return "nothing was refused";
     }
-    return "nothing was refused";
-}
 
-std::string words(const std::vector<std::size_t>& sizes) {
-    std::string text;
-    for (const std::size_t size : sizes) text += (text.empty() ? "" : ", ") + std::to_string(size);
-    return text;
-}
-
-template <class S> const Taken<S>& quickest(const std::vector<Taken<S>>& runs) {
-    return *std::min_element(runs.begin(), runs.end(),
-                             [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
-}
-
-template <class S> void checkpointing() {
-    using V = Var<Array<S>>;
-
-    step("16 layers tanh(h W). Backward reads what each has made, so all of it waits.");
-    Tower<S> tower(16);
-    {
-        const Kept kept;
-        code(2);
-        V h = tower.x;
-        for (const auto& layer : tower.layers) h = layer(h);
-        show_kept(kept);
+    static std::string words(const std::vector<std::size_t>& sizes) {
+        std::string text;
+        for (const std::size_t size : sizes) text += (text.empty() ? "" : ", ") + std::to_string(size);
+        return text;
     }
-    const Taken<S> plain = tower.plain();
-    check_equal("x and 16 results, at the peak", plain.buffers, 17);
-    check_equal("begun", plain.begun, 16);
 
-    predict("Keep every fourth layer's input. Buffers kept at most:", {"4", "5", "8", "17"}, answer(3),
-            "What a segment makes again is there while it goes back.");
-    {
-        const Kept kept;
-        code(1);
-        const V h = checkpoint_sequential(tower.layers, 4, tower.x);
-        show_kept(kept);
+    static const Taken& quickest(const std::vector<Taken>& runs) {
+        return *std::min_element(runs.begin(), runs.end(),
+                                 [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
     }
-    const Taken<S> four = tower.segments(4);
-    check_equal("4 inputs of segments + 4 of one", four.buffers, 4 + 16 / 4);
 
-    step("Each segment but the last begins again when backward comes to it.");
-    show("layers begun", four.begun);
-    drawn_beside(four.times_begun);
-    check_equal("16 begun, 12 of them again", four.begun, 2 * 16 - 16 / 4);
-    check_equal("16 gradients: the same bits", numbers(four.gradients), numbers(plain.gradients));
+    // ---- the witness ----------------------------------------------------------------------------------------
 
-    predict("With which number k of segments are the fewest buffers kept?", {"1", "2", "4", "8", "16"},
-            answer(3), "k inputs, and n/k in the segment that is on its way.");
-    std::vector<std::size_t> kept, kept_formula, begun, begun_formula;
-    const auto cut = [&](Table& rows, std::size_t n, std::size_t k, const Taken<S>& taken) {
-        kept.push_back(taken.buffers), kept_formula.push_back(k + n / k);
-        begun.push_back(std::size_t(taken.begun)), begun_formula.push_back(2 * n - n / k);
-        rows.row(n, k, taken.buffers, kept_formula.back(), taken.begun, begun_formula.back());
-    };
-    const std::vector<std::string> columns{"n", "k", "buffers", "k + n/k", "begun", "2n - n/k"};
-    auto cuts = table(columns);
-    for (const std::size_t k : {1u, 2u, 4u, 8u, 16u}) cut(cuts, 16, k, tower.segments(k));
-    check_equal("buffers", kept, kept_formula);
-    check_equal("begun", begun, begun_formula);
-    note("With k = 16 nothing is saved, and 15 of 16 begin again.");
-
-    step("At k = the root of n it is twice the root. 64 layers, k from 1 to 64:");
-    Tower<S> high(64), higher(100);
-    std::vector<std::size_t> peaks;
-    for (std::size_t k = 1; k <= 64; ++k) peaks.push_back(high.segments(k).peak);
-    plot("bytes at the peak, over k", peaks);
-    auto roots = table(columns);
-    cut(roots, 64, 8, high.segments(8));
-    cut(roots, 100, 10, higher.segments(10));
-    check_equal("2 x the root: 8, 16, 20", {kept[2], kept[5], kept[6]}, {8, 16, 20});
-    const std::size_t least = *std::min_element(peaks.begin(), peaks.end()), root = segments_by_default(64);
-    check("peak at the root: the least, to one buffer",
-          peaks[root - 1] <= least + high.x.value().storage()->bytes);
-    check("and less than a third of plain", peaks[root - 1] * 3 < peaks.front());
-
-    predict("Keep x and nothing else: each layer's input is made from x. Layers begun for n = 16:",
-            {"31", "136", "256"}, answer(2), "The last layer asks for 15 others, the one before for 14.",
-            "16 + 15 + ... + 1 = n (n + 1) / 2.");
-    const Revolve<Array<S>> only_x(tower.layers, 1);
-    const Taken<S> from_x = tower.run([&](const V& x) { return only_x(x); });
-    auto ways = table({"16 layers", "begun", "buffers"});
-    ways.row("keep all", plain.begun, plain.buffers);
-    ways.row("4 segments", four.begun, four.buffers);
-    ways.row("keep x only", from_x.begun, from_x.buffers);
-    check_equal("n (n + 1) / 2", from_x.begun, 16 * 17 / 2);
-    check_equal("the same bits", numbers(from_x.gradients), numbers(plain.gradients));
-
-    step("The table of the article, of 16 layers of 256 units and 128 items.");
-    Tower<S> wide(16, 128, 256);
-    std::vector<Taken<S>> plainly, in_segments, unverified;  // in turn
-    for (int round = 0; round < 5; ++round) {
-        plainly.push_back(wide.plain());
-        in_segments.push_back(wide.segments(4));
-        const Unverified off;
-        unverified.push_back(wide.segments(4));
+    static void check_cuts(const Table& cuts) {
+        check_equal("buffers", cuts.column("buffers"), cuts.column("k + n/k"));
+        check_equal("begun", cuts.column("begun"), cuts.column("2n - n/k"));
     }
-    const Taken<S> before = quickest(plainly), after = quickest(in_segments);
-    auto article = table({"", "Time, ms", "Samples/second", "memory", "times as long"});
-    const auto line = [&](const char* name, const Taken<S>& taken) {
-        article.row(name, 1000 * taken.seconds, std::lround(128 / taken.seconds), bytes_in_words(taken.peak),
-                    taken.seconds / before.seconds);
-    };
-    line("BEFORE", before);
-    line("AFTER", after);
-    line("AFTER   not verified", quickest(unverified));
-    note(
-        "12 of 16 layers begin again, 9 are computed: the last of a segment is the next one's input. "
-        "Backward as long as two forwards makes that 9/16 of 1/3: +19 %.");
-    check("less than half the memory", after.peak * 2 < before.peak);
-    check_equal("the same bits", numbers(after.gradients), numbers(before.gradients));
 
-    predict("Dropout, its masks numbered by a counter that counts on. Checkpointed, the gradient is",
-            {"the same bits", "the same, to rounding", "another one"}, answer(3),
-            "Which masks does a block draw when it runs again?",
-            "The counter has counted on: what runs again draws other masks.");
-    std::uint64_t calls = 0;
-    const auto with_dropout = [&](bool by_layer) {
-        Chain<Array<S>> layers;
-        for (std::size_t i = 0; i < tower.layers.size(); ++i)
-            layers.push_back([&, by_layer, i](const V& x) {
-                return dropout(tower.layers[i](x), 0.25, {options().seed, by_layer ? i : calls++, 0});
-            });
-        calls = 0;
-        return layers;
-    };
-    const auto gradients = [&](bool by_layer, std::size_t k) {
-        const auto layers = with_dropout(by_layer);
-        return numbers(tower.run([&](const V& x) { return checkpoint_sequential(layers, k, x); }).gradients);
-    };
-    const auto wanted = gradients(false, 1), by_layer = gradients(true, 4);
-    std::vector<S> counted;
-    {
-        const Unverified off;
-        counted = gradients(false, 4);
+    static void check_roots(const Tower& high, const Table& cuts, const Table& roots,
+                            const std::vector<std::size_t>& peaks) {
+        check_equal("2 x the root: 8, 16, 20",
+                    {values(cuts.column("buffers"))[2], values(roots.column("buffers"))[0],
+                     values(roots.column("buffers"))[1]},
+                    {8.0, 16.0, 20.0});
+        const std::size_t least = *std::min_element(peaks.begin(), peaks.end()),
+                          root = segments_by_default(64);
+        check("peak at the root: the least, to one buffer",
+              peaks[root - 1] <= least + high.x.value().storage()->bytes);
+        check("and less than a third of plain", peaks[root - 1] * 3 < peaks.front());
     }
-    const std::string said = refusal([&] { gradients(false, 4); }, ";");
-    const auto apart = [&](const std::vector<S>& other) {
-        double most = 0;
-        for (std::size_t i = 0; i < wanted.size(); ++i)
-            most = std::max(most, std::abs(double(wanted[i]) - double(other[i])));
-        return most;
-    };
-    auto masks = table({"masks", "max|difference| to plain"});
-    masks.row("by a counter, nobody looks", apart(counted));
-    masks.row("by seed, layer and item", apart(by_layer));
-    check("by a counter: more than 0.1 apart", apart(counted) > 0.1);
-    check("detected, and named", said.find("'dropout'") != std::string::npos, said);
-    check_equal("by seed, layer and item: the same bits", by_layer, wanted);
 
-    step("Whatever gives other values is noticed: here, a factor counts the calls.");
-    int ticks = 0;
-    const auto unsteady = [&] {
-        const V y = checkpoint([&](const V& x) { return tanh(tanh(x * double(++ticks))); }, tower.weights[0]);
-        sum(y).backward();
-    };
-    const std::string unsteady_said = refusal(unsteady, ";");
-    note(unsteady_said);
-    check("by value", unsteady_said.find("other values") != std::string::npos);
-
-    predict("Batch norm in a checkpoint runs twice. Its running statistics move", {"once", "twice", "never"},
-            answer(1), "An effect is not a value.", "While it runs again, effects are not left.");
-    std::vector<std::vector<S>> statistics;
-    std::vector<int> runs;
-    auto moved = table({"", "runs", "updates", "running mean [0]", "running variance [0]"});
-    for (const bool checkpointed : {false, true}) {
-        BatchNorm<S> norm(16);
-        to(norm, options().device);
-        Pass pass{.training = true};
-        runs.push_back(0);
-        const auto layer = [&](const V& h) {
-            ++runs.back();
-            return tanh(norm(tanh(h * 2), pass));
-        };
-        sum(checkpointed ? checkpoint(layer, tower.weights[0]) : layer(tower.weights[0])).backward();
-        pass.effects.commit();
-        std::vector<S> both = norm.running.mean.to_vector();
-        const std::vector<S> variance = norm.running.variance.to_vector();
-        moved.row(checkpointed ? "checkpointed" : "plain", runs.back(), norm.updates, both[0], variance[0]);
-        both.insert(both.end(), variance.begin(), variance.end());
-        statistics.push_back(both);
+    static void check_remainder(const Taken& uneven, const std::string& too_many) {
+        check_equal("a remainder is spread", even_segments(9, 5), {2, 2, 2, 2, 1});
+        check_equal("10 in 4: begun", uneven.begun, 2 * 10 - 10 / 4);
+        check("10 in 4: at most 7 buffers", uneven.buffers <= 4 + 3);
+        check("refused", too_many.find("4 layers cannot be cut into 5 segments") != std::string::npos);
     }
-    check_equal("runs", runs, {1, 2});
-    check_equal("the same statistics", statistics[1], statistics[0]);
+};
 
-    step("Nine layers in five segments, ten in four; and four in five.");
-    show("9 in 5", words(even_segments(9, 5)));
-    show("10 in 4", words(even_segments(10, 4)));
-    Tower<S> ten(10);
-    const Taken<S> uneven = ten.segments(4);
-    auto remainder = table({"n", "k", "buffers", "at most k + n/k, up", "begun", "2n - n/k, down"});
-    remainder.row(10, 4, uneven.buffers, 4 + 3, uneven.begun, 20 - 2);
-    const std::string too_many = refusal([] { even_segments(4, 5); }, ";");
-    show("4 in 5", too_many);
-    check_equal("a remainder is spread", even_segments(9, 5), {2, 2, 2, 2, 1});
-    check_equal("10 in 4: begun", uneven.begun, 2 * 10 - 10 / 4);
-    check("10 in 4: at most 7 buffers", uneven.buffers <= 4 + 3);
-    check("refused", too_many.find("4 layers cannot be cut into 5 segments") != std::string::npos);
-}
+const Given<Checkpointing> lesson(
+    {.number = 20, .slug = "checkpointing", .title = "checkpointing", .minutes = 25, .steps = 11});
 
 }  // namespace
-
-int main(int argc, char** argv) {
-    return run(argc, argv,
-               {.number = 20, .slug = "checkpointing", .title = "checkpointing", .minutes = 25, .steps = 11},
-               checkpointing<float>, checkpointing<double>);
-}

@@ -1,13 +1,8 @@
 // Lesson 21: the fewest steps that have to be run again, when only c values may be kept; and both
 // cures at once.
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
+#include <functional>
 
-#include "tally/lesson/lesson.hpp"
-#include "tally/tally.hpp"
+#include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;
@@ -15,306 +10,320 @@ using namespace tally::lesson;
 
 namespace {
 
-// The witness. C(n, k), and the fewest steps that are only run: p(l, c) = r l - C(c + r, r - 1), where r is
-// the least with C(c + r, c) >= l.
-std::uint64_t choose(std::uint64_t n, std::int64_t k) {
-    if (k < 0) return 0;
-    std::uint64_t ways = 1;
-    for (std::uint64_t i = 1; i <= std::min(static_cast<std::uint64_t>(k), n - static_cast<std::uint64_t>(k));
-         ++i)
-        ways = ways * (n - i + 1) / i;
-    return ways;
-}
-std::uint64_t fewest(std::uint64_t l, std::uint64_t c) {
-    std::uint64_t r = 0;
-    while (choose(c + r, static_cast<std::int64_t>(c)) < l) ++r;
-    return r * l - choose(c + r, static_cast<std::int64_t>(r) - 1);
-}
+struct TheBestSchedule {
+    void talk() {
+        predict("10 steps, room for 3 snapshots, x being one. Runs beside the 10 that are recorded:",
+                {"9", "15", "24", "45"}, answer(2), "With x alone it would be 9 + 8 + ... + 1 = 45.",
+                "5 steps run once, 5 twice. With x alone it would be 45.");
+        Walk walk(10);
+        const std::vector<real> plain = walk.plain();
+        code(2);
+        const Revolve<Array<real>> revolve(walk.steps, 3);
+        const std::vector<real> again = walk.gradient(revolve);
+        show("only run", revolve.count().advanced);
+        show("recorded", revolve.count().recorded);
+        show("snapshots", revolve.count().snapshots);
+        check_equal("only run", revolve.count().advanced, 15);
+        check_equal("begun in all", walk.begun.size(), 15 + 10);
+        check_equal("d x: the same bits", again, plain);
 
-// A walk of l steps from x, which notes which step is begun. On the CPU: what is counted is
-// the same anywhere.
-template <class S> struct Walk {
-    using V = Var<Array<S>>;
+        step("Its way: time to the right, the ten steps upwards.");
+        std::vector<std::size_t> back;
+        for (std::size_t i = 0; i < walk.begun.size(); ++i)
+            if (walk.recorded()[i]) back.push_back(walk.begun[i] + 1);
+        drawn(walk.begun, walk.recorded(), walk.steps.size());
+        check_equal("recorded from the last to the first", back, {10, 9, 8, 7, 6, 5, 4, 3, 2, 1});
 
-    V x = parameter(Array<S>({2}, {0.5, -0.25}));
-    Chain<Array<S>> steps;
-    std::vector<std::size_t> begun;
+        predict("3 snapshots; no step may run more than 3 times before it is recorded. Longest chain:",
+                {"9 steps", "12 steps", "20 steps"}, answer(3),
+                "With one snapshot: 4 steps, of which the last is recorded at once.",
+                "C(c + r, c) = C(6, 3).");
+        auto lengths = table({"r", "longest, C(3 + r, 3)", "a step runs at most", "one step longer"});
+        std::vector<std::size_t> most, expected;
+        for (std::size_t r = 1; r <= 5; ++r) {
+            const auto longest = static_cast<std::size_t>(choose(3 + r, 3));
+            most.push_back(revolved(longest, 3).most), expected.push_back(r);
+            most.push_back(revolved(longest + 1, 3).most), expected.push_back(r + 1);
+            lengths.row(r, longest, most[most.size() - 2], most.back());
+        }
+        check_equal("r, and r + 1 where it is one longer", most, expected);
 
-    explicit Walk(std::size_t length) {
-        for (std::size_t i = 0; i < length; ++i)
-            steps.push_back([this, i](const V& h) {
-                begun.push_back(i);
-                return sin(h + 0.125 * double(i));
-            });
-    }
-    Walk(const Walk&) = delete;
+        step("How many that are, counted and by the formula r l - C(c + r, r - 1).");
+        auto cases = table({"steps l", "snapshots c", "only run", "formula", "for each step"});
+        std::vector<std::size_t> counted, formula;
+        for (const auto& [l, c] :
+             {std::pair<std::size_t, std::size_t>{10, 3}, {16, 4}, {100, 5}, {100, 10}, {1000, 10}}) {
+            counted.push_back(revolved(l, c).count.advanced);
+            formula.push_back(static_cast<std::size_t>(fewest(l, c)));
+            cases.row(l, c, counted.back(), formula.back(), double(counted.back()) / double(l));
+        }
+        check_equal("counted", counted, {15, 27, 316, 222, 3636});
+        check_equal("formula", formula, counted);
+        check_all();
 
-    template <class Way> std::vector<S> gradient(Way way) {
-        x.zero_grad();
-        begun.clear();
-        sum(way(x)).backward();
-        return x.grad().to_vector();
-    }
-    std::vector<S> plain() {
-        return gradient([&](const V& h) { return run_chain(steps, 0, steps.size(), h); });
-    }
-    // The last time that a step is begun it is recorded, and gone back through.
-    std::vector<bool> recorded() const {
-        std::vector<bool> last(begun.size()), seen(steps.size());
-        for (std::size_t i = begun.size(); i-- > 0; seen[begun[i]] = true) last[i] = !seen[begun[i]];
-        return last;
-    }
-    // How often each was begun besides.
-    std::vector<std::size_t> only_run() const {
-        std::vector<std::size_t> times(steps.size());
-        for (const std::size_t step : begun) ++times[step];
-        for (std::size_t& each : times) --each;
-        return times;
-    }
-};
-
-// What c snapshots make of l steps.
-template <class S> struct Revolved {
-    RevolveCount count;
-    std::size_t begun, most;  // in all; only run, at most, of any one step
-    bool same_bits;
-};
-template <class S> Revolved<S> revolved(std::size_t l, std::size_t c) {
-    Walk<S> walk(l);
-    const std::vector<S> plain = walk.plain();
-    const Revolve<Array<S>> revolve(walk.steps, c);
-    const std::vector<S> again = walk.gradient(revolve);
-    const std::vector<std::size_t> times = walk.only_run();
-    return {revolve.count(), walk.begun.size(), *std::max_element(times.begin(), times.end()),
-            again == plain};
-}
-
-// Layers of a network, tanh(h W) `deep` times over, which are counted; and what training it takes.
-template <class S> struct Tower {
-    using V = Var<Array<S>>;
-
-    V x;
-    std::vector<V> weights;
-    Chain<Array<S>> layers;
-    std::size_t begun = 0;
-
-    explicit Tower(std::size_t n, std::size_t deep = 1, std::int64_t items = 64, std::int64_t width = 8) {
-        const auto drawn = [](Shape shape, std::uint64_t stream) {
-            return random_uniform<S>(shape, options().seed, stream, S(-0.5), S(0.5)).to(options().device);
+        predict("64 layers. 8 segments keep 16 buffers and begin 120. Revolve with 5 snapshots begins",
+                {"fewer", "about twice as many", "8 times as many"}, answer(2),
+                "It goes below twice the root.");
+        auto compared = table({"64 layers", "begun", "peak", "if a layer keeps 8", "peak"});
+        Tower thin(64), thick(64, 8);
+        std::vector<Row> rows;
+        const auto row = [&](const std::string& name, auto way, std::size_t number) {
+            const std::size_t peak = thin.peak(way(thin, number));
+            rows.push_back({thin.begun, peak, thick.peak(way(thick, number))});
+            compared.row(name, thin.begun, bytes_in_words(peak), thick.begun,
+                         bytes_in_words(rows.back().thick));
         };
-        x = constant(drawn({items, width}, 0));
-        for (std::size_t i = 0; i < n; ++i) {
-            weights.push_back(parameter(drawn({width, width}, i + 1)));
-            layers.push_back([this, deep, W = weights.back()](V h) {
-                ++begun;
-                for (std::size_t times = 0; times < deep; ++times) h = tanh(matmul(h, W));
-                return h;
-            });
-            weights.back().backward(Array<S>::zeros({width, width}, options().device));  // has its memory
+        row("plain", in_segments, 1);
+        row("8 segments", in_segments, 8);
+        row("13 snapshots", with_snapshots, 13);
+        row("8 snapshots", with_snapshots, 8);
+        row("5 snapshots", with_snapshots, 5);
+        check_begun(rows);
+        check_memory(thin, thick, rows);
+
+        predict("16 layers, 64 items. 4 x 16 items take a quarter, 4 segments about a half. Both:",
+                {"an eighth", "a quarter: the smaller", "three quarters"}, answer(1),
+                "One makes the buffers smaller, the other makes them fewer.");
+        Tower tower(16);
+        const auto remember = [&](const Tensor& x) { return run_chain(tower.layers, 0, 16, x); };
+        const auto forget = [&](const Tensor& x) { return checkpoint_sequential(tower.layers, 4, x); };
+        auto both = table({"", "peak", "layers begun", "of the full batch"});
+        std::vector<std::size_t> peaks;
+        std::vector<std::vector<real>> gradients;
+        const auto trained = [&](const char* name, auto way_of, std::size_t micro_batches) {
+            peaks.push_back(tower.peak(way_of, micro_batches));
+            gradients.push_back(tower.gradients());
+            both.row(name, bytes_in_words(peaks.back()), tower.begun,
+                     double(peaks.back()) / double(peaks[0]));
+        };
+        trained("full batch", remember, 1);
+        trained("4 micro-batches", remember, 4);
+        trained("4 segments", forget, 1);
+        trained("both", forget, 4);
+        check("both take less than either", peaks[3] < std::min(peaks[1], peaks[2]));
+        check_equal("4 micro-batches: the full batch's bits", gradients[1], gradients[0]);
+        check_equal("4 segments: the same", gradients[2], gradients[0]);
+        check_equal("both: the same", gradients[3], gradients[0]);
+    }
+
+    // A walk of l steps from x, which notes which step is begun. On the CPU: what is counted is
+    // the same anywhere.
+    struct Walk {
+        Tensor x = parameter(Array<real>({2}, {0.5, -0.25}));
+        Chain<Array<real>> steps;
+        std::vector<std::size_t> begun;
+
+        explicit Walk(std::size_t length) {
+            for (std::size_t i = 0; i < length; ++i)
+                steps.push_back([this, i](const Tensor& h) {
+                    begun.push_back(i);
+                    return sin(h + 0.125 * double(i));
+                });
         }
-    }
-    Tower(const Tower&) = delete;
+        Walk(const Walk&) = delete;
 
-    // Bytes at the peak, beyond what was in use before. `way` goes forward, from a micro-batch.
-    template <class Way> std::size_t peak(Way way, std::size_t micro_batches = 1) {
-        for (const V& W : weights) W.zero_grad();
-        begun = 0;
-        const std::size_t before = memory::in_use(options().device);
-        memory::reset_peak(options().device);
-        const auto of_each = x.shape()[0] / std::int64_t(micro_batches);
-        for (std::int64_t from = 0; from < x.shape()[0]; from += of_each)
-            (mean(way(slice(x, 0, from, from + of_each))) / double(micro_batches)).backward();
-        return memory::peak(options().device) - before;
-    }
-    std::vector<S> gradients() const {
-        std::vector<S> all;
-        for (const V& W : weights)
-            for (const S number : W.grad().to_vector()) all.push_back(number);
-        return all;
-    }
-};
-
-// A schedule as a picture: which step is begun at which time; filled where it is recorded.
-void drawn(const std::vector<std::size_t>& begun, const std::vector<bool>& recorded, std::size_t steps) {
-    const auto at = [](std::size_t number) { return std::to_string(number); };
-    const auto x = [&](std::size_t time) { return at(88 + 34 * time); };
-    const auto y = [&](std::size_t step) { return at(64 + 34 * (steps - 1 - step)); };
-    const std::string title = at(steps) + " steps, each recorded once; " + at(begun.size()) + " begun";
-    std::string svg =
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + at(104 + 34 * begun.size()) + "\" height=\"" +
-        at(144 + 34 * steps) + "\" role=\"img\" aria-labelledby=\"title desc\">\n<title id=\"title\">" +
-        title + "</title>\n<desc id=\"desc\">Time goes to the right, the steps upwards. Begun, in order:";
-    for (const std::size_t step : begun) svg += " " + at(step + 1);
-    svg +=
-        ".</desc>\n<style>text{font:18px monospace;fill:#1f2328}circle{stroke:#0b57d0;stroke-width:3}"
-        ".run{fill:#ffffff}.recorded{fill:#0b57d0}</style>\n"
-        "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
-    const auto words = [&](const std::string& left, const std::string& top, const std::string& text) {
-        svg += "<text x=\"" + left + "\" y=\"" + top + "\">" + text + "</text>\n";
-    };
-    const auto circle = [&](const std::string& cx, const std::string& cy, bool filled) {
-        svg += "<circle cx=\"" + cx + "\" cy=\"" + cy + "\" r=\"11\" class=\"" +
-               (filled ? "recorded" : "run") + "\"/>\n";
-    };
-    words("16", "32", title);
-    for (std::size_t step = 0; step < steps; ++step)
-        words("40", at(70 + 34 * (steps - 1 - step)), at(step + 1));
-    std::vector<std::string> rows(steps);
-    std::string dot = "digraph schedule {\n  rankdir=LR; node [shape=circle];\n";
-    for (std::size_t time = 0; time < begun.size(); ++time) {
-        circle(x(time), y(begun[time]), recorded[time]);
-        rows[begun[time]].resize(2 * time, ' ');
-        rows[begun[time]] += recorded[time] ? 'x' : 'o';
-        dot += "  t" + at(time + 1) + " [label=\"" + at(begun[time] + 1) + "\"" +
-               (recorded[time] ? ", style=filled" : "") + "];\n";
-        if (time > 0) dot += "  t" + at(time) + " -> t" + at(time + 1) + ";\n";
-    }
-    const std::size_t below = 92 + 34 * steps;
-    circle("48", at(below), false), words("72", at(below + 6), "only run");
-    circle("248", at(below), true), words("272", at(below + 6), "recorded, and gone back through");
-    std::string text;
-    for (std::size_t step = steps; step-- > 0;)
-        text += (step < 9 ? " " : "") + at(step + 1) + " |" + rows[step] +
-                (step + 1 == steps ? "   o only run   x recorded" : "") + "\n";
-    graph("schedule", svg + "</svg>\n", dot + "}\n", text);
-}
-
-template <class S> void the_best_schedule() {
-    using V = Var<Array<S>>;
-
-    predict("10 steps, room for 3 snapshots, x being one. Runs beside the 10 that are recorded:",
-            {"9", "15", "24", "45"}, answer(2), "With x alone it would be 9 + 8 + ... + 1 = 45.",
-            "5 steps run once, 5 twice. With x alone it would be 45.");
-    Walk<S> walk(10);
-    const std::vector<S> plain = walk.plain();
-    code(2);
-    const Revolve<Array<S>> revolve(walk.steps, 3);
-    const std::vector<S> again = walk.gradient(revolve);
-    show("only run", revolve.count().advanced);
-    show("recorded", revolve.count().recorded);
-    show("snapshots", revolve.count().snapshots);
-    check_equal("only run", revolve.count().advanced, 15);
-    check_equal("begun in all", walk.begun.size(), 15 + 10);
-    check_equal("d x: the same bits", again, plain);
-
-    step("Its way: time to the right, the ten steps upwards.");
-    std::vector<std::size_t> back;
-    for (std::size_t i = 0; i < walk.begun.size(); ++i)
-        if (walk.recorded()[i]) back.push_back(walk.begun[i] + 1);
-    drawn(walk.begun, walk.recorded(), walk.steps.size());
-    check_equal("recorded from the last to the first", back, {10, 9, 8, 7, 6, 5, 4, 3, 2, 1});
-
-    predict("3 snapshots; no step may run more than 3 times before it is recorded. Longest chain:",
-            {"9 steps", "12 steps", "20 steps"}, answer(3),
-            "With one snapshot: 4 steps, of which the last is recorded at once.", "C(c + r, c) = C(6, 3).");
-    auto lengths = table({"r", "longest, C(3 + r, 3)", "a step runs at most", "one step longer"});
-    std::vector<std::size_t> most, expected;
-    for (std::size_t r = 1; r <= 5; ++r) {
-        const auto longest = static_cast<std::size_t>(choose(3 + r, 3));
-        most.push_back(revolved<S>(longest, 3).most), expected.push_back(r);
-        most.push_back(revolved<S>(longest + 1, 3).most), expected.push_back(r + 1);
-        lengths.row(r, longest, most[most.size() - 2], most.back());
-    }
-    check_equal("r, and r + 1 where it is one longer", most, expected);
-
-    step("How many that are, counted and by the formula r l - C(c + r, r - 1).");
-    auto cases = table({"steps l", "snapshots c", "only run", "formula", "for each step"});
-    std::vector<std::size_t> counted, formula;
-    for (const auto& [l, c] :
-         {std::pair<std::size_t, std::size_t>{10, 3}, {16, 4}, {100, 5}, {100, 10}, {1000, 10}}) {
-        counted.push_back(revolved<S>(l, c).count.advanced);
-        formula.push_back(static_cast<std::size_t>(fewest(l, c)));
-        cases.row(l, c, counted.back(), formula.back(), double(counted.back()) / double(l));
-    }
-    check_equal("counted", counted, {15, 27, 316, 222, 3636});
-    check_equal("formula", formula, counted);
-    std::vector<std::size_t> all_counted, all_formula, begun;
-    bool within = true, same_bits = true;
-    for (std::size_t l = 1; l <= 64; ++l)
-        for (std::size_t c = 1; c <= 8; ++c) {
-            const Revolved<S> one = revolved<S>(l, c);
-            all_counted.push_back(one.count.advanced), all_formula.push_back(fewest(l, c));
-            begun.push_back(one.begun - l);
-            within = within && one.count.snapshots <= c && one.count.recorded == l;
-            same_bits = same_bits && one.same_bits;
+        template <class Way> std::vector<real> gradient(Way way) {
+            x.zero_grad();
+            begun.clear();
+            sum(way(x)).backward();
+            return x.grad().to_vector();
         }
-    check_equal("all l <= 64, c <= 8: counted", all_counted, all_formula);
-    check_equal("and begun", begun, all_formula);
-    check("never more than c snapshots", within);
-    check("512 gradients: the same bits", same_bits);
+        std::vector<real> plain() {
+            return gradient([&](const Tensor& h) { return run_chain(steps, 0, steps.size(), h); });
+        }
+        // The last time that a step is begun it is recorded, and gone back through.
+        std::vector<bool> recorded() const {
+            std::vector<bool> last(begun.size()), seen(steps.size());
+            for (std::size_t i = begun.size(); i-- > 0; seen[begun[i]] = true) last[i] = !seen[begun[i]];
+            return last;
+        }
+        // How often each was begun besides.
+        std::vector<std::size_t> only_run() const {
+            std::vector<std::size_t> times(steps.size());
+            for (const std::size_t step : begun) ++times[step];
+            for (std::size_t& each : times) --each;
+            return times;
+        }
+    };
 
-    predict("64 layers. 8 segments keep 16 buffers and begin 120. Revolve with 5 snapshots begins",
-            {"fewer", "about twice as many", "8 times as many"}, answer(2), "It goes below twice the root.");
-    auto compared = table({"64 layers", "begun", "peak", "if a layer keeps 8", "peak"});
-    Tower<S> thin(64), thick(64, 8);
+    // What c snapshots make of l steps.
+    struct Revolved {
+        RevolveCount count;
+        std::size_t begun, most;  // in all; only run, at most, of any one step
+        bool same_bits;
+    };
+    static Revolved revolved(std::size_t l, std::size_t c) {
+        Walk walk(l);
+        const std::vector<real> plain = walk.plain();
+        const Revolve<Array<real>> revolve(walk.steps, c);
+        const std::vector<real> again = walk.gradient(revolve);
+        const std::vector<std::size_t> times = walk.only_run();
+        return {revolve.count(), walk.begun.size(), *std::max_element(times.begin(), times.end()),
+                again == plain};
+    }
+
+    // Layers of a network, tanh(h W) `deep` times over, which are counted; and what training it takes.
+    struct Tower {
+        Tensor x;
+        std::vector<Tensor> weights;
+        Chain<Array<real>> layers;
+        std::size_t begun = 0;
+
+        explicit Tower(std::size_t n, std::size_t deep = 1, std::int64_t items = 64, std::int64_t width = 8) {
+            const auto drawn = [](Shape shape, std::uint64_t stream) {
+                return random_uniform<real>(shape, options().seed, stream, real(-0.5), real(0.5))
+                    .to(options().device);
+            };
+            x = constant(drawn({items, width}, 0));
+            for (std::size_t i = 0; i < n; ++i) {
+                weights.push_back(parameter(drawn({width, width}, i + 1)));
+                layers.push_back([this, deep, W = weights.back()](Tensor h) {
+                    ++begun;
+                    for (std::size_t times = 0; times < deep; ++times) h = tanh(matmul(h, W));
+                    return h;
+                });
+                weights.back().backward(
+                    Array<real>::zeros({width, width}, options().device));  // has its memory
+            }
+        }
+        Tower(const Tower&) = delete;
+
+        // Bytes at the peak, beyond what was in use before. `way` goes forward, from a micro-batch.
+        template <class Way> std::size_t peak(Way way, std::size_t micro_batches = 1) {
+            for (const Tensor& W : weights) W.zero_grad();
+            begun = 0;
+            const std::size_t before = memory::in_use(options().device);
+            memory::reset_peak(options().device);
+            const auto of_each = x.shape()[0] / std::int64_t(micro_batches);
+            for (std::int64_t from = 0; from < x.shape()[0]; from += of_each)
+                (mean(way(slice(x, 0, from, from + of_each))) / double(micro_batches)).backward();
+            return memory::peak(options().device) - before;
+        }
+        std::vector<real> gradients() const {
+            std::vector<real> all;
+            for (const Tensor& W : weights)
+                for (const real number : W.grad().to_vector()) all.push_back(number);
+            return all;
+        }
+    };
+
     struct Row {
         std::size_t begun, thin, thick;
     };
-    std::vector<Row> rows;
-    const auto row = [&](const std::string& name, auto of) {
-        const std::size_t peak = thin.peak(of(thin));
-        rows.push_back({thin.begun, peak, thick.peak(of(thick))});
-        compared.row(name, thin.begun, bytes_in_words(peak), thick.begun, bytes_in_words(rows.back().thick));
-    };
-    const auto in_segments = [](std::size_t k) {
-        return [k](Tower<S>& tower) {
-            return [&tower, k](const V& x) { return checkpoint_sequential(tower.layers, k, x); };
-        };
-    };
-    const auto with_snapshots = [](std::size_t c) {
-        return [c](Tower<S>& tower) {
-            return [revolve = Revolve<Array<S>>(tower.layers, c)](const V& x) { return revolve(x); };
-        };
-    };
-    row("plain", in_segments(1));
-    row("8 segments", in_segments(8));
-    row("13 snapshots", with_snapshots(13));
-    row("8 snapshots", with_snapshots(8));
-    row("5 snapshots", with_snapshots(5));
-    check_equal("begun", {rows[1].begun, rows[2].begun, rows[3].begun, rows[4].begun},
-                {std::size_t{120}, 64 + fewest(64, 13), 64 + fewest(64, 8), 64 + fewest(64, 5)});
-    Row least = rows[0];  // of all segments
-    for (std::size_t k = 2; k <= 64; ++k) {
-        const Unverified off;  // 126 trainings, of which only bytes are wanted
-        least.thin = std::min(least.thin, thin.peak(in_segments(k)(thin)));
-        least.thick = std::min(least.thick, thick.peak(in_segments(k)(thick)));
+    using Way = std::function<Tensor(const Tensor&)>;  // through all layers
+    static Way in_segments(Tower& tower, std::size_t k) {
+        return [&tower, k](const Tensor& x) { return checkpoint_sequential(tower.layers, k, x); };
     }
-    check("5 snapshots: less memory than any k segments", rows[4].thin < least.thin);
-    check("one layer recorded at a time: less than half of any", rows[4].thick * 2 < least.thick);
-    const std::size_t buffer = thin.x.value().storage()->bytes;
-    check("by the ledger: c snapshots and 3 buffers more", rows[2].thin <= (13 + 3) * buffer + 256 &&
-                                                               rows[3].thin <= (8 + 3) * buffer + 256 &&
-                                                               rows[4].thin <= (5 + 3) * buffer + 256);
+    static Way with_snapshots(Tower& tower, std::size_t c) {
+        return [revolve = Revolve<Array<real>>(tower.layers, c)](const Tensor& x) { return revolve(x); };
+    }
 
-    predict("16 layers, 64 items. 4 x 16 items take a quarter, 4 segments about a half. Both:",
-            {"an eighth", "a quarter: the smaller", "three quarters"}, answer(1),
-            "One makes the buffers smaller, the other makes them fewer.");
-    Tower<S> tower(16);
-    const auto remember = [&](const V& x) { return run_chain(tower.layers, 0, 16, x); };
-    const auto forget = [&](const V& x) { return checkpoint_sequential(tower.layers, 4, x); };
-    auto both = table({"", "peak", "layers begun", "of the full batch"});
-    std::vector<std::size_t> peaks;
-    std::vector<std::vector<S>> gradients;
-    const auto trained = [&](const char* name, auto way_of, std::size_t micro_batches) {
-        peaks.push_back(tower.peak(way_of, micro_batches));
-        gradients.push_back(tower.gradients());
-        both.row(name, bytes_in_words(peaks.back()), tower.begun, double(peaks.back()) / double(peaks[0]));
-    };
-    trained("full batch", remember, 1);
-    trained("4 micro-batches", remember, 4);
-    trained("4 segments", forget, 1);
-    trained("both", forget, 4);
-    check("both take less than either", peaks[3] < std::min(peaks[1], peaks[2]));
-    check_equal("4 micro-batches: the full batch's bits", gradients[1], gradients[0]);
-    check_equal("4 segments: the same", gradients[2], gradients[0]);
-    check_equal("both: the same", gradients[3], gradients[0]);
-}
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    // A schedule as a picture: which step is begun at which time; filled where it is recorded.
+    static void drawn(const std::vector<std::size_t>& begun, const std::vector<bool>& recorded,
+                      std::size_t steps) {
+        const auto at = [](std::size_t number) { return std::to_string(number); };
+        const auto x = [&](std::size_t time) { return at(88 + 34 * time); };
+        const auto y = [&](std::size_t step) { return at(64 + 34 * (steps - 1 - step)); };
+        const std::string title = at(steps) + " steps, each recorded once; " + at(begun.size()) + " begun";
+        std::string svg =
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + at(104 + 34 * begun.size()) +
+            "\" height=\"" + at(144 + 34 * steps) +
+            "\" role=\"img\" aria-labelledby=\"title desc\">\n<title id=\"title\">" + title +
+            "</title>\n<desc id=\"desc\">Time goes to the right, the steps upwards. Begun, in order:";
+        for (const std::size_t step : begun) svg += " " + at(step + 1);
+        svg +=
+            ".</desc>\n<style>text{font:18px "
+            "monospace;fill:#1f2328}circle{stroke:#0b57d0;stroke-width:3}.run{fill:#ffffff}.recorded{fill:#"
+            "0b57d0}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+        const auto words = [&](const std::string& left, const std::string& top, const std::string& text) {
+            svg += "<text x=\"" + left + "\" y=\"" + top + "\">" + text + "</text>\n";
+        };
+        const auto circle = [&](const std::string& cx, const std::string& cy, bool filled) {
+            svg += "<circle cx=\"" + cx + "\" cy=\"" + cy + "\" r=\"11\" class=\"" +
+                   (filled ? "recorded" : "run") + "\"/>\n";
+        };
+        words("16", "32", title);
+        for (std::size_t step = 0; step < steps; ++step)
+            words("40", at(70 + 34 * (steps - 1 - step)), at(step + 1));
+        std::vector<std::string> rows(steps);
+        std::string dot = "digraph schedule {\n  rankdir=LR; node [shape=circle];\n";
+        for (std::size_t time = 0; time < begun.size(); ++time) {
+            circle(x(time), y(begun[time]), recorded[time]);
+            rows[begun[time]].resize(2 * time, ' ');
+            rows[begun[time]] += recorded[time] ? 'x' : 'o';
+            dot += "  t" + at(time + 1) + " [label=\"" + at(begun[time] + 1) + "\"" +
+                   (recorded[time] ? ", style=filled" : "") + "];\n";
+            if (time > 0) dot += "  t" + at(time) + " -> t" + at(time + 1) + ";\n";
+        }
+        const std::size_t below = 92 + 34 * steps;
+        circle("48", at(below), false), words("72", at(below + 6), "only run");
+        circle("248", at(below), true), words("272", at(below + 6), "recorded, and gone back through");
+        std::string text;
+        for (std::size_t step = steps; step-- > 0;)
+            text += (step < 9 ? " " : "") + at(step + 1) + " |" + rows[step] +
+                    (step + 1 == steps ? "   o only run   x recorded" : "") + "\n";
+        graph("schedule", svg + "</svg>\n", dot + "}\n", text);
+    }
+
+    // ---- the witness ----------------------------------------------------------------------------------------
+
+    // C(n, k), and the fewest steps that are only run: p(l, c) = r l - C(c + r, r - 1), where r is
+    // the least with C(c + r, c) >= l.
+    static std::uint64_t choose(std::uint64_t n, std::int64_t k) {
+        if (k < 0) return 0;
+        std::uint64_t ways = 1;
+        for (std::uint64_t i = 1;
+             i <= std::min(static_cast<std::uint64_t>(k), n - static_cast<std::uint64_t>(k)); ++i)
+            ways = ways * (n - i + 1) / i;
+        return ways;
+    }
+    static std::uint64_t fewest(std::uint64_t l, std::uint64_t c) {
+        std::uint64_t r = 0;
+        while (choose(c + r, static_cast<std::int64_t>(c)) < l) ++r;
+        return r * l - choose(c + r, static_cast<std::int64_t>(r) - 1);
+    }
+
+    static void check_all() {
+        std::vector<std::size_t> all_counted, all_formula, begun;
+        bool within = true, same_bits = true;
+        for (std::size_t l = 1; l <= 64; ++l)
+            for (std::size_t c = 1; c <= 8; ++c) {
+                const Revolved one = revolved(l, c);
+                all_counted.push_back(one.count.advanced), all_formula.push_back(fewest(l, c));
+                begun.push_back(one.begun - l);
+                within = within && one.count.snapshots <= c && one.count.recorded == l;
+                same_bits = same_bits && one.same_bits;
+            }
+        check_equal("all l <= 64, c <= 8: counted", all_counted, all_formula);
+        check_equal("and begun", begun, all_formula);
+        check("never more than c snapshots", within);
+        check("512 gradients: the same bits", same_bits);
+    }
+
+    static void check_begun(const std::vector<Row>& rows) {
+        check_equal("begun", {rows[1].begun, rows[2].begun, rows[3].begun, rows[4].begun},
+                    {std::size_t{120}, 64 + fewest(64, 13), 64 + fewest(64, 8), 64 + fewest(64, 5)});
+    }
+
+    static void check_memory(Tower& thin, Tower& thick, const std::vector<Row>& rows) {
+        Row least = rows[0];  // of all segments
+        for (std::size_t k = 2; k <= 64; ++k) {
+            const Unverified off;  // 126 trainings, of which only bytes are wanted
+            least.thin = std::min(least.thin, thin.peak(in_segments(thin, k)));
+            least.thick = std::min(least.thick, thick.peak(in_segments(thick, k)));
+        }
+        check("5 snapshots: less memory than any k segments", rows[4].thin < least.thin);
+        check("one layer recorded at a time: less than half of any", rows[4].thick * 2 < least.thick);
+        const std::size_t buffer = thin.x.value().storage()->bytes;
+        check("by the ledger: c snapshots and 3 buffers more", rows[2].thin <= (13 + 3) * buffer + 256 &&
+                                                                   rows[3].thin <= (8 + 3) * buffer + 256 &&
+                                                                   rows[4].thin <= (5 + 3) * buffer + 256);
+    }
+};
+
+const Given<TheBestSchedule> lesson(
+    {.number = 21, .slug = "the-best-schedule", .title = "the best schedule", .minutes = 20, .steps = 6});
 
 }  // namespace
-
-int main(int argc, char** argv) {
-    return run(
-        argc, argv,
-        {.number = 21, .slug = "the-best-schedule", .title = "the best schedule", .minutes = 20, .steps = 6},
-        the_best_schedule<float>, the_best_schedule<double>);
-}

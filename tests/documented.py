@@ -16,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = re.compile(r"^```cpp\n((?:(?!```).*\n)*?int main\((?:(?!```).*\n)*?)```\n(?:\n```text\n((?:(?!```).*\n)*)```\n)?", re.M)
+BEGINS = r"^(?:int main\(|const Given<)"  # a program, or a lesson, whose main() is in the kit
+PROGRAM = re.compile(rf"^```cpp\n((?:(?!```).*\n)*?{BEGINS}(?:(?!```).*\n)*?)```\n(?:\n```text\n((?:(?!```).*\n)*)```\n)?", re.M)
 LISTING = re.compile(r"(?:(?!^## |^```cpp)[\s\S])*?^```python\n([\s\S]*?)^```\n", re.M)  # before the next section or program
 PROSE = {"the same, bit for bit"}  # not what is printed, but about it
 
@@ -71,7 +72,7 @@ def main(words):
     jobs, mains, listings = [], 0, 0
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         text = page.read_text()
-        mains += len(re.findall(r"^int main\(", text, re.M))
+        mains += len(re.findall(BEGINS, text, re.M))
         listings += len(re.findall(r"^```python$", text, re.M))
         for number, found in enumerate(PROGRAM.finditer(text), 1):
             listing = LISTING.match(text, found.end())

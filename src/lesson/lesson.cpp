@@ -79,9 +79,38 @@ void code(int lines, Where where) {
 
 void show(std::string_view name, const Cell& value) { Running::now().emit(Tensor{std::string(name), value}); }
 
-void Table::add(std::vector<Cell> cells) { Running::now().add_row(id_, std::move(cells)); }
+void Table::add(std::vector<Cell> cells) {
+    Running::now().add_row(id_, cells);
+    rows_.push_back(std::move(cells));
+}
 
-Table table(std::vector<std::string> columns) { return Table(Running::now().open_table(std::move(columns))); }
+std::size_t Table::place(std::string_view name) const {
+    const auto found = std::find(columns_.begin(), columns_.end(), name);
+    if (found == columns_.end()) throw std::logic_error(fmt::format("[table] there is no column '{}'", name));
+    return static_cast<std::size_t>(found - columns_.begin());
+}
+
+Numbers Table::column(std::string_view name) const {
+    Numbers all;
+    for (const auto& row : rows_) {
+        const Numbers& numbers = row[place(name)].numbers;
+        if (all.values.empty()) all.type = numbers.type;
+        all.values.insert(all.values.end(), numbers.values.begin(), numbers.values.end());
+    }
+    all.shape = {static_cast<std::int64_t>(all.values.size())};
+    return all;
+}
+
+bool Table::all(std::string_view name, std::string_view words) const {
+    return !rows_.empty() && std::all_of(rows_.begin(), rows_.end(), [&, at = place(name)](const auto& row) {
+        return row[at].words == words;
+    });
+}
+
+Table table(std::vector<std::string> columns) {
+    const std::size_t id = Running::now().open_table(columns);
+    return Table(id, std::move(columns));
+}
 
 void predict(std::string_view question, std::vector<std::string> options, Answer answer,
              std::string_view hint, std::string_view why) {

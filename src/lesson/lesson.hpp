@@ -85,11 +85,19 @@ class Table {
 public:
     template <class... Cells> void row(const Cells&... cells) { add({Cell(cells)...}); }
 
+    // What was shown, for those who check it: the numbers of a column, row after row; and whether each row says so.
+    Numbers column(std::string_view name) const;
+    bool all(std::string_view name, std::string_view words) const;
+
 private:
     friend Table table(std::vector<std::string> columns);
-    explicit Table(std::size_t id) : id_(id) {}
+    explicit Table(std::size_t id, std::vector<std::string> columns)
+        : id_(id), columns_(std::move(columns)) {}
     void add(std::vector<Cell> cells);
+    std::size_t place(std::string_view name) const;
     std::size_t id_;  // a row for a table already shown is an error
+    std::vector<std::string> columns_;
+    std::vector<std::vector<Cell>> rows_;
 };
 [[nodiscard]] Table table(std::vector<std::string> columns);
 

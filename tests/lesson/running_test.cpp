@@ -4,6 +4,7 @@
 #include <array>
 
 #include "catch.hpp"
+#include "tally/lesson/talk.hpp"
 
 using namespace tally::lesson;
 using tally::test::contains;
@@ -90,6 +91,43 @@ TEST_CASE("a table is shown when the lesson goes on") {
     auto other = table({"k"});
     CHECK_THROWS_WITH(rows.row(3, 0.1), contains("already shown"));
     CHECK_THROWS_WITH(other.row(1, 2), contains("2 cells for 1 columns"));
+}
+
+TEST_CASE("a table tells what it has shown") {
+    Stage stage;
+    step("one");
+    auto rows = table({"k", "loss", "", "same"});
+    CHECK(!rows.all("same", "yes"));
+    rows.row(1, std::vector<float>{0.5f, 0.25f}, "words are no numbers", true);
+    rows.row(2, 0.125f, 7, true);
+    CHECK(rows.column("k").values == std::vector<double>{1, 2});
+    CHECK(rows.column("k").type == Numbers::Type::integer);
+    CHECK(rows.column("loss").values == std::vector<double>{0.5, 0.25, 0.125});
+    CHECK(rows.column("loss").shape == std::vector<std::int64_t>{3});
+    CHECK(rows.column("loss").type == Numbers::Type::float32);
+    CHECK(rows.all("same", "yes"));
+    check("done", true);  // it is shown now
+    CHECK(rows.column("").values == std::vector<double>{7});
+    CHECK_THROWS_WITH(rows.column("los"), contains("there is no column 'los'"));
+    CHECK_THROWS_WITH(rows.row(3, 0.1, 1, false), contains("already shown"));
+    CHECK(rows.all("same", "yes"));
+}
+
+TEST_CASE("a program runs the lesson that it was given, in the type that it was given for") {
+    static int talks = 0;
+    give({.number = 98, .slug = "given", .title = "given", .minutes = 1, .steps = 1}, false, [] {
+        ++talks;
+        step("one");
+        check("said", true);
+    });
+    const auto run_with = [](const char* dtype, int number) {
+        const char* words[]{"program", "--quiet", dtype};
+        return run_given(3, words, number);
+    };
+    CHECK(run_with("--dtype=float32", 98) == 0);
+    CHECK(run_with("--dtype=float64", 98) == 1);
+    CHECK(talks == 1);
+    CHECK_THROWS_WITH(run_with("--dtype=float32", 97), contains("no lesson"));
 }
 
 TEST_CASE("a table without rows waits for the first one") {

@@ -1,0 +1,41 @@
+// The talks of a program: each object of a lesson gives one before main().
+#include "tally/lesson/talk.hpp"
+
+#include <map>
+#include <stdexcept>
+
+namespace tally::lesson {
+
+namespace {
+
+void not_here() {
+    throw std::logic_error("[run_given] the lesson's object for this type was not linked into this program");
+}
+
+struct Talks {
+    Lesson lesson;
+    void (*in_float)() = not_here;
+    void (*in_double)() = not_here;
+};
+
+std::map<int, Talks>& given() {
+    static std::map<int, Talks> all;
+    return all;
+}
+
+}  // namespace
+
+void give(const Lesson& lesson, bool in_double, void (*talk)()) {
+    Talks& talks = given()[lesson.number];
+    talks.lesson = lesson;
+    (in_double ? talks.in_double : talks.in_float) = talk;
+}
+
+int run_given(int argc, const char* const* argv, int number) {
+    const auto found = number != 0 ? given().find(number) : given().begin();
+    if (found == given().end()) throw std::logic_error("[run_given] no lesson was linked into this program");
+    const Talks& talks = found->second;
+    return run(argc, argv, talks.lesson, talks.in_float, talks.in_double);
+}
+
+}  // namespace tally::lesson

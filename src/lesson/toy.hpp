@@ -1,0 +1,61 @@
+// The toy of the course: six rows of three numbers and three weights, and the rows in micro-batches.
+#pragma once
+
+#include "tally/lesson/talk.hpp"
+
+namespace {
+
+struct MicroBatch {
+    Tensor micro;
+    std::string rows;  // which of the six these are: "0-1"
+};
+
+// A lesson that is a Toy calls the rows x and the weights w.
+struct Toy {
+    // The last row may be another: a twin of the toy has one of short binary fractions.
+    template <class S = real>
+    static tally::Var<tally::Array<S>> six_rows(double a = -0.2466, double b = -0.5010, double c = -1.4250) {
+        return tally::Array<S>({6, 3},
+                               {0.375, -1.25, 0.5,    //
+                                -1.125, 0.5, -0.875,  //
+                                0.625, 1.0, -1.5,     //
+                                -0.25, -0.375, 0.25,  //
+                                -1.5, 0.75, -0.625,   //
+                                S(a), S(b), S(c)},
+                               tally::lesson::options().device);
+    }
+    template <class S = real> static tally::Var<tally::Array<S>> weights() {
+        return tally::parameter(tally::Array<S>({3}, {0.5, -1.25, 0.75}, tally::lesson::options().device));
+    }
+
+    Tensor x = six_rows(), w = weights();
+
+    // All six rows, `size` at a time.
+    std::vector<MicroBatch> micro_batches(std::int64_t size) const {
+        std::vector<MicroBatch> all;
+        std::int64_t from = 0;
+        for (const Tensor& micro : tally::split(x, size)) {
+            const std::int64_t last = from + size - 1;
+            all.push_back({micro, std::to_string(from) + (size > 1 ? "-" + std::to_string(last) : "")});
+            from += size;
+        }
+        return all;
+    }
+
+    // A row of six weighs 1/6: so much of each column's mean magnitude, as the bound of a gradient.
+    std::vector<double> mean_columns(double factor) const {
+        std::vector<double> means(3);
+        const std::vector<double> numbers = tally::lesson::values(x);
+        for (std::size_t i = 0; i < numbers.size(); ++i) means[i % 3] += factor * std::abs(numbers[i]) / 6;
+        return means;
+    }
+    // The magnitudes of a column add up to this, in the largest.
+    double largest_column() const {
+        std::vector<double> sums(3);
+        const std::vector<double> numbers = tally::lesson::values(x);
+        for (std::size_t i = 0; i < numbers.size(); ++i) sums[i % 3] += std::abs(numbers[i]);
+        return *std::max_element(sums.begin(), sums.end());
+    }
+};
+
+}  // namespace
