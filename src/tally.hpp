@@ -1,7 +1,7 @@
 // tally: everything a program needs, in one line.
 #pragma once
 
-#include "tally/autograd/onlooker.hpp"
+#include "tally/watching/onlooker.hpp"
 #include "tally/autograd/ops/batch_norm.hpp"
 #include "tally/autograd/ops/conv.hpp"
 #include "tally/autograd/ops/custom.hpp"

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <string>
 
-#include "tally/autograd/onlooker.hpp"
+#include "tally/watching/trial.hpp"
 
 namespace tally {
 
@@ -68,13 +68,6 @@ void refuse_in_sweep(const char* what) {
         std::string("[") + what +
         "] inside a backward(), which would go on with some of its gradients changed; wait until it is "
         "over");
-}
-
-void refuse_held(const char* what, const std::string& parameter) {
-    throw Error(
-        std::string("[") + what + "] this parameter of " + parameter +
-        " belongs to an open window with micro-batches in it, which alone changes it and its gradient; "
-        "finish() or discard() the window first");
 }
 
 }  // namespace tally

@@ -4,20 +4,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/check.hpp"
 #include "tally/autograd/keep.hpp"
-#include "tally/autograd/onlooker.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/base/fixed_name.hpp"
 #include "tally/memory/pool.hpp"
+#include "tally/watching/onlooker.hpp"
+#include "tally/watching/trial.hpp"
 
 namespace tally {
 
@@ -57,7 +55,7 @@ public:
     std::vector<Node*> inputs() const override { return {inputs_.begin(), inputs_.end()}; }
 
     void pull(Sweep& sweep) override {
-        if (context.checks != Checks::none) [[unlikely]]
+        if (watching::checks != Checks::none) [[unlikely]]
             return pull_checked(sweep);
         pull_with(sweep, [this] { call_rule(!this->target); });
     }
@@ -80,13 +78,17 @@ public:
 
     // Before it reads from its inputs, and they are let go: what is in use now is what the operation needed.
     [[gnu::cold, gnu::noinline]] void tell() {
-        std::array<Seen, std::tuple_size_v<Kept>> kept;
-        std::size_t count = 0;
-        const auto note = [&]<class V>(const V& held) {
-            if (&held != &nothing<V> && ready(held)) kept[count++] = seen(held);
+        std::vector<Seen> seen_kept;
+        const auto note = [&]<class V>(const V& kept) {
+            if (&kept != &nothing<V> && ready(kept)) seen_kept.push_back(seen(kept));
         };
-        std::apply([&](const auto&... each) { (note(each.get(op())), ...); }, kept_);
-        tell_recorded(*this, seen(this->value), std::span(kept.data(), count));
+        try {
+            with_kept([&](const auto&... kept) { (note(kept), ...); });
+            watching::onlooker->computed({op(), this, seen(this->value), seen_kept});
+        } catch (...) {
+            let_go_of(this);
+            throw;
+        }
     }
 
     void dismantle(Node*& doomed) override {
@@ -130,41 +132,28 @@ private:
     }
 
     [[gnu::always_inline]] void call_rule(bool spare) {
-        std::apply(
-            [&](const auto&... kept) {
-                rule_(Pull<T>(inputs_.data(), inputs_.size(), spare), std::as_const(this->gradient),
-                      kept.get(op())...);
-            },
-            kept_);
+        with_kept([&](const auto&... kept) __attribute__((always_inline)) {
+            rule_(Pull<T>(inputs_.data(), inputs_.size(), spare), std::as_const(this->gradient), kept...);
+        });
     }
 
     // Apart from pull(), and with a rule of its own, so that without checks nobody pays for them.
     [[gnu::cold, gnu::noinline]] void pull_checked(Sweep& sweep) {
         pull_with(sweep, [this] {
-            while (!call_checked()) continue;
+            rule_check::RuleCall<T> rule{
+                op(), std::is_same_v<Name, Label>, this->gradient, this->target, {}, context.thread};
+            for_each_input(inputs_, [&](ValueNode<T>* input) {
+                rule.to.push_back(input ? input->view() : GradientView<T>());
+            });
+            while (!rule_check::called(
+                rule, [this](auto f) { return with_kept(f); }, [this](bool spare) { call_rule(spare); }))
+                continue;
         });
     }
-    bool call_checked() {  // false: the rule could not be tried, and next time it is not
-        std::apply([&](const auto&... kept) { (rule_check::expect_unwritten(op(), kept.get(op())), ...); },
-                   kept_);
-        std::optional<rule_check::Rule<ValueNode<T>>> check;
-        if (rule_check::looks_at(this->gradient, std::is_same_v<Name, Label>))
-            check.emplace(op(), inputs_, sums(), this->gradient, this->target).begin();
-        try {
-            do call_rule(!this->target && (!check || check->spare()));
-            while (check && check->go_on(sums()));
-        } catch (...) {
-            if (!check || !check->breaks_off()) throw;
-            return false;
-        }
-        return true;
-    }
-    [[gnu::cold, gnu::noinline]] std::vector<std::uint64_t> sums() const {  // of all that the rule is given
-        return std::apply(
-            [&](const auto&... kept) {
-                return std::vector{rule_check::sum(this->gradient), rule_check::sum(kept.get(op()))...};
-            },
-            kept_);
+
+    // f(what the rule reads...); an Error where that was changed in place.
+    template <class F> [[gnu::always_inline]] decltype(auto) with_kept(F f) const {
+        return std::apply([&](const auto&... kept) { return f(kept.get(op())...); }, kept_);
     }
 
     using Kept = std::tuple<typename Wishes::saved...>;

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/onlooker.hpp"
 #include "tally/autograd/operation.hpp"
 #include "tally/autograd/recorder.hpp"
+#include "tally/watching/onlooker.hpp"
 
 namespace tally {
 
@@ -32,7 +32,7 @@ template <class T> std::vector<ValueNode<T>*> nodes_of(const std::vector<Var<T>>
 
 // A result that nobody can want a gradient of.
 template <class T> [[gnu::noinline]] Var<T> unrecorded(const char* op, T&& value) {
-    if (context.onlooker) tell_unrecorded(op, seen(value));
+    if (watching::onlooker) tell_unrecorded(op, seen(value));
     return Var<T>(std::move(value), State::constant);
 }
 
@@ -70,7 +70,7 @@ template <class T, class Name, class... Wishes, class Rule, class Inputs>
     auto nodes = nodes_of<T>(inputs);
     using Op = Operation<T, Name, decltype(nodes), std::decay_t<Rule>, Wishes...>;
     Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), wishes, std::move(rule));
-    if (context.onlooker) [[unlikely]]
+    if (watching::onlooker) [[unlikely]]
         node->tell();
     auto* read = nodes.data();
     for_each_input(

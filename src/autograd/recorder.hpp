@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "tally/autograd/keep.hpp"
-#include "tally/autograd/onlooker.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/base/checksum.hpp"
+#include "tally/watching/onlooker.hpp"
 
 namespace tally {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tally/autograd/var.hpp"
-#include "tally/base/random.hpp"
 #include "tally/values/array.hpp"
+#include "tally/values/random_array.hpp"
 
 namespace tally {
 
@@ -26,21 +26,6 @@ template <class S> Var<Array<S>> parameter(std::initializer_list<S> vector) {
 
 template <class S> Var<Array<S>> constant(std::initializer_list<S> vector) {
     return constant(Array<S>(vector));
-}
-
-// Random arrays: element i is a function of (seed, stream, i) and of nothing else.
-template <class S>
-Array<S> random_uniform(const Shape& shape, std::uint64_t seed, std::uint64_t stream, S low = 0, S high = 1) {
-    std::vector<S> values(shape.size());
-    random::fill_uniform<S>(values, seed, stream, low, high);
-    return Array<S>(shape, values);
-}
-
-template <class S> Array<S> random_normal(const Shape& shape, std::uint64_t seed, std::uint64_t stream,
-                                          S mean = 0, S deviation = 1) {
-    std::vector<S> values(shape.size());
-    random::fill_normal<S>(values, seed, stream, mean, deviation);
-    return Array<S>(shape, values);
 }
 
 // ---- constants to begin from: zeros({2, 3}), randn({3}, {.seed = 7}), ones<double>({6}, {.device = Device::cuda}) ----

@@ -41,12 +41,13 @@ public:
     }
 
     bool has_gradient() const { return (touched & touch::arrived) && ready(gradient); }
+    GradientView<T> view() { return {&gradient, &value, &touched}; }
     void untouch() { touched &= static_cast<std::uint8_t>(~touch::arrived); }
     // Asked before a leaf's value or gradient is changed by anything but a sweep.
     void expect_free(const char* what) const {
         if (context.sweeps && id < context.swept_from) [[unlikely]]
             refuse_in_sweep(what);
-        if (touched & touch::held & ~context.lifted) [[unlikely]]
+        if (is_held(touched)) [[unlikely]]
             refuse_held(what, form(value));
     }
 
@@ -62,7 +63,7 @@ public:
 
 private:
     [[gnu::noinline]] void admit() {  // a sweep, to what a window holds
-        if (touched & touch::sealed & ~context.lifted) refuse_held("backward", form(value));
+        if (is_sealed(touched)) refuse_held("backward", form(value));
         touched |= touch::met;
     }
 };

@@ -129,7 +129,7 @@ public:
         std::vector<Seen> kept;
         for (const Saved<T>& argument : read_) kept.push_back(seen(argument.get(this->op())));
         for (const auto& [place, result_] : results_) kept.push_back(seen(result_.get(this->op())));
-        context.onlooker->computed({this->op(), this, result, kept});
+        watching::onlooker->computed({this->op(), this, result, kept});
     }
 
     std::vector<Node*> inputs() const override {
@@ -272,7 +272,7 @@ template <class F, class... X> auto checkpoint(F f, X... x) {
         auto* const node = new (pool::take(sizeof(Whole)))
             Whole(std::move(f), std::move(arguments), std::move(block), std::move(kept), count);
         whole = Var<T>(node);
-        if (context.onlooker) node->tell(*first_made);
+        if (watching::onlooker) node->tell(*first_made);
     }
     std::size_t which = 0;
     std::map<const Node*, Var<T>> known;  // one that is returned twice stays one

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tally/autograd/onlooker.hpp"
+#include "tally/watching/onlooker.hpp"
 
 namespace tally {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tally/autograd/onlooker.hpp"
+#include "tally/watching/onlooker.hpp"
 #include "tally/memory/memory.hpp"
 
 namespace tally {

@@ -1,0 +1,27 @@
+// Arrays of random numbers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tally/base/random.hpp"
+#include "tally/values/array.hpp"
+
+namespace tally {
+
+// Element i is a function of (seed, stream, i) and of nothing else.
+template <class S>
+Array<S> random_uniform(const Shape& shape, std::uint64_t seed, std::uint64_t stream, S low = 0, S high = 1) {
+    std::vector<S> values(shape.size());
+    random::fill_uniform<S>(values, seed, stream, low, high);
+    return Array<S>(shape, values);
+}
+
+template <class S> Array<S> random_normal(const Shape& shape, std::uint64_t seed, std::uint64_t stream,
+                                          S mean = 0, S deviation = 1) {
+    std::vector<S> values(shape.size());
+    random::fill_normal<S>(values, seed, stream, mean, deviation);
+    return Array<S>(shape, values);
+}
+
+}  // namespace tally
