@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tally/base/meanwhile.hpp"
 #include "tally/values/gradient.hpp"
 
 namespace tally {
@@ -105,28 +106,14 @@ inline std::int64_t live_nodes() {
 }
 
 // While one lives, operations on this thread compute values and record nothing.
-class NoGrad {
-public:
-    NoGrad() : before_(std::exchange(context.recording, false)) {}
-    ~NoGrad() { context.recording = before_; }
-    NoGrad(const NoGrad&) = delete;
-    NoGrad& operator=(const NoGrad&) = delete;
-
-private:
-    bool before_;
+struct NoGrad : private Meanwhile<bool> {
+    NoGrad() : Meanwhile(context.recording, false) {}
 };
 
 // While one lives, recorded nodes keep their values and their constant inputs, so that a picture
 // can show them.
-class Watch {
-public:
-    Watch() : before_(std::exchange(context.watching, true)) {}
-    ~Watch() { context.watching = before_; }
-    Watch(const Watch&) = delete;
-    Watch& operator=(const Watch&) = delete;
-
-private:
-    bool before_;
+struct Watch : private Meanwhile<bool> {
+    Watch() : Meanwhile(context.watching, true) {}
 };
 
 }  // namespace tally

@@ -11,7 +11,7 @@
 
 #include "tally/autograd/var.hpp"
 #include "tally/values/array.hpp"
-#include "tally/values/random_array.hpp"
+#include "tally/values/making.hpp"
 
 namespace tally {
 
@@ -46,16 +46,10 @@ template <class S = float> Var<Array<S>> ones(const Shape& shape, const Making& 
 }
 // 0, 1, 2, ... below `count`.
 template <class S = float> Var<Array<S>> arange(std::int64_t count, const Making& how = {}) {
-    Array<S> values = Array<S>::empty({count});
-    S* const at = values.writable();
-    for (std::int64_t i = 0; i < count; ++i) at[i] = static_cast<S>(i);
-    return constant(values.to(how.device));
+    return constant(counting<S>(count).to(how.device));
 }
 template <class S = float> Var<Array<S>> eye(std::int64_t size, const Making& how = {}) {
-    Array<S> values = Array<S>::zeros({size, size});
-    S* const at = values.writable();
-    for (std::int64_t i = 0; i < size; ++i) at[i * (size + 1)] = S(1);
-    return constant(values.to(how.device));
+    return constant(identity<S>(size).to(how.device));
 }
 template <class S = float> Var<Array<S>> randn(const Shape& shape, const Making& how = {}) {
     return constant(random_normal<S>(shape, how.seed, how.stream).to(how.device));

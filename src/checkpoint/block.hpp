@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tally/autograd/recorder.hpp"
+#include "tally/base/meanwhile.hpp"
 
 namespace tally {
 
@@ -18,15 +19,8 @@ inline constinit thread_local bool verifying = true;  // false inside Unverified
 
 // A checkpointed function that runs for the first time while one lives, on this thread, is not compared value
 // by value when it runs again.
-class Unverified {
-public:
-    Unverified() : before_(std::exchange(verifying, false)) {}
-    ~Unverified() { verifying = before_; }
-    Unverified(const Unverified&) = delete;
-    Unverified& operator=(const Unverified&) = delete;
-
-private:
-    bool before_;
+struct Unverified : private Meanwhile<bool> {
+    Unverified() : Meanwhile(verifying, false) {}
 };
 
 // True while a checkpointed function runs again. What shall happen only once (an effect, a line

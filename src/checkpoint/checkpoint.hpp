@@ -69,14 +69,9 @@ private:
     const Kept& results_;
 };
 
-struct Recording {  // also where backward() was called inside NoGrad
-    bool before = std::exchange(context.recording, true);
-    ~Recording() { context.recording = before; }
-};
-
 // What a block did, once more: where it looks at a value that is not needed, and was not computed, whole.
 template <class Run> auto run_again(Block& block, Run run) {
-    const Recording on;
+    const Meanwhile<bool> on(context.recording, true);  // also where backward() was called inside NoGrad
     try {
         return run();
     } catch (const OutOfMemory&) {

@@ -226,6 +226,13 @@ template <class S> void take(Into<Array<S>> into, const Array<S>& gradient) {
         on<S>("take", gradient).add_scaled(S(1), gradient.data(), destination(into), gradient.size());
 }
 
+// x += factor * y, in place.
+template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y) {
+    if (!same_form(x, y)) fail_gradient_form(form(x), form(y));
+    S* place = x.writable();
+    on("add_scaled", x, y).add_scaled(static_cast<S>(factor), y.data(), {place, Write::add}, x.size());
+}
+
 template <class S> Array<S> unwritten_like(const Array<S>& x) {
     return Array<S>::unwritten(x.shape(), x.device());
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tally/base/meanwhile.hpp"
 #include "tally/values/value.hpp"
 
 namespace tally {
@@ -21,15 +22,8 @@ inline constexpr std::uint8_t asked = 16;  // for its place by a rule that sets 
 inline constinit thread_local std::uint8_t lifted = 0;
 
 // While one lives, what a window holds can be changed, by the window itself: touch::held, sealed.
-class Lift {
-public:
-    explicit Lift(std::uint8_t what) : before_(lifted) { lifted |= what; }
-    ~Lift() { lifted = before_; }
-    Lift(const Lift&) = delete;
-    Lift& operator=(const Lift&) = delete;
-
-private:
-    std::uint8_t before_;
+struct Lift : private Meanwhile<std::uint8_t> {
+    explicit Lift(std::uint8_t what) : Meanwhile(lifted, static_cast<std::uint8_t>(lifted | what)) {}
 };
 
 inline bool is_held(std::uint8_t touched) { return touched & touch::held & ~lifted; }

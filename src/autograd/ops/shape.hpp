@@ -11,6 +11,7 @@
 #include "tally/autograd/record.hpp"
 #include "tally/values/array.hpp"
 #include "tally/values/axes.hpp"
+#include "tally/values/plans.hpp"
 
 namespace tally {
 
@@ -147,23 +148,14 @@ template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::i
 // Micro-batches: the rows in order, `size` at a time (the last one may be smaller), or in the sizes given.
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::int64_t>& sizes) {
-    if (x.shape().rank() == 0) throw Error("[split] a single number has no rows");
+    check_split(x.shape(), sizes);
     std::vector<Var<Array<S>>> parts;
     parts.reserve(sizes.size());
     std::int64_t from = 0;
-    for (std::int64_t size : sizes) {
-        if (size < 0)
-            throw Error("[split] a part of " + to_string(x.shape()) + " cannot have " + std::to_string(size) +
-                        " rows");
-        if (size > x.shape()[0] - from)
-            throw Error("[split] after " + std::to_string(from) + " rows there are no " +
-                        std::to_string(size) + " more in " + to_string(x.shape()));
+    for (const std::int64_t size : sizes) {
         parts.push_back(slice(x, 0, from, from + size));
         from += size;
     }
-    if (from != x.shape()[0])
-        throw Error("[split] the parts hold " + std::to_string(from) + " rows, the array " +
-                    to_string(x.shape()) + " has " + std::to_string(x.shape()[0]));
     return parts;
 }
 

@@ -1,4 +1,4 @@
-// Arrays of random numbers.
+// Arrays to begin from: counted, random, the identity.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,22 @@ template <class S> Array<S> random_normal(const Shape& shape, std::uint64_t seed
     std::vector<S> values(shape.size());
     random::fill_normal<S>(values, seed, stream, mean, deviation);
     return Array<S>(shape, values);
+}
+
+// 0, 1, 2, ... below `count`.
+template <class S> Array<S> counting(std::int64_t count) {
+    Array<S> values = Array<S>::empty({count});
+    S* const at = values.writable();
+    for (std::int64_t i = 0; i < count; ++i) at[i] = static_cast<S>(i);
+    return values;
+}
+
+// The identity matrix.
+template <class S> Array<S> identity(std::int64_t size) {
+    Array<S> values = Array<S>::zeros({size, size});
+    S* const at = values.writable();
+    for (std::int64_t i = 0; i < size; ++i) at[i * (size + 1)] = S(1);
+    return values;
 }
 
 }  // namespace tally
