@@ -52,6 +52,12 @@ void refuse_draft() {
         "again; only what it returns can be used outside");
 }
 
+void refuse_untouched(const Node& node, const std::string& form) {
+    throw Error(std::string("[grad] no gradient has arrived at this '") + node.op() + "' of " + form +
+                (node.state == State::leaf ? "; call backward() on a result that uses it"
+                                           : "; only parameters keep one"));
+}
+
 void refuse_unwanted(std::size_t input) {
     throw Error("[gradient] input " + std::to_string(input) + " wants no gradient; ask wants(" +
                 std::to_string(input) + ") first");

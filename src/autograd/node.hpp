@@ -95,6 +95,7 @@ inline void let_go_of(Node* node, Node*& doomed) {
 [[noreturn]] void refuse_thread(const char* what, const Node& node);
 [[noreturn]] void refuse_empty(const char* what);
 [[noreturn]] void refuse_draft();
+[[noreturn]] void refuse_untouched(const Node& node, const std::string& form);
 [[noreturn]] void refuse_unwanted(std::size_t input);
 [[noreturn]] void refuse_number(std::size_t input, std::size_t count);
 // Changing a leaf or its gradient while some backward() is on its way.

@@ -12,10 +12,9 @@
 
 #include "tally/autograd/keep.hpp"
 #include "tally/autograd/var.hpp"
+#include "tally/autograd/watched.hpp"
 #include "tally/base/fixed_name.hpp"
 #include "tally/memory/pool.hpp"
-#include "tally/watching/onlooker.hpp"
-#include "tally/watching/trial.hpp"
 
 namespace tally {
 
@@ -41,6 +40,8 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
 template <class T, class Name, class Inputs, class Rule, class... Wishes> class Operation final
     : public ValueNode<T> {
 public:
+    static constexpr bool custom = std::is_same_v<Name, Label>;
+
     // Flat, as free(): otherwise each of the many kinds of node calls what is shorter than a call.
     [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Wishes...>& wishes, Rule&& rule)
         : ValueNode<T>(std::move(v), State::fresh),
@@ -49,64 +50,18 @@ public:
           name_(std::move(name)) {}
 
     void read_from(Inputs inputs) { inputs_ = std::move(inputs); }
-
     const char* op() const override { return name_.text(); }
-
     std::vector<Node*> inputs() const override { return {inputs_.begin(), inputs_.end()}; }
 
     void pull(Sweep& sweep) override {
         if (watching::checks != Checks::none) [[unlikely]]
-            return pull_checked(sweep);
+            return pull_on_trial(*this, sweep);
         pull_with(sweep, [this] { call_rule(!this->target); });
-    }
-
-    void take_back() override {
-        for_each_input(inputs_, [](ValueNode<T>* input) {
-            if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
-        });
-    }
-
-    void forget() override {
-        for_each_input(inputs_, [](ValueNode<T>*& input) {
-            if (input) let_go_of(std::exchange(input, nullptr));
-        });
-        std::apply([](auto&... kept) { (kept.drop(), ...); }, kept_);
-        if (this->target) return;  // its gradient is what grad() was asked for
-        let_go(this->gradient);
-        this->touched = false;
-    }
-
-    // Before it reads from its inputs, and they are let go: what is in use now is what the operation needed.
-    [[gnu::cold, gnu::noinline]] void tell() {
-        std::vector<Seen> seen_kept;
-        const auto note = [&]<class V>(const V& kept) {
-            if (&kept != &nothing<V> && ready(kept)) seen_kept.push_back(seen(kept));
-        };
-        try {
-            with_kept([&](const auto&... kept) { (note(kept), ...); });
-            watching::onlooker->computed({op(), this, seen(this->value), seen_kept});
-        } catch (...) {
-            let_go_of(this);
-            throw;
-        }
-    }
-
-    void dismantle(Node*& doomed) override {
-        for_each_input(inputs_, [&](ValueNode<T>* input) {
-            if (input) let_go_of(input, doomed);
-        });
-        free();
-    }
-
-private:
-    [[gnu::flatten]] void free() {
-        this->~Operation();
-        pool::give(this, sizeof *this);
     }
 
     template <class Call> [[gnu::always_inline]] void pull_with(Sweep& sweep, Call call) {
         bool wanted = false;
-        for_each_input(inputs_, [&](ValueNode<T>*& input) {
+        for_each_read([&](ValueNode<T>*& input) {
             if (!input) return;
             if (sweep.reaches(input))
                 wanted = true;
@@ -116,7 +71,7 @@ private:
         if (wanted && this->touched) {
             context.pulled = this;
             call();
-            for_each_input(inputs_, [](ValueNode<T>* input) {
+            for_each_read([](ValueNode<T>* input) {
                 if (input && input->state == State::leaf && input->has_gradient())
                     settle(input->gradient, MemoryClass::gradient);
             });
@@ -125,7 +80,7 @@ private:
             forget();
             return let_go_of(this);
         }
-        for_each_input(inputs_, [](ValueNode<T>* input) {
+        for_each_read([](ValueNode<T>* input) {
             if (input) let_go_of(input);
         });
         free();
@@ -137,23 +92,39 @@ private:
         });
     }
 
-    // Apart from pull(), and with a rule of its own, so that without checks nobody pays for them.
-    [[gnu::cold, gnu::noinline]] void pull_checked(Sweep& sweep) {
-        pull_with(sweep, [this] {
-            rule_check::RuleCall<T> rule{
-                op(), std::is_same_v<Name, Label>, this->gradient, this->target, {}, context.thread};
-            for_each_input(inputs_, [&](ValueNode<T>* input) {
-                rule.to.push_back(input ? input->view() : GradientView<T>());
-            });
-            while (!rule_check::called(
-                rule, [this](auto f) { return with_kept(f); }, [this](bool spare) { call_rule(spare); }))
-                continue;
-        });
-    }
-
     // f(what the rule reads...); an Error where that was changed in place.
     template <class F> [[gnu::always_inline]] decltype(auto) with_kept(F f) const {
         return std::apply([&](const auto&... kept) { return f(kept.get(op())...); }, kept_);
+    }
+    template <class F> [[gnu::always_inline]] void for_each_read(F f) { for_each_input(inputs_, f); }
+
+    void take_back() override {
+        for_each_read([](ValueNode<T>* input) {
+            if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
+        });
+    }
+
+    void forget() override {
+        for_each_read([](ValueNode<T>*& input) {
+            if (input) let_go_of(std::exchange(input, nullptr));
+        });
+        std::apply([](auto&... kept) { (kept.drop(), ...); }, kept_);
+        if (this->target) return;  // its gradient is what grad() was asked for
+        let_go(this->gradient);
+        this->touched = false;
+    }
+
+    void dismantle(Node*& doomed) override {
+        for_each_read([&](ValueNode<T>* input) {
+            if (input) let_go_of(input, doomed);
+        });
+        free();
+    }
+
+private:
+    [[gnu::flatten]] void free() {
+        this->~Operation();
+        pool::give(this, sizeof *this);
     }
 
     using Kept = std::tuple<typename Wishes::saved...>;

@@ -29,6 +29,11 @@ struct Lift : private Meanwhile<std::uint8_t> {
 inline bool is_held(std::uint8_t touched) { return touched & touch::held & ~lifted; }
 inline bool is_sealed(std::uint8_t touched) { return touched & touch::sealed & ~lifted; }
 [[noreturn]] void refuse_held(const char* what, const std::string& parameter);
+// A sweep reaches what a window holds.
+template <class T> [[gnu::noinline]] void reach_held(const T& value, std::uint8_t& touched) {
+    if (is_sealed(touched)) refuse_held("backward", form(value));
+    touched |= touch::met;
+}
 
 // A gradient as those see it who look at it from outside of the graph; empty where none is wanted.
 template <class T> struct GradientView {
