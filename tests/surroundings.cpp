@@ -8,6 +8,7 @@
 #include "tally/kernels/kernels.hpp"
 #include "tally/memory/memory.hpp"
 #include "tally/reports/here.hpp"
+#include "tally/watching/trial.hpp"
 
 tally::test::Surroundings tally::test::surroundings() {
     const auto flag = [](bool on) { return std::string(on ? "on" : "off"); };

@@ -69,9 +69,13 @@ private:
     const Kept& results_;
 };
 
+struct Recording : private Meanwhile<bool> {  // also where backward() was called inside NoGrad
+    Recording() : Meanwhile(context.recording, true) {}
+};
+
 // What a block did, once more: where it looks at a value that is not needed, and was not computed, whole.
 template <class Run> auto run_again(Block& block, Run run) {
-    const Meanwhile<bool> on(context.recording, true);  // also where backward() was called inside NoGrad
+    const Recording on;
     try {
         return run();
     } catch (const OutOfMemory&) {

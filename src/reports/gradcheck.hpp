@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "tally/reports/check_rules.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/base/random.hpp"
+#include "tally/reports/check_rules.hpp"
 #include "tally/values/array.hpp"
 
 namespace tally {

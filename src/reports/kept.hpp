@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tally/autograd/node.hpp"
 #include "tally/watching/onlooker.hpp"
 
 namespace tally {

@@ -7,7 +7,6 @@
 #include <limits>
 #include <optional>
 
-#include "tally/watching/onlooker.hpp"
 #include "tally/autograd/ops/dropout.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/embedding.hpp"
@@ -21,6 +20,7 @@
 #include "tally/checkpoint/chain.hpp"
 #include "tally/reports/here.hpp"
 #include "tally/train/module.hpp"
+#include "tally/watching/onlooker.hpp"
 
 namespace tally {
 
