@@ -1,7 +1,6 @@
 // Numbering threads, dismantling nodes, oldest last; and what is refused, in words.
 #include "tally/autograd/node.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <string>
 
@@ -46,7 +45,7 @@ void refuse_empty(const char* what) {
     throw Error(std::string("[") + what + "] this variable is empty: nothing was assigned to it");
 }
 
-void refuse_draft() {
+void refuse_placeholder() {
     throw Error(
         "[backward] through the inside of a checkpointed function: nothing of it is there before it runs "
         "again; only what it returns can be used outside");

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tally/base/meanwhile.hpp"
@@ -28,7 +27,7 @@ struct ThreadContext {
     std::uint64_t swept_from = 0;  // what was made before the outermost of them has a smaller id
     bool recording = true;         // false inside NoGrad
     bool watching = false;         // true inside Watch
-    Recorder* recorder = nullptr;  // asked before an operation becomes a node (recorder.hpp)
+    Recorder* recorder = nullptr;  // asked before an operation becomes a node (watching/recorder.hpp)
     const Node* pulled = nullptr;  // the one whose rule is just being called
     Node** doomed = nullptr;       // nodes that are just being dismantled, one after the other
 };
@@ -94,7 +93,7 @@ inline void let_go_of(Node* node, Node*& doomed) {
 
 [[noreturn]] void refuse_thread(const char* what, const Node& node);
 [[noreturn]] void refuse_empty(const char* what);
-[[noreturn]] void refuse_draft();
+[[noreturn]] void refuse_placeholder();
 [[noreturn]] void refuse_untouched(const Node& node, const std::string& form);
 [[noreturn]] void refuse_unwanted(std::size_t input);
 [[noreturn]] void refuse_number(std::size_t input, std::size_t count);

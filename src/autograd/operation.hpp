@@ -1,9 +1,6 @@
 // The node that an operation becomes: its inputs, what its rule reads, and the rule.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -30,95 +27,131 @@ struct Label {
 // One after the other, without a loop where their number is known: operations on numbers are that short.
 template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_input(Inputs& inputs, F f) {
     if constexpr (requires { std::tuple_size<Inputs>::value; })
-        std::apply([&](auto&... input) { (f(input), ...); }, inputs);
+        std::apply(
+            [&](auto&... input) __attribute__((always_inline)) { (f(input), ...); }, inputs);
     else
         for (auto& input : inputs) f(input);
 }
 
+// The nodes that an operation reads from, in an array or a vector; null where no gradient is wanted.
+template <class T, class Nodes> class Inputs {
+public:
+    void become(Nodes nodes) { nodes_ = std::move(nodes); }
+    Pull<T> pull(bool spare) const { return Pull<T>(nodes_.data(), nodes_.size(), spare); }
+    std::vector<Node*> nodes() const { return {nodes_.begin(), nodes_.end()}; }
+
+    // Says whether a gradient is wanted; those that the sweep does not reach are let go.
+    [[gnu::always_inline]] bool reached_by(Sweep& sweep) {
+        bool wanted = false;
+        for_each_input(
+            nodes_, [&](ValueNode<T> * &input) __attribute__((always_inline)) {
+                if (!input) return;
+                if (sweep.reaches(input))
+                    wanted = true;
+                else
+                    let_go_of(std::exchange(input, nullptr));
+            });
+        return wanted;
+    }
+    [[gnu::always_inline]] void settle_gradients() const {  // of leaves, for the ledger
+        for_each_input(
+            nodes_, [](ValueNode<T> * input) __attribute__((always_inline)) {
+                if (input && input->state == State::leaf && input->has_gradient())
+                    settle(input->gradient, MemoryClass::gradient);
+            });
+    }
+    void take_back() const {  // what a rule has asked for, and thrown
+        for_each_input(nodes_, [](ValueNode<T>* input) {
+            if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
+        });
+    }
+    void forget() {
+        for_each_input(nodes_, [](ValueNode<T>*& input) {
+            if (input) let_go_of(std::exchange(input, nullptr));
+        });
+    }
+    [[gnu::always_inline]] void let_go() const {  // for the last time
+        for_each_input(nodes_, [](ValueNode<T>* input) {
+            if (input) let_go_of(input);
+        });
+    }
+    [[gnu::always_inline]] void let_go(Node*& doomed) const {
+        for_each_input(nodes_, [&](ValueNode<T>* input) {
+            if (input) let_go_of(input, doomed);
+        });
+    }
+    std::vector<GradientView<T>> gradients() const {
+        std::vector<GradientView<T>> all;
+        for_each_input(nodes_, [&](ValueNode<T>* input) {
+            all.push_back(input ? GradientView<T>{&input->gradient, &input->value, &input->touched}
+                                : GradientView<T>());
+        });
+        return all;
+    }
+
+private:
+    Nodes nodes_{};
+};
+
 // A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (Pull<T>, const T& dy,
 // const T& kept...).
-template <class T, class Name, class Inputs, class Rule, class... Wishes> class Operation final
+template <class T, class Name, class Nodes, class Rule, class... Wishes> class Operation final
     : public ValueNode<T> {
 public:
-    static constexpr bool custom = std::is_same_v<Name, Label>;
-
     // Flat, as free(): otherwise each of the many kinds of node calls what is shorter than a call.
     [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Wishes...>& wishes, Rule&& rule)
         : ValueNode<T>(std::move(v), State::fresh),
           kept_(granted(wishes, &v)),
           rule_(std::move(rule)),
           name_(std::move(name)) {}
-
-    void read_from(Inputs inputs) { inputs_ = std::move(inputs); }
-    const char* op() const override { return name_.text(); }
-    std::vector<Node*> inputs() const override { return {inputs_.begin(), inputs_.end()}; }
+    void read_from(Nodes inputs) { inputs_.become(std::move(inputs)); }
 
     void pull(Sweep& sweep) override {
         if (watching::checks != Checks::none) [[unlikely]]
             return pull_on_trial(*this, sweep);
         pull_with(sweep, [this] { call_rule(!this->target); });
     }
-
     template <class Call> [[gnu::always_inline]] void pull_with(Sweep& sweep, Call call) {
-        bool wanted = false;
-        for_each_read([&](ValueNode<T>*& input) {
-            if (!input) return;
-            if (sweep.reaches(input))
-                wanted = true;
-            else
-                let_go_of(std::exchange(input, nullptr));
-        });
-        if (wanted && this->touched) {
+        if (inputs_.reached_by(sweep) && this->touched) {
             context.pulled = this;
             call();
-            for_each_read([](ValueNode<T>* input) {
-                if (input && input->state == State::leaf && input->has_gradient())
-                    settle(input->gradient, MemoryClass::gradient);
-            });
+            inputs_.settle_gradients();
         }
         if (this->refs > 1) {
             forget();
             return let_go_of(this);
         }
-        for_each_read([](ValueNode<T>* input) {
-            if (input) let_go_of(input);
-        });
+        inputs_.let_go();
         free();
     }
-
     [[gnu::always_inline]] void call_rule(bool spare) {
-        with_kept([&](const auto&... kept) __attribute__((always_inline)) {
-            rule_(Pull<T>(inputs_.data(), inputs_.size(), spare), std::as_const(this->gradient), kept...);
-        });
+        std::apply(
+            [&](const auto&... kept) {
+                rule_(inputs_.pull(spare), std::as_const(this->gradient), kept.get(op())...);
+            },
+            kept_);
     }
 
-    // f(what the rule reads...); an Error where that was changed in place.
-    template <class F> [[gnu::always_inline]] decltype(auto) with_kept(F f) const {
-        return std::apply([&](const auto&... kept) { return f(kept.get(op())...); }, kept_);
-    }
-    template <class F> [[gnu::always_inline]] void for_each_read(F f) { for_each_input(inputs_, f); }
-
-    void take_back() override {
-        for_each_read([](ValueNode<T>* input) {
-            if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
-        });
-    }
-
+    const char* op() const override { return name_.text(); }
+    std::vector<Node*> inputs() const override { return inputs_.nodes(); }
+    void take_back() override { inputs_.take_back(); }
     void forget() override {
-        for_each_read([](ValueNode<T>*& input) {
-            if (input) let_go_of(std::exchange(input, nullptr));
-        });
+        inputs_.forget();
         std::apply([](auto&... kept) { (kept.drop(), ...); }, kept_);
         if (this->target) return;  // its gradient is what grad() was asked for
         let_go(this->gradient);
         this->touched = false;
     }
-
     void dismantle(Node*& doomed) override {
-        for_each_read([&](ValueNode<T>* input) {
-            if (input) let_go_of(input, doomed);
-        });
+        inputs_.let_go(doomed);
         free();
+    }
+
+    // ---- for who looks on (watched.hpp) ----
+    static constexpr bool custom = std::is_same_v<Name, Label>;
+    std::vector<GradientView<T>> gradients() const { return inputs_.gradients(); }
+    template <class F> decltype(auto) with_kept(F f) const {
+        return std::apply([&](const auto&... kept) { return f(kept.get(op())...); }, kept_);
     }
 
 private:
@@ -134,7 +167,7 @@ private:
                           wishes);
     }
 
-    Inputs inputs_{};  // an array, or a vector, of nodes; null where no gradient is wanted
+    Inputs<T, Nodes> inputs_;
     Kept kept_;
     [[no_unique_address]] Rule rule_;
     [[no_unique_address]] Name name_;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tally/autograd/offer.hpp"
 #include "tally/autograd/operation.hpp"
-#include "tally/autograd/recorder.hpp"
 #include "tally/watching/onlooker.hpp"
 
 namespace tally {
@@ -91,17 +91,19 @@ template <class T, class Name, class... Wishes, class Rule, class Inputs>
 }
 
 // (Inputs by reference, because the arguments before them still read what is moved.)
-template <class Name, class T, class... Wishes, class Rule, class... Inputs>
-[[gnu::always_inline]] inline Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishes,
-                                               Rule&& rule, Inputs&&... inputs) {
-    auto all = std::tie(inputs...);
-    return join<T>(std::move(name), std::move(value), wishes, std::move(rule), all);
-}
-
 template <FixedName Name, class T, class... Wishes, class Rule, class... Inputs>
 [[gnu::always_inline]] inline Var<T> record(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule,
                                             Inputs&&... inputs) {
-    return record_as(FixedLabel<Name>(), std::move(value), wishes, std::move(rule), std::move(inputs)...);
+    auto all = std::tie(inputs...);
+    return join<T>(FixedLabel<Name>(), std::move(value), wishes, std::move(rule), all);
+}
+
+// The same by a name that only the program knows.
+template <class T, class... Wishes, class Rule, class... Inputs>
+Var<T> record_as(Label name, T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule,
+                 Inputs&&... inputs) {
+    auto all = std::tie(inputs...);
+    return join<T>(std::move(name), std::move(value), wishes, std::move(rule), all);
 }
 
 // The same for any number of inputs.

@@ -8,10 +8,7 @@
 namespace tally {
 
 void Sweep::run() {
-    const struct Around {
-        const Node* const before = context.pulled;
-        ~Around() { context.pulled = before; }
-    } around;
+    const Meanwhile<const Node*> around(context.pulled, context.pulled);
     const Visitor* const visitor = visitor_;  // which no rule can change: asked once, and not for each node
     while (!waiting_.empty()) {
         Node* node = waiting_.take();

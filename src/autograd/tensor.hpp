@@ -5,9 +5,6 @@
 #include <initializer_list>
 #include <iterator>
 #include <ostream>
-#include <string>
-#include <type_traits>
-#include <vector>
 
 #include "tally/autograd/var.hpp"
 #include "tally/values/array.hpp"

@@ -251,7 +251,8 @@ private:
         if (node->refs > 1 && !node->watched) let_go(node->value);
         let_go_of(node);
     }
-    void expect_start(const char* what, const T* seed, std::uint64_t oldest_target) const {
+    [[gnu::always_inline]] void expect_start(const char* what, const T* seed,
+                                             std::uint64_t oldest_target) const {
         ValueNode<T>& node = checked(what);
         check_thread(what, node);
         if (node.state == State::spent && node.id > oldest_target) Sweep::refuse(&node);

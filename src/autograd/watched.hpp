@@ -27,19 +27,16 @@ template <class Op> [[gnu::cold, gnu::noinline]] void tell_recorded(Op& operatio
 }
 
 template <class Op> [[gnu::cold, gnu::noinline]] void pull_on_trial(Op& operation, Sweep& sweep) {
-    operation.pull_with(sweep, [&operation] {
-        rule_check::RuleCall<decltype(operation.value)> rule{operation.op(),   Op::custom, operation.gradient,
-                                                             operation.target, {},         context.thread};
-        operation.for_each_read([&](auto* input) {
-            if (input)
-                rule.to.push_back({&input->gradient, &input->value, &input->touched});
-            else
-                rule.to.emplace_back();
+    operation.pull_with(
+        sweep, [&operation]() __attribute__((cold)) {
+            using T = decltype(operation.value);
+            const rule_check::RuleCall<T> rule{operation.op(),        Op::custom,
+                                               operation.gradient,    operation.target,
+                                               operation.gradients(), context.thread};
+            const auto with_kept = [&](const auto& f) { return operation.with_kept(f); };
+            const auto call = [&](bool spare) __attribute__((cold)) { operation.call_rule(spare); };
+            while (!rule_check::called(rule, with_kept, call)) continue;
         });
-        const auto with_kept = [&](const auto& f) { return operation.with_kept(f); };
-        const auto call = [&](bool spare) { operation.call_rule(spare); };
-        while (!rule_check::called(rule, with_kept, call)) continue;
-    });
 }
 
 }  // namespace tally

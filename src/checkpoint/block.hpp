@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/recorder.hpp"
+#include "tally/autograd/node.hpp"
 #include "tally/base/meanwhile.hpp"
+#include "tally/watching/recorder.hpp"
 
 namespace tally {
 

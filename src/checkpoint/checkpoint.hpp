@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/recorder.hpp"
+#include "tally/autograd/offer.hpp"
 #include "tally/checkpoint/block.hpp"
 #include "tally/memory/memory.hpp"
 
@@ -220,7 +220,7 @@ private:
 template <class T> Var<T> block_result(T value, const Var<T>& whole, std::size_t which) {
     if (context.recorder) {  // shown without operands: it becomes a node whatever they are
         NewOperationOf<T> operation("checkpoint", true, value, {}, {}, std::nullopt);
-        if (!context.recorder->admit(operation)) return Draft<T>::of(std::move(value));
+        if (!context.recorder->admit(operation)) return Placeholder<T>::of(std::move(value));
     }
     using Result = BlockResult<T>;
     return Var<T>(new (pool::take(sizeof(Result)))

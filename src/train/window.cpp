@@ -168,26 +168,34 @@ template <class S> void Window<S>::once(V term) {
 }
 
 template <class S> void Window<S>::swept(double counted, std::int64_t items) {
-    expect_whole("swept");
-    expect_one_way("swept", Hold<S>::Sweeps::theirs);
-    if (!hold_.met() && counted > 0)
-        throw Error(
-            "[window] swept: no gradient has arrived since the last micro-batch; call backward() first");
+    expect_swept(counted);
     attempt([&] {  // its gradient is there already, and cannot be left out any more
-        expect_room("swept");
-        if (options_.non_finite == NonFinite::drop_micro)
-            throw Error(
-                "[window] swept: a micro-batch can only be dropped if the window goes backward itself; use "
-                "add()");
-        if (!std::isfinite(counted) || counted < 0)
-            throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
-        if (items < 0) throw Error("[window] swept: there are no " + std::to_string(items) + " items");
+        expect_countable(counted, items);
         if (!hold_.on()) hold_.take(Hold<S>::Sweeps::theirs);
         if (!pending_) items_ += items;
         ++micro_batches_;
         count({zero_, number<S>(counted, zero_.value().device())});
         come();
     });
+}
+
+template <class S> void Window<S>::expect_swept(double counted) const {
+    expect_whole("swept");
+    expect_one_way("swept", Hold<S>::Sweeps::theirs);
+    if (!hold_.met() && counted > 0)
+        throw Error(
+            "[window] swept: no gradient has arrived since the last micro-batch; call backward() first");
+}
+
+template <class S> void Window<S>::expect_countable(double counted, std::int64_t items) const {
+    expect_room("swept");
+    if (options_.non_finite == NonFinite::drop_micro)
+        throw Error(
+            "[window] swept: a micro-batch can only be dropped if the window goes backward itself; use "
+            "add()");
+    if (!std::isfinite(counted) || counted < 0)
+        throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
+    if (items < 0) throw Error("[window] swept: there are no " + std::to_string(items) + " items");
 }
 
 template <class S> std::uint64_t Window<S>::seed() const {

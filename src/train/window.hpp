@@ -172,6 +172,8 @@ private:
     bool complete(double counted, bool tail) const;
     void expect_loss(const Loss<Array<S>>& loss, double weight) const;
     void expect_count(const char* what, double counted) const;
+    void expect_swept(double counted) const;
+    void expect_countable(double counted, std::int64_t items) const;
     void expect_told(const char* what) const;
     void expect_gradients(const char* what) const;
     std::uint64_t seed() const;  // of what is random in this window

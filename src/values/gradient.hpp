@@ -9,13 +9,13 @@
 
 namespace tally {
 
-// Whether a gradient has arrived; and of a leaf whose gradient a window gathers, what others may not do.
 namespace touch {
-inline constexpr std::uint8_t arrived = 1;
+inline constexpr std::uint8_t arrived = 1;  // a gradient
+inline constexpr std::uint8_t asked = 16;   // for its place by a rule that sets it; of a leaf, the last
+// Of a leaf whose gradient a window gathers, what others may not do.
 inline constexpr std::uint8_t held = 2;    // change it, clear it or step
 inline constexpr std::uint8_t sealed = 4;  // go backward into it
 inline constexpr std::uint8_t met = 8;     // one has gone, since the window looked
-inline constexpr std::uint8_t asked = 16;  // for its place by a rule that sets it; of a leaf, the last
 }  // namespace touch
 
 // Of touch::held and sealed: what does not hold now, inside Lift.

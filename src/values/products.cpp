@@ -13,29 +13,23 @@ namespace {
 
 std::size_t size(std::int64_t extent) { return static_cast<std::size_t>(extent); }
 
-// What is asked of a product: its operands as they are stored.
-struct Asked {
-    const char* op;
-    const Shape &a, &b;
-    bool transpose_a, transpose_b;
-
-    [[noreturn]] void refuse(const std::string& what) const {
-        throw Error(std::string("[") + op + "] " + what + ": " + to_string(a) +
-                    (transpose_a ? " transposed" : "") + " x " + to_string(b) +
-                    (transpose_b ? " transposed" : ""));
-    }
-};
+[[noreturn]] void refuse(const std::string& what, const char* op, const Shape& a, const Shape& b,
+                         bool transpose_a, bool transpose_b) {
+    throw Error(std::string("[") + op + "] " + what + ": " + to_string(a) +
+                (transpose_a ? " transposed" : "") + " x " + to_string(b) +
+                (transpose_b ? " transposed" : ""));
+}
 
 Shape batch_of(const Shape& shape) {
     return shape.rank() > 2 ? Shape(std::vector<std::int64_t>(shape.begin(), shape.end() - 2)) : Shape();
 }
 
 // Where an operand is a vector or a batch.
-ProductPlan plan_vectors_and_batches(const Asked& asked) {
-    const auto& [op, a, b, transpose_a, transpose_b] = asked;
-    if (a.rank() == 0 || b.rank() == 0) asked.refuse("a single number is no matrix");
-    if ((transpose_a && a.rank() == 1) || (transpose_b && b.rank() == 1))
-        asked.refuse("a vector has no transpose");
+ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, const Shape& b, bool transpose_a,
+                                     bool transpose_b) {
+    const auto fail = [&](const std::string& what) { refuse(what, op, a, b, transpose_a, transpose_b); };
+    if (a.rank() == 0 || b.rank() == 0) fail("a single number is no matrix");
+    if ((transpose_a && a.rank() == 1) || (transpose_b && b.rank() == 1)) fail("a vector has no transpose");
 
     // A vector on the left is one row, on the right one column.
     std::int64_t m = 1, k = a[a.rank() - 1], n = 1, rows_of_b = b[0];
@@ -48,9 +42,10 @@ ProductPlan plan_vectors_and_batches(const Asked& asked) {
         n = b[b.rank() - 1];
         if (transpose_b) std::swap(rows_of_b, n);
     }
-    if (k != rows_of_b) asked.refuse("inner sizes differ");
+    if (k != rows_of_b) fail("inner sizes differ");
 
-    ProductPlan plan{{size(m), size(n), size(k), transpose_a, transpose_b}, {}, {}};
+    ProductPlan plan;
+    plan.product = {size(m), size(n), size(k), transpose_a, transpose_b};
     if (a.rank() <= 2 && b.rank() <= 2) {  // no batch, and at least one vector
         if (a.rank() == 2 || b.rank() == 2) plan.shape = Shape{a.rank() == 2 ? m : n};
         return plan;
@@ -58,7 +53,7 @@ ProductPlan plan_vectors_and_batches(const Asked& asked) {
     const Shape batch_a = batch_of(a), batch_b = batch_of(b);
     Shape batch;
     if (!broadcasts(batch_a, batch_b, batch))
-        asked.refuse("batches of " + to_string(batch_a) + " and " + to_string(batch_b) + " do not broadcast");
+        fail("batches of " + to_string(batch_a) + " and " + to_string(batch_b) + " do not broadcast");
     std::vector<std::int64_t> extents(batch.begin(), batch.end());
     if (a.rank() > 1) extents.push_back(m);
     if (b.rank() > 1) extents.push_back(n);
@@ -73,11 +68,13 @@ ProductPlan plan_vectors_and_batches(const Asked& asked) {
 }  // namespace
 
 ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
-    const Asked asked{op, a, b, transpose_a, transpose_b};
-    if (a.rank() != 2 || b.rank() != 2) return plan_vectors_and_batches(asked);
+    if (a.rank() != 2 || b.rank() != 2) return plan_vectors_and_batches(op, a, b, transpose_a, transpose_b);
     const std::int64_t m = a[transpose_a ? 1 : 0], k = a[transpose_a ? 0 : 1], n = b[transpose_b ? 0 : 1];
-    if (b[transpose_b ? 1 : 0] != k) asked.refuse("inner sizes differ");
-    return {{size(m), size(n), size(k), transpose_a, transpose_b}, Shape{m, n}, {}};
+    if (b[transpose_b ? 1 : 0] != k) refuse("inner sizes differ", op, a, b, transpose_a, transpose_b);
+    ProductPlan plan;
+    plan.product = {size(m), size(n), size(k), transpose_a, transpose_b};
+    plan.shape = Shape{m, n};
+    return plan;
 }
 
 LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Shape* bias) {

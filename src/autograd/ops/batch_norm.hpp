@@ -2,7 +2,6 @@
 // gain and bias.
 #pragma once
 
-#include <string>
 #include <utility>
 
 #include "tally/autograd/record.hpp"
