@@ -1,6 +1,7 @@
 // The node that an operation becomes: its inputs, what its rule reads, and the rule.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -26,11 +27,14 @@ struct Label {
 
 // One after the other, without a loop where their number is known: operations on numbers are that short.
 template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_input(Inputs& inputs, F f) {
-    if constexpr (requires { std::tuple_size<Inputs>::value; })
-        std::apply(
-            [&](auto&... input) __attribute__((always_inline)) { (f(input), ...); }, inputs);
-    else
+    if constexpr (requires { std::tuple_size<Inputs>::value; }) {
+        const auto visit = [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+            (f(std::get<i>(inputs)), ...);
+        };
+        visit(std::make_index_sequence<std::tuple_size_v<Inputs>>());
+    } else {
         for (auto& input : inputs) f(input);
+    }
 }
 
 // The nodes that an operation reads from, in an array or a vector; null where no gradient is wanted.

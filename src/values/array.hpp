@@ -174,7 +174,7 @@ public:
     }
     [[gnu::always_inline]] ~Saved() { drop(); }
 
-    const Array<S>& get(const char* op) const {
+    [[gnu::always_inline]] const Array<S>& get(const char* op) const {
         if (value_.storage() && value_.storage()->version.load(std::memory_order_relaxed) != version_)
             expect_left(op, value_.storage(), version_, value_.shape());
         return value_;
