@@ -61,7 +61,8 @@ def closed(file, read, core):
     text = (ROOT / file).read_text().splitlines()
     for at in read:
         if text[at].strip().startswith("}"):
-            opened = next((line for line in range(at - 1, -1, -1) if text[line].strip() and indent(text[line]) <= indent(text[at])), at)
+            before = (line for line in range(at - 1, -1, -1) if text[line].strip() not in ("", "public:", "protected:", "private:"))
+            opened = next((line for line in before if indent(text[line]) <= indent(text[at])), at)
             if opened in core and indent(text[opened]) == indent(text[at]):
                 yield at
 
