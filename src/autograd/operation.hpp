@@ -37,6 +37,8 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
     }
 }
 
+namespace detail {
+
 // The nodes that an operation reads from, in an array or a vector; null where no gradient is wanted.
 template <class T, class Nodes> class Inputs {
 public:
@@ -96,6 +98,8 @@ public:
 private:
     Nodes nodes_{};
 };
+
+}  // namespace detail
 
 // A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (Pull<T>, const T& dy,
 // const T& kept...).
@@ -171,7 +175,7 @@ private:
                           wishes);
     }
 
-    Inputs<T, Nodes> inputs_;
+    detail::Inputs<T, Nodes> inputs_;
     Kept kept_;
     [[no_unique_address]] Rule rule_;
     [[no_unique_address]] Name name_;

@@ -43,10 +43,10 @@ template <class S = float> Var<Array<S>> ones(const Shape& shape, const Making& 
 }
 // 0, 1, 2, ... below `count`.
 template <class S = float> Var<Array<S>> arange(std::int64_t count, const Making& how = {}) {
-    return constant(counting<S>(count).to(how.device));
+    return constant(detail::counting<S>(count).to(how.device));
 }
 template <class S = float> Var<Array<S>> eye(std::int64_t size, const Making& how = {}) {
-    return constant(identity<S>(size).to(how.device));
+    return constant(detail::identity<S>(size).to(how.device));
 }
 template <class S = float> Var<Array<S>> randn(const Shape& shape, const Making& how = {}) {
     return constant(random_normal<S>(shape, how.seed, how.stream).to(how.device));

@@ -24,6 +24,8 @@ template <class S> Array<S> random_normal(const Shape& shape, std::uint64_t seed
     return Array<S>(shape, values);
 }
 
+namespace detail {
+
 // 0, 1, 2, ... below `count`.
 template <class S> Array<S> counting(std::int64_t count) {
     Array<S> values = Array<S>::empty({count});
@@ -39,5 +41,7 @@ template <class S> Array<S> identity(std::int64_t size) {
     for (std::int64_t i = 0; i < size; ++i) at[i * (size + 1)] = S(1);
     return values;
 }
+
+}  // namespace detail
 
 }  // namespace tally
