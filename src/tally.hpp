@@ -1,7 +1,6 @@
 // tally: everything a program needs, in one line.
 #pragma once
 
-#include "tally/autograd/onlooker.hpp"
 #include "tally/autograd/ops/batch_norm.hpp"
 #include "tally/autograd/ops/conv.hpp"
 #include "tally/autograd/ops/custom.hpp"
@@ -34,3 +33,4 @@
 #include "tally/reports/profile.hpp"
 #include "tally/reports/timeline.hpp"
 #include "tally/values/array.hpp"
+#include "tally/watching/onlooker.hpp"

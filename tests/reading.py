@@ -56,6 +56,17 @@ def lines_of(where, place):
     return file, {at for at in range(start, end + 1) if text[at].strip()}
 
 
+def closed(file, read, core):
+    """Lines to read that close what an essential line opens: its braces are essential, too."""
+    text = (ROOT / file).read_text().splitlines()
+    for at in read:
+        if text[at].strip().startswith("}"):
+            before = (line for line in range(at - 1, -1, -1) if text[line].strip() not in ("", "public:", "protected:", "private:"))
+            opened = next((line for line in before if indent(text[line]) <= indent(text[at])), at)
+            if opened in core and indent(text[opened]) == indent(text[at]):
+                yield at
+
+
 def questions():
     found = []
     for number, line in enumerate(RANGES.read_text().splitlines(), 1):
@@ -73,6 +84,9 @@ def questions():
             found[-1][word].setdefault(file, set()).update(lines)
         else:
             raise Fault(f"{where}: begins with '{word}'; question, read and core are known")
+    for question in found:
+        for file, core in question["core"].items():
+            core.update(list(closed(file, question["read"][file], core)))
     return found
 
 

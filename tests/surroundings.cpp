@@ -8,6 +8,7 @@
 #include "tally/kernels/kernels.hpp"
 #include "tally/memory/memory.hpp"
 #include "tally/reports/here.hpp"
+#include "tally/watching/trial.hpp"
 
 tally::test::Surroundings tally::test::surroundings() {
     const auto flag = [](bool on) { return std::string(on ? "on" : "off"); };
@@ -21,11 +22,11 @@ tally::test::Surroundings tally::test::surroundings() {
         {"recording", flag(context.recording)},
         {"watching", flag(context.watching)},
         {"verifying", flag(verifying)},
-        {"checks of rules", flag(context.checks != Checks::none)},
+        {"checks of rules", flag(watching::checks != Checks::none)},
         {"the number of sweeps on their way", std::to_string(context.sweeps)},
-        {"what is lifted", std::to_string(context.lifted)},
+        {"what is lifted", std::to_string(lifted)},
         {"a recorder", flag(context.recorder != nullptr)},
-        {"an onlooker", flag(context.onlooker != nullptr)},
+        {"an onlooker", flag(watching::onlooker != nullptr)},
         {"resting kernels", flag(kernels_rest)},
         {"the place that is named", Here::place()},
     };

@@ -1,11 +1,10 @@
 // Numbering threads, dismantling nodes, oldest last; and what is refused, in words.
 #include "tally/autograd/node.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <string>
 
-#include "tally/autograd/onlooker.hpp"
+#include "tally/watching/trial.hpp"
 
 namespace tally {
 
@@ -46,10 +45,16 @@ void refuse_empty(const char* what) {
     throw Error(std::string("[") + what + "] this variable is empty: nothing was assigned to it");
 }
 
-void refuse_draft() {
+void refuse_placeholder() {
     throw Error(
         "[backward] through the inside of a checkpointed function: nothing of it is there before it runs "
         "again; only what it returns can be used outside");
+}
+
+void refuse_untouched(const Node& node, const std::string& form) {
+    throw Error(std::string("[grad] no gradient has arrived at this '") + node.op() + "' of " + form +
+                (node.state == State::leaf ? "; call backward() on a result that uses it"
+                                           : "; only parameters keep one"));
 }
 
 void refuse_unwanted(std::size_t input) {
@@ -68,13 +73,6 @@ void refuse_in_sweep(const char* what) {
         std::string("[") + what +
         "] inside a backward(), which would go on with some of its gradients changed; wait until it is "
         "over");
-}
-
-void refuse_held(const char* what, const std::string& parameter) {
-    throw Error(
-        std::string("[") + what + "] this parameter of " + parameter +
-        " belongs to an open window with micro-batches in it, which alone changes it and its gradient; "
-        "finish() or discard() the window first");
 }
 
 }  // namespace tally

@@ -1,21 +1,16 @@
 // The node that an operation becomes: its inputs, what its rule reads, and the rule.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/check.hpp"
 #include "tally/autograd/keep.hpp"
-#include "tally/autograd/onlooker.hpp"
 #include "tally/autograd/var.hpp"
+#include "tally/autograd/watched.hpp"
 #include "tally/base/fixed_name.hpp"
 #include "tally/memory/pool.hpp"
 
@@ -32,15 +27,83 @@ struct Label {
 
 // One after the other, without a loop where their number is known: operations on numbers are that short.
 template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_input(Inputs& inputs, F f) {
-    if constexpr (requires { std::tuple_size<Inputs>::value; })
-        std::apply([&](auto&... input) { (f(input), ...); }, inputs);
-    else
+    if constexpr (requires { std::tuple_size<Inputs>::value; }) {
+        const auto visit = [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+            (f(std::get<i>(inputs)), ...);
+        };
+        visit(std::make_index_sequence<std::tuple_size_v<Inputs>>());
+    } else {
         for (auto& input : inputs) f(input);
+    }
 }
+
+namespace detail {
+
+// The nodes that an operation reads from, in an array or a vector; null where no gradient is wanted.
+template <class T, class Nodes> class Inputs {
+public:
+    void become(Nodes nodes) { nodes_ = std::move(nodes); }
+    Pull<T> pull(bool spare) const { return Pull<T>(nodes_.data(), nodes_.size(), spare); }
+    std::vector<Node*> nodes() const { return {nodes_.begin(), nodes_.end()}; }
+
+    // Says whether a gradient is wanted; those that the sweep does not reach are let go.
+    [[gnu::always_inline]] bool reached_by(Sweep& sweep) {
+        bool wanted = false;
+        for_each_input(
+            nodes_, [&](ValueNode<T> * &input) __attribute__((always_inline)) {
+                if (!input) return;
+                if (sweep.reaches(input))
+                    wanted = true;
+                else
+                    let_go_of(std::exchange(input, nullptr));
+            });
+        return wanted;
+    }
+    [[gnu::always_inline]] void settle_gradients() const {  // of leaves, for the ledger
+        for_each_input(
+            nodes_, [](ValueNode<T> * input) __attribute__((always_inline)) {
+                if (input && input->state == State::leaf && input->has_gradient())
+                    settle(input->gradient, MemoryClass::gradient);
+            });
+    }
+    void take_back() const {  // what a rule has asked for, and thrown
+        for_each_input(nodes_, [](ValueNode<T>* input) {
+            if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
+        });
+    }
+    void forget() {
+        for_each_input(nodes_, [](ValueNode<T>*& input) {
+            if (input) let_go_of(std::exchange(input, nullptr));
+        });
+    }
+    [[gnu::always_inline]] void let_go() const {  // for the last time
+        for_each_input(nodes_, [](ValueNode<T>* input) {
+            if (input) let_go_of(input);
+        });
+    }
+    [[gnu::always_inline]] void let_go(Node*& doomed) const {
+        for_each_input(nodes_, [&](ValueNode<T>* input) {
+            if (input) let_go_of(input, doomed);
+        });
+    }
+    std::vector<GradientView<T>> gradients() const {
+        std::vector<GradientView<T>> all;
+        for_each_input(nodes_, [&](ValueNode<T>* input) {
+            all.push_back(input ? GradientView<T>{&input->gradient, &input->value, &input->touched}
+                                : GradientView<T>());
+        });
+        return all;
+    }
+
+private:
+    Nodes nodes_{};
+};
+
+}  // namespace detail
 
 // A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (Pull<T>, const T& dy,
 // const T& kept...).
-template <class T, class Name, class Inputs, class Rule, class... Wishes> class Operation final
+template <class T, class Name, class Nodes, class Rule, class... Wishes> class Operation final
     : public ValueNode<T> {
 public:
     // Flat, as free(): otherwise each of the many kinds of node calls what is shorter than a call.
@@ -49,122 +112,60 @@ public:
           kept_(granted(wishes, &v)),
           rule_(std::move(rule)),
           name_(std::move(name)) {}
-
-    void read_from(Inputs inputs) { inputs_ = std::move(inputs); }
-
-    const char* op() const override { return name_.text(); }
-
-    std::vector<Node*> inputs() const override { return {inputs_.begin(), inputs_.end()}; }
+    void read_from(Nodes inputs) { inputs_.become(std::move(inputs)); }
 
     void pull(Sweep& sweep) override {
-        if (context.checks != Checks::none) [[unlikely]]
-            return pull_checked(sweep);
+        if (watching::checks != Checks::none) [[unlikely]]
+            return pull_on_trial(*this, sweep);
         pull_with(sweep, [this] { call_rule(!this->target); });
     }
-
-    void take_back() override {
-        for_each_input(inputs_, [](ValueNode<T>* input) {
-            if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
-        });
+    template <class Call> [[gnu::always_inline]] void pull_with(Sweep& sweep, Call call) {
+        if (inputs_.reached_by(sweep) && this->touched) {
+            context.pulled = this;
+            call();
+            inputs_.settle_gradients();
+        }
+        if (this->refs > 1) {
+            forget();
+            return let_go_of(this);
+        }
+        inputs_.let_go();
+        free();
+    }
+    [[gnu::always_inline]] void call_rule(bool spare) {
+        std::apply(
+            [&](const auto&... kept) {
+                rule_(inputs_.pull(spare), std::as_const(this->gradient), kept.get(op())...);
+            },
+            kept_);
     }
 
+    const char* op() const override { return name_.text(); }
+    std::vector<Node*> inputs() const override { return inputs_.nodes(); }
+    void take_back() override { inputs_.take_back(); }
     void forget() override {
-        for_each_input(inputs_, [](ValueNode<T>*& input) {
-            if (input) let_go_of(std::exchange(input, nullptr));
-        });
+        inputs_.forget();
         std::apply([](auto&... kept) { (kept.drop(), ...); }, kept_);
         if (this->target) return;  // its gradient is what grad() was asked for
         let_go(this->gradient);
         this->touched = false;
     }
-
-    // Before it reads from its inputs, and they are let go: what is in use now is what the operation needed.
-    [[gnu::cold, gnu::noinline]] void tell() {
-        std::array<Seen, std::tuple_size_v<Kept>> kept;
-        std::size_t count = 0;
-        const auto note = [&]<class V>(const V& held) {
-            if (&held != &nothing<V> && ready(held)) kept[count++] = seen(held);
-        };
-        std::apply([&](const auto&... each) { (note(each.get(op())), ...); }, kept_);
-        tell_recorded(*this, seen(this->value), std::span(kept.data(), count));
+    void dismantle(Node*& doomed) override {
+        inputs_.let_go(doomed);
+        free();
     }
 
-    void dismantle(Node*& doomed) override {
-        for_each_input(inputs_, [&](ValueNode<T>* input) {
-            if (input) let_go_of(input, doomed);
-        });
-        free();
+    // ---- for who looks on (watched.hpp) ----
+    static constexpr bool custom = std::is_same_v<Name, Label>;
+    std::vector<GradientView<T>> gradients() const { return inputs_.gradients(); }
+    template <class F> decltype(auto) with_kept(F f) const {
+        return std::apply([&](const auto&... kept) { return f(kept.get(op())...); }, kept_);
     }
 
 private:
     [[gnu::flatten]] void free() {
         this->~Operation();
         pool::give(this, sizeof *this);
-    }
-
-    template <class Call> [[gnu::always_inline]] void pull_with(Sweep& sweep, Call call) {
-        bool wanted = false;
-        for_each_input(inputs_, [&](ValueNode<T>*& input) {
-            if (!input) return;
-            if (sweep.reaches(input))
-                wanted = true;
-            else
-                let_go_of(std::exchange(input, nullptr));
-        });
-        if (wanted && this->touched) {
-            context.pulled = this;
-            call();
-            for_each_input(inputs_, [](ValueNode<T>* input) {
-                if (input && input->state == State::leaf && input->has_gradient())
-                    settle(input->gradient, MemoryClass::gradient);
-            });
-        }
-        if (this->refs > 1) {
-            forget();
-            return let_go_of(this);
-        }
-        for_each_input(inputs_, [](ValueNode<T>* input) {
-            if (input) let_go_of(input);
-        });
-        free();
-    }
-
-    [[gnu::always_inline]] void call_rule(bool spare) {
-        std::apply(
-            [&](const auto&... kept) {
-                rule_(Pull<T>(inputs_.data(), inputs_.size(), spare), std::as_const(this->gradient),
-                      kept.get(op())...);
-            },
-            kept_);
-    }
-
-    // Apart from pull(), and with a rule of its own, so that without checks nobody pays for them.
-    [[gnu::cold, gnu::noinline]] void pull_checked(Sweep& sweep) {
-        pull_with(sweep, [this] {
-            while (!call_checked()) continue;
-        });
-    }
-    bool call_checked() {  // false: the rule could not be tried, and next time it is not
-        std::apply([&](const auto&... kept) { (rule_check::expect_unwritten(op(), kept.get(op())), ...); },
-                   kept_);
-        std::optional<rule_check::Rule<ValueNode<T>>> check;
-        if (rule_check::looks_at(this->gradient, std::is_same_v<Name, Label>))
-            check.emplace(op(), inputs_, sums(), this->gradient, this->target).begin();
-        try {
-            do call_rule(!this->target && (!check || check->spare()));
-            while (check && check->go_on(sums()));
-        } catch (...) {
-            if (!check || !check->breaks_off()) throw;
-            return false;
-        }
-        return true;
-    }
-    [[gnu::cold, gnu::noinline]] std::vector<std::uint64_t> sums() const {  // of all that the rule is given
-        return std::apply(
-            [&](const auto&... kept) {
-                return std::vector{rule_check::sum(this->gradient), rule_check::sum(kept.get(op()))...};
-            },
-            kept_);
     }
 
     using Kept = std::tuple<typename Wishes::saved...>;
@@ -174,7 +175,7 @@ private:
                           wishes);
     }
 
-    Inputs inputs_{};  // an array, or a vector, of nodes; null where no gradient is wanted
+    detail::Inputs<T, Nodes> inputs_;
     Kept kept_;
     [[no_unique_address]] Rule rule_;
     [[no_unique_address]] Name name_;

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/onlooker.hpp"
+#include "tally/autograd/offer.hpp"
 #include "tally/autograd/operation.hpp"
-#include "tally/autograd/recorder.hpp"
+#include "tally/watching/onlooker.hpp"
 
 namespace tally {
 
@@ -32,46 +32,54 @@ template <class T> std::vector<ValueNode<T>*> nodes_of(const std::vector<Var<T>>
 
 // A result that nobody can want a gradient of.
 template <class T> [[gnu::noinline]] Var<T> unrecorded(const char* op, T&& value) {
-    if (context.onlooker) tell_unrecorded(op, seen(value));
+    if (watching::onlooker) tell_unrecorded(op, seen(value));
     return Var<T>(std::move(value), State::constant);
 }
 
-// Joins a computed value to the graph. Inputs (a tuple of references, or a vector) are let go of here: with a
-// temporary goes its value, unless a rule keeps it.
+// With a temporary goes its value, unless a rule keeps it.
+template <class T, class Inputs> [[gnu::always_inline]] inline void let_inputs_go(Inputs& inputs) {
+    for_each_input(inputs, [](Var<T>& input) { void(Var<T>(std::move(input))); });
+}
+
+// What a recorder makes of a computed value, if it is not to become a node as usual.
+template <class T, class Name, class... Wishes, class Rule, class Inputs>
+[[gnu::always_inline]] inline Var<T> offered(const Name& name, T& value, const std::tuple<Wishes...>& wishes,
+                                             const Rule& rule, Inputs& inputs) {
+    T computed = std::move(value);  // elsewhere nobody asks where it lies: it may stay in a register
+    const auto operands = nodes_of<T>(inputs);
+    const auto read = shown(wishes, &value, &computed);
+    Var<T> y = offer<T>(name.text(), computed, operands, read,
+                        std::is_same_v<Name, Label> ? std::nullopt : constants_of(rule));
+    if (y)
+        let_inputs_go<T>(inputs);
+    else
+        value = std::move(computed);
+    return y;
+}
+
+// Joins a computed value to the graph. Inputs (a tuple of references, or a vector) are let go of here.
 template <class T, class Name, class... Wishes, class Rule, class Inputs>
 [[gnu::always_inline]] inline Var<T> join(Name&& name, T&& value, const std::tuple<Wishes...>& wishes,
                                           Rule&& rule, Inputs& inputs) {
     for_each_input(
         inputs, [&](const Var<T>& input) { Var<T>::check_thread(name.text(), input.checked(name.text())); });
-    const auto let_inputs_go = [&] {
-        for_each_input(inputs, [](Var<T>& input) { void(Var<T>(std::move(input))); });
-    };
+    if (context.recorder) [[unlikely]]
+        if (Var<T> y = offered<T>(name, value, wishes, rule, inputs)) return y;
 
-    if (context.recorder) [[unlikely]] {
-        T computed = std::move(value);  // elsewhere nobody asks where it lies: it may stay in a register
-        const auto operands = nodes_of<T>(inputs);
-        const auto read = shown(wishes, &value, &computed);
-        if (Var<T> y = offer<T>(name.text(), computed, operands, read,
-                                std::is_same_v<Name, Label> ? std::nullopt : constants_of(rule))) {
-            let_inputs_go();
-            return y;
-        }
-        value = std::move(computed);
-    }
     bool wanted = false;
     if (context.recording)
         for_each_input(
             inputs, [&](const Var<T>& input) { wanted = wanted || input.node()->state != State::constant; });
     if (!wanted) {
         Var<T> y = unrecorded(name.text(), T(std::move(value)));
-        let_inputs_go();
+        let_inputs_go<T>(inputs);
         return y;
     }
     auto nodes = nodes_of<T>(inputs);
     using Op = Operation<T, Name, decltype(nodes), std::decay_t<Rule>, Wishes...>;
     Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), wishes, std::move(rule));
-    if (context.onlooker) [[unlikely]]
-        node->tell();
+    if (watching::onlooker) [[unlikely]]
+        tell_recorded(*node);
     auto* read = nodes.data();
     for_each_input(
         inputs, [&](Var<T> & input) __attribute__((always_inline)) {
@@ -83,17 +91,19 @@ template <class T, class Name, class... Wishes, class Rule, class Inputs>
 }
 
 // (Inputs by reference, because the arguments before them still read what is moved.)
-template <class Name, class T, class... Wishes, class Rule, class... Inputs>
-[[gnu::always_inline]] inline Var<T> record_as(Name name, T&& value, const std::tuple<Wishes...>& wishes,
-                                               Rule&& rule, Inputs&&... inputs) {
-    auto all = std::tie(inputs...);
-    return join<T>(std::move(name), std::move(value), wishes, std::move(rule), all);
-}
-
 template <FixedName Name, class T, class... Wishes, class Rule, class... Inputs>
 [[gnu::always_inline]] inline Var<T> record(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule,
                                             Inputs&&... inputs) {
-    return record_as(FixedLabel<Name>(), std::move(value), wishes, std::move(rule), std::move(inputs)...);
+    auto all = std::tie(inputs...);
+    return join<T>(FixedLabel<Name>(), std::move(value), wishes, std::move(rule), all);
+}
+
+// The same by a name that only the program knows.
+template <class T, class... Wishes, class Rule, class... Inputs>
+Var<T> record_as(Label name, T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule,
+                 Inputs&&... inputs) {
+    auto all = std::tie(inputs...);
+    return join<T>(std::move(name), std::move(value), wishes, std::move(rule), all);
 }
 
 // The same for any number of inputs.

@@ -10,14 +10,6 @@
 
 namespace tally {
 
-template <Number T> void add_scaled(T& x, double factor, const T& y) { x += T(factor) * y; }
-
-template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y) {
-    if (!same_form(x, y)) fail_gradient_form(form(x), form(y));
-    S* place = x.writable();
-    on("add_scaled", x, y).add_scaled(static_cast<S>(factor), y.data(), {place, Write::add}, x.size());
-}
-
 template <class T> void sgd_step(const std::vector<Var<T>>& parameters, double learning_rate) {
     for (const Var<T>& parameter : parameters)
         parameter.update([&](T& value, const T& gradient) { add_scaled(value, -learning_rate, gradient); });

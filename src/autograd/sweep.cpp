@@ -3,22 +3,19 @@
 
 #include <string>
 
-#include "tally/autograd/onlooker.hpp"
+#include "tally/watching/onlooker.hpp"
 
 namespace tally {
 
 void Sweep::run() {
-    const struct Around {
-        const Node* const before = context.pulled;
-        ~Around() { context.pulled = before; }
-    } around;
+    const Meanwhile<const Node*> around(context.pulled, context.pulled);
     const Visitor* const visitor = visitor_;  // which no rule can change: asked once, and not for each node
     while (!waiting_.empty()) {
         Node* node = waiting_.take();
         node->state = State::spent;
         try {
             if (visitor && node->touched) (*visitor)(*node);
-            if (context.onlooker) [[unlikely]]
+            if (watching::onlooker) [[unlikely]]
                 pull_and_tell(*node);
             else
                 node->pull(*this);
@@ -33,11 +30,11 @@ void Sweep::run() {
 
 [[gnu::cold, gnu::noinline]] void Sweep::pull_and_tell(Node& node) {
     const auto pulled = [&] {  // a rule may have ended the looking on
-        if (context.onlooker) context.onlooker->pulled(node);
+        if (watching::onlooker) watching::onlooker->pulled(node);
     };
     ++node.refs;  // who looks on sees it once more, after it has let go of itself
     try {
-        context.onlooker->pulling(node);
+        watching::onlooker->pulling(node);
         node.pull(*this);
     } catch (...) {
         --node.refs;  // the sweep still holds it

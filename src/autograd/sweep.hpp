@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "tally/autograd/newest_first.hpp"
 #include "tally/autograd/node.hpp"
+#include "tally/base/newest_first.hpp"
 
 namespace tally {
 
@@ -52,7 +52,7 @@ private:
     void give_up();
     void pull_and_tell(Node& node);
 
-    NewestFirst waiting_;
+    NewestFirst<Node> waiting_;
     std::uint64_t oldest_target_;
     const Visitor* visitor_;
 };

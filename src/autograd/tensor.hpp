@@ -5,13 +5,10 @@
 #include <initializer_list>
 #include <iterator>
 #include <ostream>
-#include <string>
-#include <type_traits>
-#include <vector>
 
 #include "tally/autograd/var.hpp"
-#include "tally/base/random.hpp"
 #include "tally/values/array.hpp"
+#include "tally/values/making.hpp"
 
 namespace tally {
 
@@ -26,21 +23,6 @@ template <class S> Var<Array<S>> parameter(std::initializer_list<S> vector) {
 
 template <class S> Var<Array<S>> constant(std::initializer_list<S> vector) {
     return constant(Array<S>(vector));
-}
-
-// Random arrays: element i is a function of (seed, stream, i) and of nothing else.
-template <class S>
-Array<S> random_uniform(const Shape& shape, std::uint64_t seed, std::uint64_t stream, S low = 0, S high = 1) {
-    std::vector<S> values(shape.size());
-    random::fill_uniform<S>(values, seed, stream, low, high);
-    return Array<S>(shape, values);
-}
-
-template <class S> Array<S> random_normal(const Shape& shape, std::uint64_t seed, std::uint64_t stream,
-                                          S mean = 0, S deviation = 1) {
-    std::vector<S> values(shape.size());
-    random::fill_normal<S>(values, seed, stream, mean, deviation);
-    return Array<S>(shape, values);
 }
 
 // ---- constants to begin from: zeros({2, 3}), randn({3}, {.seed = 7}), ones<double>({6}, {.device = Device::cuda}) ----
@@ -61,16 +43,10 @@ template <class S = float> Var<Array<S>> ones(const Shape& shape, const Making& 
 }
 // 0, 1, 2, ... below `count`.
 template <class S = float> Var<Array<S>> arange(std::int64_t count, const Making& how = {}) {
-    Array<S> values = Array<S>::empty({count});
-    S* const at = values.writable();
-    for (std::int64_t i = 0; i < count; ++i) at[i] = static_cast<S>(i);
-    return constant(values.to(how.device));
+    return constant(detail::counting<S>(count).to(how.device));
 }
 template <class S = float> Var<Array<S>> eye(std::int64_t size, const Making& how = {}) {
-    Array<S> values = Array<S>::zeros({size, size});
-    S* const at = values.writable();
-    for (std::int64_t i = 0; i < size; ++i) at[i * (size + 1)] = S(1);
-    return constant(values.to(how.device));
+    return constant(detail::identity<S>(size).to(how.device));
 }
 template <class S = float> Var<Array<S>> randn(const Shape& shape, const Making& how = {}) {
     return constant(random_normal<S>(shape, how.seed, how.stream).to(how.device));

@@ -31,7 +31,7 @@ public:
     [[gnu::always_inline]] Into<T> into() {
         if constexpr (!Number<T>)
             if (touched & (touch::held | touch::sealed)) [[unlikely]]
-                admit();
+                reach_held(value, touched);
         if (has_gradient()) {
             own(gradient);  // a buffer shared with somebody else is not written to
             return {gradient, Write::add};
@@ -42,14 +42,6 @@ public:
 
     bool has_gradient() const { return (touched & touch::arrived) && ready(gradient); }
     void untouch() { touched &= static_cast<std::uint8_t>(~touch::arrived); }
-    // Asked before a leaf's value or gradient is changed by anything but a sweep.
-    void expect_free(const char* what) const {
-        if (context.sweeps && id < context.swept_from) [[unlikely]]
-            refuse_in_sweep(what);
-        if (touched & touch::held & ~context.lifted) [[unlikely]]
-            refuse_held(what, form(value));
-    }
-
     const char* op() const override { return state == State::leaf ? "parameter" : "constant"; }
     void pull(Sweep&) override { let_go_of(this); }
     void dismantle(Node*&) override {
@@ -59,13 +51,15 @@ public:
 
     T gradient;  // its memory comes with the first write; of an inner node only during the sweep
     T value;     // let go when nobody holds a handle
-
-private:
-    [[gnu::noinline]] void admit() {  // a sweep, to what a window holds
-        if (touched & touch::sealed & ~context.lifted) refuse_held("backward", form(value));
-        touched |= touch::met;
-    }
 };
+
+// Asked before a leaf's value or gradient is changed by anything but a sweep.
+template <class T> void expect_free(const char* what, const ValueNode<T>& node) {
+    if (context.sweeps && node.id < context.swept_from) [[unlikely]]
+        refuse_in_sweep(what);
+    if (is_held(node.touched)) [[unlikely]]
+        refuse_held(what, form(node.value));
+}
 
 // What a rule writes to: the gradients of its operation's inputs.
 template <class T> class Pull {
@@ -164,23 +158,12 @@ public:
     bool has_grad() const { return node_ && node_->has_gradient(); }
     const T& grad() const {
         const ValueNode<T>& node = checked("grad");
-        if (!node.has_gradient())
-            throw Error(std::string("[grad] no gradient has arrived at this '") + node.op() + "' of " +
-                        form(node.value) +
-                        (node.state == State::leaf ? "; call backward() on a result that uses it"
-                                                   : "; only parameters keep one"));
+        if (!node.has_gradient()) refuse_untouched(node, form(node.value));
         return node.gradient;
     }
-    void zero_grad() const {
-        ValueNode<T>& node = checked("zero_grad");
-        check_thread("zero_grad", node);
-        node.expect_free("zero_grad");
-        node.untouch();
-    }  // untouched; its buffer stays for the next window
+    void zero_grad() const { free("zero_grad").untouch(); }  // its buffer stays for the next window
     void free_grad() const {
-        ValueNode<T>& node = checked("free_grad");
-        check_thread("free_grad", node);
-        node.expect_free("free_grad");
+        ValueNode<T>& node = free("free_grad");
         node.untouch();
         let_go(node.gradient);
     }
@@ -193,14 +176,14 @@ public:
     // The same of any parameter, whether a gradient has reached it or not: f(value).
     template <class F> void change_value(F f, const char* what = "change_value") const {
         ValueNode<T>& node = leaf(what);
-        node.expect_free(what);
+        expect_free(what, node);
         changing(node.value);
         change(what, f, &ValueNode<T>::value);
     }
     // f(gradient) in place, where one has arrived; whoever holds a copy of it keeps what it had.
     template <class F> void change_grad(F f) const {
         ValueNode<T>& node = leaf("change_grad");
-        node.expect_free("change_grad");
+        expect_free("change_grad", node);
         if (!node.has_gradient()) return;
         settle(node.gradient, MemoryClass::gradient);
         change("change_grad", f, &ValueNode<T>::gradient);
@@ -244,22 +227,8 @@ public:
     }
     void start(const char* what, const T* seed, std::uint64_t oldest_target = 0,
                const Sweep::Visitor* visitor = nullptr) const {
-        ValueNode<T>& node = checked(what);
-        check_thread(what, node);
-        if (node.state == State::spent && node.id > oldest_target) Sweep::refuse(&node);
-        if (node.state == State::queued)
-            throw Error(std::string("[") + what + "] the graph of this '" + node.op() +
-                        "' is just being swept");
-        if (node.state == State::constant)
-            throw Error(std::string("[") + what + "] nothing to differentiate: this value of " +
-                        form(node.value) + " depends on no parameter");
-        if (seed && !ready(*seed)) refuse_empty("seed");
-        if (!seed && !single(node.value))
-            throw Error(std::string("[") + what + "] needs a seed: the result is " + form(node.value) +
-                        ", and only a single element may go without");
-        if (seed && !same_form(*seed, node.value))
-            throw Error(std::string("[") + what + "] the seed is " + form(*seed) + ", the result " +
-                        form(node.value));
+        expect_start(what, seed, oldest_target);
+        ValueNode<T>& node = *node_;
         Sweep sweep(oldest_target, visitor);
         if (!sweep.reaches(&node)) return;  // nothing that grad() asks for
         take(node.into(), seed ? *seed : ones_like(node.value));
@@ -281,6 +250,31 @@ private:
     [[gnu::noinline]] static void drop(ValueNode<T>* node) {  // the last handle has gone
         if (node->refs > 1 && !node->watched) let_go(node->value);
         let_go_of(node);
+    }
+    [[gnu::always_inline]] void expect_start(const char* what, const T* seed,
+                                             std::uint64_t oldest_target) const {
+        ValueNode<T>& node = checked(what);
+        check_thread(what, node);
+        if (node.state == State::spent && node.id > oldest_target) Sweep::refuse(&node);
+        if (node.state == State::queued)
+            throw Error(std::string("[") + what + "] the graph of this '" + node.op() +
+                        "' is just being swept");
+        if (node.state == State::constant)
+            throw Error(std::string("[") + what + "] nothing to differentiate: this value of " +
+                        form(node.value) + " depends on no parameter");
+        if (seed && !ready(*seed)) refuse_empty("seed");
+        if (!seed && !single(node.value))
+            throw Error(std::string("[") + what + "] needs a seed: the result is " + form(node.value) +
+                        ", and only a single element may go without");
+        if (seed && !same_form(*seed, node.value))
+            throw Error(std::string("[") + what + "] the seed is " + form(*seed) + ", the result " +
+                        form(node.value));
+    }
+    ValueNode<T>& free(const char* what) const {  // to be changed
+        ValueNode<T>& node = checked(what);
+        check_thread(what, node);
+        expect_free(what, node);
+        return node;
     }
     ValueNode<T>& leaf(const char* what) const {
         ValueNode<T>& node = checked(what);

@@ -106,7 +106,7 @@ void BlockRun::note(const NewOperation& operation) {
     for (const Wished& wished : operation.wishes)
         if (wished.address) read_by_rule(wished, operation);
     if (!operation.constants) need(place());  // it is computed again, and its value compared
-    if (context.onlooker) tell_unrecorded(operation.op, operation.result_seen());
+    if (watching::onlooker) tell_unrecorded(operation.op, operation.result_seen());
     read_outside(operation);
     block_.steps.push_back({operation.op, block_.verified ? operation.result_checksum() : 0, held(operation),
                             std::exchange(outside_, {})});

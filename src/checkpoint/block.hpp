@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/recorder.hpp"
+#include "tally/autograd/node.hpp"
+#include "tally/base/meanwhile.hpp"
+#include "tally/watching/recorder.hpp"
 
 namespace tally {
 
@@ -18,15 +20,8 @@ inline constinit thread_local bool verifying = true;  // false inside Unverified
 
 // A checkpointed function that runs for the first time while one lives, on this thread, is not compared value
 // by value when it runs again.
-class Unverified {
-public:
-    Unverified() : before_(std::exchange(verifying, false)) {}
-    ~Unverified() { verifying = before_; }
-    Unverified(const Unverified&) = delete;
-    Unverified& operator=(const Unverified&) = delete;
-
-private:
-    bool before_;
+struct Unverified : private Meanwhile<bool> {
+    Unverified() : Meanwhile(verifying, false) {}
 };
 
 // True while a checkpointed function runs again. What shall happen only once (an effect, a line

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/onlooker.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/checkpoint/checkpoint.hpp"
 #include "tally/memory/memory.hpp"
+#include "tally/watching/onlooker.hpp"
 
 namespace tally {
 

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/recorder.hpp"
+#include "tally/autograd/offer.hpp"
 #include "tally/checkpoint/block.hpp"
 #include "tally/memory/memory.hpp"
 
@@ -69,9 +69,8 @@ private:
     const Kept& results_;
 };
 
-struct Recording {  // also where backward() was called inside NoGrad
-    bool before = std::exchange(context.recording, true);
-    ~Recording() { context.recording = before; }
+struct Recording : private Meanwhile<bool> {  // also where backward() was called inside NoGrad
+    Recording() : Meanwhile(context.recording, true) {}
 };
 
 // What a block did, once more: where it looks at a value that is not needed, and was not computed, whole.
@@ -129,7 +128,7 @@ public:
         std::vector<Seen> kept;
         for (const Saved<T>& argument : read_) kept.push_back(seen(argument.get(this->op())));
         for (const auto& [place, result_] : results_) kept.push_back(seen(result_.get(this->op())));
-        context.onlooker->computed({this->op(), this, result, kept});
+        watching::onlooker->computed({this->op(), this, result, kept});
     }
 
     std::vector<Node*> inputs() const override {
@@ -221,7 +220,7 @@ private:
 template <class T> Var<T> block_result(T value, const Var<T>& whole, std::size_t which) {
     if (context.recorder) {  // shown without operands: it becomes a node whatever they are
         NewOperationOf<T> operation("checkpoint", true, value, {}, {}, std::nullopt);
-        if (!context.recorder->admit(operation)) return Draft<T>::of(std::move(value));
+        if (!context.recorder->admit(operation)) return Placeholder<T>::of(std::move(value));
     }
     using Result = BlockResult<T>;
     return Var<T>(new (pool::take(sizeof(Result)))
@@ -272,7 +271,7 @@ template <class F, class... X> auto checkpoint(F f, X... x) {
         auto* const node = new (pool::take(sizeof(Whole)))
             Whole(std::move(f), std::move(arguments), std::move(block), std::move(kept), count);
         whole = Var<T>(node);
-        if (context.onlooker) node->tell(*first_made);
+        if (watching::onlooker) node->tell(*first_made);
     }
     std::size_t which = 0;
     std::map<const Node*, Var<T>> known;  // one that is returned twice stays one

@@ -26,7 +26,7 @@ struct Storage {
     std::atomic<std::uint32_t> left_by;  // the thread that gave the parameter that lay here another value
     Device device;
     Storage* next_free;
-    // For CheckRules (check.hpp): of the bytes when the first of the rules came, if it was asked for.
+    // For CheckRules (check_rules.hpp): of the bytes when the first of the rules came, if it was asked for.
     std::uint64_t checksum;
     std::uint32_t summed_version;
     std::atomic<bool> summed;
@@ -99,7 +99,7 @@ inline void unsave(Storage* storage) {
     forget(storage);
 }
 
-// Whether this thread notes the bytes of what the first of its rules saves (set_checks, node.hpp).
+// Whether this thread notes the bytes of what the first of its rules saves (set_checks, trial.hpp).
 inline constinit thread_local bool sum_saved = false;
 // Whether bytes of a buffer that rules keep are no longer what they were when the first of them came,
 // although its version is; known only of what was saved while `sum_saved` was set.

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "tally/autograd/check.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/base/random.hpp"
+#include "tally/reports/check_rules.hpp"
 #include "tally/values/array.hpp"
 
 namespace tally {
@@ -32,7 +32,7 @@ struct GradcheckOptions {
 
 // f takes a vector of variables and gives one variable of any shape. Checks the gradient of Σ weight·f in one
 // random direction through all inputs, and element by element where they are few; and what rules do with what
-// they are given (check.hpp).
+// they are given (check_rules.hpp).
 template <class F>
 Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOptions& options = {}) {
     using T = Array<double>;

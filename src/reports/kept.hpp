@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "tally/autograd/onlooker.hpp"
+#include "tally/autograd/node.hpp"
+#include "tally/watching/onlooker.hpp"
 
 namespace tally {
 

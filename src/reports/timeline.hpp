@@ -13,8 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "tally/autograd/onlooker.hpp"
+#include "tally/autograd/node.hpp"
 #include "tally/memory/memory.hpp"
+#include "tally/watching/onlooker.hpp"
 
 namespace tally {
 

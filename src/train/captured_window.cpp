@@ -175,9 +175,9 @@ template <class S> void CapturedWindow<S>::hand_over() {
 template <class S> Conditions<S> CapturedWindow<S>::conditions() const {
     const WindowOptions<S>& options = window_.options_;
     return {.sum = window_.sum_.value().data(),
-            .count = window_.count_.value().data(),
+            .count = window_.denominator_.counted().value().data(),
             .total = options.total,
-            .few = window_.rounding(),
+            .few = window_.denominator_.tolerance(),
             .max_norm = options.max_norm.value_or(0),
             .max_value = static_cast<S>(options.max_value.value_or(std::numeric_limits<double>::infinity())),
             .clips = options.max_norm.has_value()};

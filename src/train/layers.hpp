@@ -7,7 +7,6 @@
 #include <limits>
 #include <optional>
 
-#include "tally/autograd/onlooker.hpp"
 #include "tally/autograd/ops/dropout.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/embedding.hpp"
@@ -21,6 +20,7 @@
 #include "tally/checkpoint/chain.hpp"
 #include "tally/reports/here.hpp"
 #include "tally/train/module.hpp"
+#include "tally/watching/onlooker.hpp"
 
 namespace tally {
 
@@ -289,7 +289,7 @@ protected:
 private:
     static Var<Array<S>> run(std::size_t i, Layer<S>& layer, Var<Array<S>> x, Pass& pass) {
         std::optional<Here> here;  // for who looks on
-        if (context.onlooker) here.emplace(std::to_string(i) + " " + kind_of(typeid(layer)), nowhere);
+        if (watching::onlooker) here.emplace(std::to_string(i) + " " + kind_of(typeid(layer)), nowhere);
         return layer(std::move(x), pass);
     }
     void measure(const Var<Array<S>>& x, const Pass& pass) {

@@ -18,12 +18,8 @@ template <class S> Var<Array<S>> number(double value, Device device) {
     return Array<S>::full({}, static_cast<S>(value), device);
 }
 
-template <class S, class F> void change_all(const std::vector<Var<Array<S>>>& parameters, const F& formula) {
-    for (const Var<Array<S>>& parameter : parameters)
-        parameter.change_grad([&](Array<S>& gradient) {
-            S* const place = gradient.writable();
-            kernels<S>(gradient.device()).map[slot<F, UnaryOps>](&formula, place, place, gradient.size());
-        });
+template <class S> Device device_of(const Optimizer<S>& optimizer) {
+    return optimizer.parameters().empty() ? Device::cpu : optimizer.parameters()[0].value().device();
 }
 
 // Inside Lift.
@@ -36,7 +32,11 @@ template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array
 }  // namespace
 
 template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options)
-    : optimizer_(optimizer), options_(std::move(options)), hold_(optimizer.parameters()) {
+    : optimizer_(optimizer),
+      options_(std::move(options)),
+      zero_(number<S>(0, device_of(optimizer))),
+      denominator_(options_.reduction, options_.weigh, options_.total, device_of(optimizer)),
+      hold_(optimizer.parameters()) {
     plan(options_.micro_batches);
     if (!(options_.total >= 0) || std::isinf(options_.total))
         throw Error("[window] a total of " + in_words(options_.total) + " cannot be divided by");
@@ -53,7 +53,6 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
     if (options_.non_finite == NonFinite::drop_micro)
         for (const V& parameter : parameters()) before_.push_back(empty_like(parameter.value()));
     before_there_.resize(before_.size());
-    zero_ = number<S>(0, parameters()[0].value().device());
     reset();
 }
 
@@ -122,6 +121,22 @@ template <class S> void Window<S>::expect_own_pass(const V& sum) const {
 }
 
 template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
+    expect_loss(loss, weight);
+    const Loss<Array<S>> share = denominator_.share(loss, weight);
+    remember();
+    attempt([&] {
+        if (!hold_.on()) hold_.take(Hold<S>::Sweeps::own);
+        backward([&] { denominator_.divided(share.sum).backward(); });
+        ++micro_batches_;
+        if (dropped(share.sum))
+            pass_.effects = {};
+        else
+            count(share);
+        come();
+    });
+}
+
+template <class S> void Window<S>::expect_loss(const Loss<Array<S>>& loss, double weight) const {
     expect_whole("add");
     expect_one_way("add", Hold<S>::Sweeps::own);
     expect_room("add");
@@ -133,31 +148,9 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight
     if (!loss.sum.wants_grad())
         throw Error(
             "[window] add: the loss depends on no parameter; was it made inside NoGrad, or detached?");
-    if (!hold_.on()) {
-        optimizer_.expect_finished();
-        expect_untouched();
-    }
-    V sum = loss.sum, counted = loss.count;
-    if (options_.weigh == Weigh::micro_batches) {
-        const bool empty = loss.count.item() == 0;  // nothing in it: it has no mean
-        if (!empty) sum = loss.mean();
-        counted = number<S>(empty ? 0 : 1, sum.value().device());
-    }
-    if (weight != 1) {
-        sum = sum * weight;
-        counted = counted * weight;
-    }
-    remember();
-    attempt([&] {
-        if (!hold_.on()) hold_.take(Hold<S>::Sweeps::own);
-        backward([&] { (options_.total > 0 ? sum / options_.total : sum).backward(); });
-        ++micro_batches_;
-        if (dropped(sum))
-            pass_.effects = {};
-        else
-            count(sum, counted);
-        come();
-    });
+    if (hold_.on()) return;
+    optimizer_.expect_finished();
+    expect_untouched();
 }
 
 // The pass of the micro-batch that was counted has happened.
@@ -175,26 +168,34 @@ template <class S> void Window<S>::once(V term) {
 }
 
 template <class S> void Window<S>::swept(double counted, std::int64_t items) {
+    expect_swept(counted);
+    attempt([&] {  // its gradient is there already, and cannot be left out any more
+        expect_countable(counted, items);
+        if (!hold_.on()) hold_.take(Hold<S>::Sweeps::theirs);
+        if (!pending_) items_ += items;
+        ++micro_batches_;
+        count({zero_, number<S>(counted, zero_.value().device())});
+        come();
+    });
+}
+
+template <class S> void Window<S>::expect_swept(double counted) const {
     expect_whole("swept");
     expect_one_way("swept", Hold<S>::Sweeps::theirs);
     if (!hold_.met() && counted > 0)
         throw Error(
             "[window] swept: no gradient has arrived since the last micro-batch; call backward() first");
-    attempt([&] {  // its gradient is there already, and cannot be left out any more
-        expect_room("swept");
-        if (options_.non_finite == NonFinite::drop_micro)
-            throw Error(
-                "[window] swept: a micro-batch can only be dropped if the window goes backward itself; use "
-                "add()");
-        if (!std::isfinite(counted) || counted < 0)
-            throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
-        if (items < 0) throw Error("[window] swept: there are no " + std::to_string(items) + " items");
-        if (!hold_.on()) hold_.take(Hold<S>::Sweeps::theirs);
-        if (!pending_) items_ += items;
-        ++micro_batches_;
-        count(zero_, number<S>(counted, zero_.value().device()));
-        come();
-    });
+}
+
+template <class S> void Window<S>::expect_countable(double counted, std::int64_t items) const {
+    expect_room("swept");
+    if (options_.non_finite == NonFinite::drop_micro)
+        throw Error(
+            "[window] swept: a micro-batch can only be dropped if the window goes backward itself; use "
+            "add()");
+    if (!std::isfinite(counted) || counted < 0)
+        throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
+    if (items < 0) throw Error("[window] swept: there are no " + std::to_string(items) + " items");
 }
 
 template <class S> std::uint64_t Window<S>::seed() const {
@@ -249,44 +250,31 @@ template <class S> bool Window<S>::dropped(const V& sum) {
     return true;
 }
 
-template <class S> void Window<S>::count(const V& sum, const V& counted) {
+template <class S> void Window<S>::count(const Loss<Array<S>>& share) {
     const NoGrad off;
-    sum_ = sum_ + detach(sum);
-    count_ = count_ + counted;
+    sum_ = sum_ + detach(share.sum);
+    denominator_.count(share.count);
     effects_.join(std::exchange(pass_.effects, {}));
 }
 
 // ---- the gate ----
 
-template <class S> double Window<S>::rounding() const {
-    return 64 * static_cast<double>(std::numeric_limits<S>::epsilon()) * options_.total;
-}
-
+// Whether all that was planned has come.
 template <class S> bool Window<S>::complete(double counted, bool tail) const {
-    if (options_.total > 0) {
-        if (std::abs(counted - options_.total) <= rounding()) return true;
-        const bool short_of = options_.micro_batches > 0 ? !full() : counted < options_.total;
-        if (!(short_of && tail) && dropped_ == 0)
-            throw Error("[window] finish: a total of " + in_words(options_.total) + " was announced, but " +
-                        in_words(counted) + " came in " + std::to_string(micro_batches_) + " micro-batches" +
-                        (short_of ? "; add() the rest, or flush() it as a tail" : ""));
-        return !short_of;
-    }
-    return options_.micro_batches == 0 || full();
+    if (!denominator_.announced()) return options_.micro_batches == 0 || full();
+    if (denominator_.reached(counted)) return true;
+    const bool short_of = options_.micro_batches > 0 ? !full() : counted < options_.total;
+    if (!(short_of && tail) && dropped_ == 0)
+        throw Error("[window] finish: a total of " + in_words(options_.total) + " was announced, but " +
+                    in_words(counted) + " came in " + std::to_string(micro_batches_) + " micro-batches" +
+                    (short_of ? "; add() the rest, or flush() it as a tail" : ""));
+    return !short_of;
 }
 
 template <class S> void Window<S>::expect_count(const char* what, double counted) const {
     if (!std::isfinite(counted) || counted < 0)
         throw Error(std::string("[window] ") + what + ": " + in_words(counted) +
                     " is no number of things that a loss could be divided by");
-}
-
-template <class S> void Window<S>::normalise(double counted) {
-    if (options_.reduction == Reduction::sum) return;
-    if (options_.total == 0)
-        change_all(parameters(), functor::DivNumber{counted});
-    else if (std::abs(counted - options_.total) > rounding())
-        change_all(parameters(), functor::MulNumber{options_.total / counted});
 }
 
 // Says whether all gradients are numbers, and the loss is.
@@ -328,6 +316,13 @@ template <class S> void Window<S>::drop_or_raise(Finished<S>& done) const {
     }
 }
 
+template <class S> void Window<S>::expect_gradients(const char* what) const {
+    if (std::ranges::none_of(parameters(), [](const V& parameter) { return parameter.has_grad(); }))
+        throw Error(std::string("[window] ") + what + ": no gradient has reached any of its " +
+                    std::to_string(parameters().size()) +
+                    " parameters; is the loss of another model, or the optimizer? discard() it");
+}
+
 template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
     expect_whole(what);
     if (micro_batches_ == 0) throw Error("[window] finish: no micro-batch has come");
@@ -335,7 +330,7 @@ template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
     hold_.expect_as_left(what);
     Finished<S> done{.micro_batches = micro_batches_,
                      .dropped = dropped_,
-                     .count = static_cast<double>(count_.item()),
+                     .count = static_cast<double>(denominator_.counted().item()),
                      .sum = sum_.value()};
     expect_count(what, done.count);
     if (!complete(done.count, tail)) {
@@ -356,35 +351,40 @@ template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
         discard();  // nothing is left of it
         return done;
     }
-    if (std::ranges::none_of(parameters(), [](const V& parameter) { return parameter.has_grad(); }))
-        throw Error(std::string("[window] ") + what + ": no gradient has reached any of its " +
-                    std::to_string(parameters().size()) +
-                    " parameters; is the loss of another model, or the optimizer? discard() it");
-    attempt([&] {
-        own([&] { normalise(done.count); });
-        backward([&] {
-            for (const V& term : std::exchange(once_, {})) term.backward();
-        });
-        bool finite = true;
-        own([&] { finite = finite_after_clipping(done); });
-        if (!finite) return drop_or_raise(done);
-        if (options_.average) options_.average->prepare();
-        effects_.prepare();
-        const double rate_before = optimizer_.learning_rate();
-        if (options_.schedule) optimizer_.schedule_learning_rate(options_.schedule->at(updates_));
-        try {
-            own([&] { optimizer_.step(); });
-        } catch (...) {  // nothing was updated: the rate is no other, either
-            optimizer_.schedule_learning_rate(rate_before);
-            throw;
-        }
-        if (options_.average) options_.average->update();
-        effects_.commit();
-        done.stepped = true;
-        ++updates_;
-    });
+    expect_gradients(what);
+    attempt([&] { update(done); });
     discard();
     return done;
+}
+
+template <class S> void Window<S>::update(Finished<S>& done) {
+    own([&] { denominator_.divide(parameters(), done.count); });
+    backward([&] {
+        for (const V& term : std::exchange(once_, {})) term.backward();
+    });
+    bool finite = true;
+    own([&] { finite = finite_after_clipping(done); });
+    if (finite)
+        step(done);
+    else
+        drop_or_raise(done);
+}
+
+template <class S> void Window<S>::step(Finished<S>& done) {
+    if (options_.average) options_.average->prepare();
+    effects_.prepare();
+    const double rate_before = optimizer_.learning_rate();
+    if (options_.schedule) optimizer_.schedule_learning_rate(options_.schedule->at(updates_));
+    try {
+        own([&] { optimizer_.step(); });
+    } catch (...) {  // nothing was updated: the rate is no other, either
+        optimizer_.schedule_learning_rate(rate_before);
+        throw;
+    }
+    if (options_.average) options_.average->update();
+    effects_.commit();
+    done.stepped = true;
+    ++updates_;
 }
 
 template <class S> void Window<S>::discard() {
@@ -403,7 +403,8 @@ template <class S> void Window<S>::discard() {
 
 template <class S> void Window<S>::reset() {
     micro_batches_ = dropped_ = items_ = 0;
-    sum_ = count_ = zero_;
+    sum_ = zero_;
+    denominator_.restart(zero_);
     once_.clear();
     if (pending_ || passed_) since_ = context.next_id;
     passed_ = false;

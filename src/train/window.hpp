@@ -18,6 +18,7 @@
 #include "tally/autograd/var.hpp"
 #include "tally/files/training_state.hpp"
 #include "tally/train/average.hpp"
+#include "tally/train/denominator.hpp"
 #include "tally/train/hold.hpp"
 #include "tally/train/module.hpp"
 #include "tally/train/optimizer.hpp"
@@ -25,12 +26,6 @@
 #include "tally/values/array.hpp"
 
 namespace tally {
-
-enum class Reduction { mean, sum };  // sum: nothing is divided
-
-// What weighs the same: each thing that a loss counts (an item, a token), or each micro-batch
-// whatever its size.
-enum class Weigh { counted, micro_batches };
 
 // What becomes of a window that an epoch leaves with fewer micro-batches, or a smaller count, than planned.
 enum class Tail {
@@ -173,13 +168,17 @@ private:
     Finished<S> close(const char* what, bool tail);
     void remember();
     bool dropped(const V& sum);
-    void count(const V& sum, const V& count);
+    void count(const Loss<Array<S>>& share);
     bool complete(double counted, bool tail) const;
+    void expect_loss(const Loss<Array<S>>& loss, double weight) const;
     void expect_count(const char* what, double counted) const;
+    void expect_swept(double counted) const;
+    void expect_countable(double counted, std::int64_t items) const;
     void expect_told(const char* what) const;
-    double rounding() const;     // by how much a count may miss the total
+    void expect_gradients(const char* what) const;
     std::uint64_t seed() const;  // of what is random in this window
-    void normalise(double counted);
+    void update(Finished<S>& done);
+    void step(Finished<S>& done);
     bool finite_after_clipping(Finished<S>& done);
     std::string not_finite(const Finished<S>& done) const;
     void drop_or_raise(Finished<S>& done) const;
@@ -188,7 +187,8 @@ private:
     Optimizer<S>& optimizer_;
     WindowOptions<S> options_;
     std::int64_t micro_batches_ = 0, dropped_ = 0, updates_ = 0, items_ = 0;
-    V zero_, sum_, count_;  // on the parameters' device, so that adding to them makes nobody wait
+    V zero_, sum_;  // on the parameters' device, so that adding to it makes nobody wait
+    Denominator<S> denominator_;
     std::vector<V> once_;
     Hold<S> hold_;
     Pass pass_;                            // of the micro-batch that is on its way

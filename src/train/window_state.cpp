@@ -100,7 +100,7 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
     state.put(under + "/swept", std::int64_t{swept});
     state.put(under + "/updates", updates_);
     state.put(under + "/sum", sum_.value());
-    state.put(under + "/count", count_.value());
+    state.put(under + "/count", denominator_.counted().value());
     for (auto& [name, value] : course(options_)) state.put(under + "/options/" + name, value);
     if (options_.schedule) state.put(under + "/schedule", said_by(*options_.schedule, updates_));
     optimizer_.save(state, under + "/optimizer");
@@ -230,7 +230,7 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
         items_ = loaded->items;
         updates_ = loaded->updates;
         sum_ = std::move(loaded->sum);
-        count_ = std::move(loaded->count);
+        denominator_.restart(std::move(loaded->count));
         effects_ = std::move(loaded->effects);
         loaded->optimizer();
         if (loaded->average) loaded->average();

@@ -114,6 +114,14 @@ template <class S> Array<S> Array<S>::leading(std::int64_t from, std::int64_t to
     return part;
 }
 
+void expect_left(const char* op, const Storage* saved, std::uint32_t version, const Shape& shape) {
+    if (memory::left_by_another(saved, version)) return;
+    throw Error(
+        std::string("[backward] '") + op + "' saved version " + std::to_string(version) + " of an array of " +
+        to_string(shape) + ", which is now at version " + std::to_string(saved->version.load()) +
+        ": it was changed in place between forward and backward; step the optimizer after backward()");
+}
+
 void fail_without_memory(const char* op) {
     throw Error(std::string("[") + op +
                 "] an operand has no memory: nothing was assigned to it, or it was moved away");

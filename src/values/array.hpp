@@ -152,6 +152,10 @@ private:
 template <class S> std::string to_string(const Array<S>& array, int digits = 4);
 template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 
+// An Error when what was saved in this version was changed in place, and not left to who saved it.
+[[gnu::cold]] void expect_left(const char* op, const Storage* saved, std::uint32_t version,
+                               const Shape& shape);
+
 // A value kept for the backward pass, and the version it had: stepping an optimizer in between is noticed.
 template <class S> class Saved<Array<S>> {
 public:
@@ -170,9 +174,9 @@ public:
     }
     [[gnu::always_inline]] ~Saved() { drop(); }
 
-    const Array<S>& get(const char* op) const {
+    [[gnu::always_inline]] const Array<S>& get(const char* op) const {
         if (value_.storage() && value_.storage()->version.load(std::memory_order_relaxed) != version_)
-            stale(op);
+            expect_left(op, value_.storage(), version_, value_.shape());
         return value_;
     }
 
@@ -182,15 +186,6 @@ public:
     }
 
 private:
-    [[gnu::cold, gnu::noinline]] void stale(const char* op) const {
-        if (memory::left_by_another(value_.storage(), version_)) return;
-        throw Error(
-            std::string("[backward] '") + op + "' saved version " + std::to_string(version_) +
-            " of an array of " + to_string(value_.shape()) + ", which is now at version " +
-            std::to_string(value_.storage()->version.load()) +
-            ": it was changed in place between forward and backward; step the optimizer after backward()");
-    }
-
     Array<S> value_;
     std::uint32_t version_ = 0;
 };
@@ -224,6 +219,13 @@ template <class S> void take(Into<Array<S>> into, const Array<S>& gradient) {
         into.dst.share(gradient);
     else
         on<S>("take", gradient).add_scaled(S(1), gradient.data(), destination(into), gradient.size());
+}
+
+// x += factor * y, in place.
+template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y) {
+    if (!same_form(x, y)) fail_gradient_form(form(x), form(y));
+    S* place = x.writable();
+    on("add_scaled", x, y).add_scaled(static_cast<S>(factor), y.data(), {place, Write::add}, x.size());
 }
 
 template <class S> Array<S> unwritten_like(const Array<S>& x) {

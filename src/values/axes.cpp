@@ -176,4 +176,15 @@ std::size_t stride_of(const Shape& shape, int axis) {
     return stride;
 }
 
+void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole) {
+    if (index.device() != Device::cpu)
+        throw Error(std::string("[") + op +
+                    "] the indices must be on cpu, where they are checked; they are on " +
+                    to_string(index.device()));
+    for (std::size_t i = 0; i < index.size(); ++i)
+        if (index.span()[i] < 0 || index.span()[i] >= whole[0])
+            throw Error(std::string("[") + op + "] index " + std::to_string(index.span()[i]) + " at place " +
+                        std::to_string(i) + " is outside the rows of " + to_string(whole));
+}
+
 }  // namespace tally

@@ -11,6 +11,8 @@
 
 namespace tally {
 
+template <class S> class Array;
+
 using Axes = std::vector<std::int64_t>;
 
 struct ReductionPlan {
@@ -37,5 +39,21 @@ Shape completed(const char* op, const Shape& shape, const Axes& extents);
 
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
 std::size_t stride_of(const Shape& shape, int axis);  // elements from one index of the axis to the next
+
+// A range of one axis, as blocks of memory: `count` blocks of `width` neighbours, one every `pitch`.
+struct Blocks {
+    std::size_t count, width, pitch, start;
+    Blocks(const Shape& whole, int axis, std::int64_t from, std::int64_t to)
+        : count(1),
+          width(static_cast<std::size_t>(to - from) * stride_of(whole, axis)),
+          pitch(static_cast<std::size_t>(whole[axis]) * stride_of(whole, axis)),
+          start(static_cast<std::size_t>(from) * stride_of(whole, axis)) {
+        for (int a = 0; a < axis; ++a) count *= static_cast<std::size_t>(whole[a]);
+    }
+};
+
+// An Error when an index is not a row of `whole`. They are given on the CPU, where looking at them
+// makes nobody wait.
+void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
 
 }  // namespace tally

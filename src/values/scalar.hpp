@@ -27,6 +27,8 @@ template <Number T> void take(Into<T> into, const T& value) {
         into.dst += value;
 }
 
+template <Number T> void add_scaled(T& x, double factor, const T& y) { x += T(factor) * y; }
+
 template <UnaryFunctor F, Number T> T map(const F& f, const T& x) { return f.value(x); }
 
 template <UnaryFunctor F, Number T> T map_over(const F& f, const T& x) { return f.value(x); }

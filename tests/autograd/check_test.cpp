@@ -1,6 +1,6 @@
 // CheckRules: a rule that changes what it was given, or writes otherwise than it was told, is caught by name;
 // and no operation here does either.
-#include "tally/autograd/check.hpp"
+#include "tally/reports/check_rules.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -130,7 +130,7 @@ TEST_CASE("a rule that asks where to write and writes nothing is caught") {
     CHECK_THAT(checked(room_only), contains("left 3 elements of the gradient of input 0 as the memory was"));
     CHECK(by_gradcheck(asks_only) == checked(asks_only));
     const Tensor64 x = parameter({1.0, 2.0, 3.0});
-    if (context.checks == Checks::none) sum(doubled(asks_only, x)).backward();
+    if (watching::checks == Checks::none) sum(doubled(asks_only, x)).backward();
     CHECK_FALSE(x.has_grad());  // unchecked there is at least none
 }
 
@@ -161,12 +161,12 @@ TEST_CASE("a debug build checks what comes from outside by itself and a release 
     kept[0] = 100;
     const std::string of_pointer = message_of([&] { loss.backward(); });
 #ifdef NDEBUG
-    CHECK(context.checks == Checks::none);
+    CHECK(watching::checks == Checks::none);
     CHECK(of_adds == "no error");
     CHECK(of_nothing == "no error");
     CHECK(of_pointer == "no error");
 #else
-    CHECK(context.checks == Checks::outside);
+    CHECK(watching::checks == Checks::outside);
     CHECK(of_adds == assigned_all);
     CHECK(of_nothing == "no error");  // there is a gradient, and nothing to add
     CHECK_THROWS_WITH(sum(doubled(asks_only, parameter({1.0, 2.0, 3.0}))).backward(),
@@ -280,12 +280,12 @@ TEST_CASE("a rule that throws on trial leaves the gradients that were there") {
 }
 
 TEST_CASE("what is checked ends with its object") {
-    const Checks before = context.checks;
+    const Checks before = watching::checks;
     {
         const CheckRules check;
-        CHECK(context.checks == Checks::all);
+        CHECK(watching::checks == Checks::all);
     }
-    CHECK(context.checks == before);
+    CHECK(watching::checks == before);
     const bool poisoned = memory::set_poison(false);
     { const CheckRules check; }
     CHECK_FALSE(memory::set_poison(poisoned));

@@ -1,5 +1,5 @@
 // What an onlooker is told: each operation once, with what its rule keeps, and each rule before and after.
-#include "tally/autograd/onlooker.hpp"
+#include "tally/watching/onlooker.hpp"
 
 #include <optional>
 #include <stdexcept>
@@ -183,7 +183,7 @@ TEST_CASE("onlookers may end in any order") {
     -w;
     for (std::size_t i = 0; i < 3; ++i)
         CHECK(diaries[static_cast<std::size_t>(order[i])].lines.size() == i + 1);
-    CHECK(context.onlooker == nullptr);
+    CHECK(watching::onlooker == nullptr);
 }
 
 TEST_CASE("an onlooker that throws leaves nothing behind") {

@@ -11,7 +11,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "tally/autograd/check.hpp"
+#include "tally/reports/check_rules.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"

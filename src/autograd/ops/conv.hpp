@@ -2,111 +2,16 @@
 // product, and pooling.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <string>
 #include <utility>
 
 #include "tally/autograd/record.hpp"
 #include "tally/values/array.hpp"
-#include "tally/values/axes.hpp"
+#include "tally/values/convolution.hpp"
 
 namespace tally {
 
-// Seen by a window, each place of it is a row of a matrix, and each place where the window stops a
-// column: the images of a group, side by side. weight (out, weights) · columns (weights, images of the
-// group * stops).
-struct ConvPlan {
-    SlidingWindow windows;
-    std::size_t images, in, out;        // channels before and after
-    std::size_t weights, stops, group;  // of one channel of the result; in one image; images at most
-    Shape shape;
-
-    std::size_t pixels() const { return in * windows.height * windows.width; }  // of one image
-};
-ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::int64_t stride,
-                   std::int64_t padding, Device device);
-
-template <class S> class Convolution {
-public:
-    Convolution(const ConvPlan& plan, const Kernels<S>& kernel, Device device)
-        : plan_(plan),
-          kernel_(kernel),
-          columns_(room(plan.weights * plan.group * plan.stops, device)),
-          turned_(room(plan.group > 1 ? plan.out * plan.group * plan.stops : 0, device)) {}
-
-    void forward(const S* x, const S* weight, Into<S[]> y) {
-        each_group([&](std::size_t first, std::size_t some) {
-            see(x, first, some);
-            const Into<S[]> to{y.dst + first * plan_.out * plan_.stops, y.how};
-            const bool direct = some == 1;
-            kernel_.matmul({plan_.out, some * plan_.stops, plan_.weights, false, false}, weight,
-                           columns_.data(), direct ? to : Into<S[]>{turned_.raw(), Write::set});
-            if (!direct) kernel_.gather(turning(some), turned_.data(), to);
-        });
-    }
-
-    // Straight into the gradient: the first group sets or adds, as it is told, and the others add.
-    void back_weight(const S* dy, const S* x, Into<S[]> dweight) {
-        each_group([&](std::size_t first, std::size_t some) {
-            see(x, first, some);
-            kernel_.matmul({plan_.out, plan_.weights, some * plan_.stops, false, true},
-                           channels_first(dy, first, some), columns_.data(), dweight);
-            dweight.how = Write::add;
-        });
-    }
-
-    void back_x(const S* dy, const S* weight, Into<S[]> dx) {
-        each_group([&](std::size_t first, std::size_t some) {
-            kernel_.matmul({plan_.weights, some * plan_.stops, plan_.out, true, false}, weight,
-                           channels_first(dy, first, some), {columns_.raw(), Write::set});
-            kernel_.col2im(columns_.data(), {dx.dst + first * plan_.pixels(), dx.how}, plan_.windows, some,
-                           plan_.in);
-        });
-    }
-
-private:
-    static Array<S> room(std::size_t size, Device device) {
-        return Array<S>::empty({static_cast<std::int64_t>(size)}, device);
-    }
-
-    // Also once where there are no images, so that a sum over them becomes 0.
-    template <class Visit> void each_group(Visit visit) const {
-        std::size_t first = 0;
-        do {
-            visit(first, std::min(plan_.group, plan_.images - first));
-            first += plan_.group;
-        } while (first < plan_.images);
-    }
-
-    void see(const S* x, std::size_t first, std::size_t some) {
-        kernel_.im2col(x + first * plan_.pixels(), columns_.raw(), plan_.windows, some, plan_.in);
-    }
-
-    // From (channels, images, stops) to (images, channels, stops), or with scatter back.
-    Walk<1> turning(std::size_t some) const {
-        return permuted_walk(Shape{static_cast<std::int64_t>(plan_.out), static_cast<std::int64_t>(some),
-                                   static_cast<std::int64_t>(plan_.stops)},
-                             {1, 0, 2});
-    }
-
-    const S* channels_first(const S* dy, std::size_t first, std::size_t some) {
-        dy += first * plan_.out * plan_.stops;
-        if (some == 1) return dy;
-        kernel_.scatter(turning(some), dy, {turned_.raw(), Write::set});
-        return turned_.data();
-    }
-
-    const ConvPlan& plan_;
-    const Kernels<S>& kernel_;
-    Array<S> columns_, turned_;
-};
-
 namespace detail {
-
-inline Walk<1> one_a_channel(const ConvPlan& plan) {
-    return broadcast_walk(plan.shape, Shape{static_cast<std::int64_t>(plan.out), 1, 1});
-}
 
 // x (items, in, height, width) by weight (out, in, tall, wide): every window of x times
 // every channel's weights.
@@ -150,13 +55,6 @@ template <class S> Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, s
     const ConvPlan plan = plan_conv(x.shape(), weight.shape(), nullptr, stride, padding, x.value().device());
     return detail::convolved(plan, std::move(x), std::move(weight));
 }
-
-struct PoolPlan {
-    SlidingWindow windows;
-    std::size_t planes;
-    Shape shape;
-};
-PoolPlan plan_pool(const Shape& x, std::int64_t size, std::int64_t stride);
 
 // The largest of every window of (size, size); stride 0 means windows side by side. The first of equals
 // gets the gradient.

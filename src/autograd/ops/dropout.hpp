@@ -3,12 +3,12 @@
 
 #include <cmath>
 #include <cstdint>
-#include <string>
 #include <utility>
 
 #include "tally/autograd/record.hpp"
 #include "tally/values/array.hpp"
 #include "tally/values/axes.hpp"
+#include "tally/values/plans.hpp"
 
 namespace tally {
 
@@ -22,16 +22,7 @@ struct MaskKey {
 // Each element of x (items, ...) is dropped with probability p, and otherwise divided by 1 - p. Nothing is
 // kept: the way back draws the same mask again.
 template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const MaskKey& of) {
-    if (!(p >= 0 && p <= 1))
-        throw Error("[dropout] the probability must be between 0 and 1; it is " + std::to_string(p));
-    const Shape& shape = x.shape();
-    if (shape.rank() == 0) throw Error("[dropout] a single number has no items");
-    const auto items = static_cast<std::size_t>(shape[0]);
-    const std::size_t width = stride_of(shape, 0);
-    constexpr std::uint64_t most = std::uint64_t{1} << 32;
-    if (width > most || of.first > most || items > most - of.first)
-        throw Error("[dropout] items and their elements are numbered up to 2^32; from item " +
-                    std::to_string(of.first) + " on they are " + to_string(shape));
+    check_mask(p, of.first, x.shape());
     if (p == 0) return x;
     if (!of.seed_at && capturing(x.value().device()))
         throw Error(
@@ -39,6 +30,8 @@ template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const MaskKe
 
     const DropoutMask mask{of.seed, of.layer, of.first, static_cast<std::uint64_t>(std::round(p * 0x1p32)),
                            of.seed_at};
+    const auto items = static_cast<std::size_t>(x.shape()[0]);
+    const std::size_t width = stride_of(x.shape(), 0);
     const S scale = p == 1 ? S(0) : static_cast<S>(1 / (1 - p));
     Array<S> y = empty_like(x.value());
     on("dropout", x.value()).dropout(x.value().data(), mask, scale, {y.raw(), Write::set}, items, width);

@@ -1,7 +1,6 @@
 // Every elementwise operation, for numbers and arrays alike: one line each. The formulas are in functors.hpp.
 #pragma once
 
-#include <concepts>
 #include <limits>
 #include <string>
 #include <type_traits>

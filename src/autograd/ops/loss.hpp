@@ -13,6 +13,7 @@
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/record.hpp"
 #include "tally/values/array.hpp"
+#include "tally/values/plans.hpp"
 
 namespace tally {
 
@@ -33,9 +34,6 @@ template <class S> Loss<Array<S>> counted(Var<Array<S>> each) {
         Array<S>::full({}, static_cast<S>(static_cast<double>(each.value().size())), each.value().device());
     return {sum(std::move(each)), Var<Array<S>>(std::move(count))};
 }
-
-[[noreturn]] void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& target);
-[[noreturn]] void fail_labels(const Shape& logits, const Shape& labels);
 
 // Both of one shape: what would repeat is written out by broadcast_to().
 template <class S> Loss<Array<S>> mse(Var<Array<S>> prediction, Var<Array<S>> target) {

@@ -6,23 +6,14 @@
 
 #include "tally/autograd/record.hpp"
 #include "tally/values/array.hpp"
-#include "tally/values/axes.hpp"
+#include "tally/values/plans.hpp"
 
 namespace tally {
 
 template <class S>
 Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias, double eps = 1e-5) {
-    const Shape& shape = x.shape();
-    if (shape.rank() == 0) throw Error("[layer_norm] a single number has no row to normalise");
-    const Shape row{shape[shape.rank() - 1]};
-    if (gain.shape() != row || bias.shape() != row)
-        throw Error("[layer_norm] gain and bias of " + to_string(shape) + " must be " + to_string(row) +
-                    "; they are " + to_string(gain.shape()) + " and " + to_string(bias.shape()));
-    check_eps("layer_norm", eps, shape);
-    const std::size_t width = row.size();
-    std::size_t count = 1;
-    for (int axis = 0; axis + 1 < shape.rank(); ++axis) count *= static_cast<std::size_t>(shape[axis]);
-
+    const Fold rows = plan_rows(x.shape(), gain.shape(), bias.shape(), eps);
+    const std::size_t count = rows.outer, width = rows.reduced;
     const Device device = x.value().device();
     const Shape one_a_row{static_cast<std::int64_t>(count)};
     Array<S> y = empty_like(x.value()), mean = Array<S>::empty(one_a_row, device),

@@ -11,6 +11,7 @@
 #include "tally/autograd/record.hpp"
 #include "tally/values/array.hpp"
 #include "tally/values/axes.hpp"
+#include "tally/values/plans.hpp"
 
 namespace tally {
 
@@ -63,18 +64,6 @@ template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shap
         },
         std::move(x));
 }
-
-// A range of one axis, as blocks of memory: `count` blocks of `width` neighbours, one every `pitch`.
-struct Blocks {
-    std::size_t count, width, pitch, start;
-    Blocks(const Shape& whole, int axis, std::int64_t from, std::int64_t to)
-        : count(1),
-          width(static_cast<std::size_t>(to - from) * stride_of(whole, axis)),
-          pitch(static_cast<std::size_t>(whole[axis]) * stride_of(whole, axis)),
-          start(static_cast<std::size_t>(from) * stride_of(whole, axis)) {
-        for (int a = 0; a < axis; ++a) count *= static_cast<std::size_t>(whole[a]);
-    }
-};
 
 // Elements [from, to) along one axis. Along the first axis the buffer is shared.
 template <class S>
@@ -159,23 +148,14 @@ template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::i
 // Micro-batches: the rows in order, `size` at a time (the last one may be smaller), or in the sizes given.
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::int64_t>& sizes) {
-    if (x.shape().rank() == 0) throw Error("[split] a single number has no rows");
+    check_split(x.shape(), sizes);
     std::vector<Var<Array<S>>> parts;
     parts.reserve(sizes.size());
     std::int64_t from = 0;
-    for (std::int64_t size : sizes) {
-        if (size < 0)
-            throw Error("[split] a part of " + to_string(x.shape()) + " cannot have " + std::to_string(size) +
-                        " rows");
-        if (size > x.shape()[0] - from)
-            throw Error("[split] after " + std::to_string(from) + " rows there are no " +
-                        std::to_string(size) + " more in " + to_string(x.shape()));
+    for (const std::int64_t size : sizes) {
         parts.push_back(slice(x, 0, from, from + size));
         from += size;
     }
-    if (from != x.shape()[0])
-        throw Error("[split] the parts hold " + std::to_string(from) + " rows, the array " +
-                    to_string(x.shape()) + " has " + std::to_string(x.shape()[0]));
     return parts;
 }
 
@@ -190,19 +170,6 @@ template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std:
     for (std::int64_t from = 0; from < rows; from += std::min(size, rows - from))
         parts.push_back(slice(x, 0, from, from + std::min(size, rows - from)));
     return parts;
-}
-
-// An Error when an index is not a row of `whole`. They are given on the CPU, where looking at them
-// makes nobody wait.
-inline void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole) {
-    if (index.device() != Device::cpu)
-        throw Error(std::string("[") + op +
-                    "] the indices must be on cpu, where they are checked; they are on " +
-                    to_string(index.device()));
-    for (std::size_t i = 0; i < index.size(); ++i)
-        if (index.span()[i] < 0 || index.span()[i] >= whole[0])
-            throw Error(std::string("[") + op + "] index " + std::to_string(index.span()[i]) + " at place " +
-                        std::to_string(i) + " is outside the rows of " + to_string(whole));
 }
 
 // Picks rows of the first axis, in any order and as often as wanted.

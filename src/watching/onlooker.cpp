@@ -1,21 +1,12 @@
 // Telling who looks on, and how the ledger's rows moved when an operation was computed.
-#include "tally/autograd/onlooker.hpp"
+#include "tally/watching/onlooker.hpp"
 
 #include <algorithm>
 
 namespace tally {
 
 void tell_unrecorded(const char* op, const Seen& value) {
-    context.onlooker->computed({op, nullptr, value, {}});
-}
-
-void tell_recorded(Node& node, const Seen& value, std::span<const Seen> kept) {
-    try {
-        context.onlooker->computed({node.op(), &node, value, kept});
-    } catch (...) {
-        let_go_of(&node);
-        throw;
-    }
+    watching::onlooker->computed({op, nullptr, value, {}});
 }
 
 std::size_t savers_before(const Computed& operation, const Seen& kept) {

@@ -1,9 +1,10 @@
 // Where a window stops on an image: shapes checked, and the images of a convolution put into groups.
+#include "tally/values/convolution.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <string>
 
-#include "tally/autograd/ops/conv.hpp"
 #include "tally/base/error.hpp"
 
 namespace tally {

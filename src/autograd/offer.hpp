@@ -1,5 +1,4 @@
-// A Recorder is asked about every operation of its thread before it becomes a node: a checkpointed function
-// that runs is one. Here is what it is shown, without the type of the values.
+// Offers an operation to this thread's Recorder, which may want another node in its place.
 #pragma once
 
 #include <algorithm>
@@ -16,64 +15,14 @@
 #include <utility>
 
 #include "tally/autograd/keep.hpp"
-#include "tally/autograd/onlooker.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/base/checksum.hpp"
+#include "tally/watching/onlooker.hpp"
+#include "tally/watching/recorder.hpp"
 
 namespace tally {
 
-// An input of an operation, and the address of its value.
-struct Operand {
-    const Node* node;
-    const void* value;
-};
-
-// What it reads there, in numbers to compare.
-struct Contents {
-    std::uint32_t version;  // of a buffer; 0 for a number
-    std::uint64_t which;    // buffer, by its address; a number by its checksum
-};
-
-// Something that a rule will read.
-struct Wished {
-    const void* address;                     // null: not this time
-    std::uint64_t (*checksum)(const void*);  // of labels, indices and conditions; null for other values
-};
-
-// An operation that was computed and is about to become a node.
-class NewOperation {
-public:
-    const char* const op;
-    const bool recorded;         // false: nobody can want its gradient, so it becomes a constant
-    const void* const result;    // the address of its value
-    const std::size_t operands;  // how many
-    const std::span<const Wished> wishes;
-    const std::optional<std::uint64_t> constants;  // what its rule holds beside; empty: not known
-
-    virtual Operand operand(std::size_t which) const = 0;
-    virtual Contents contents(std::size_t which) const = 0;                 // of an operand
-    virtual std::shared_ptr<const void> hold(std::size_t which) const = 0;  // its buffer; null for a number
-    virtual std::uint64_t result_checksum() const = 0;
-    virtual std::string result_form() const = 0;
-    virtual Seen result_seen() const = 0;
-    virtual void let_result_go() = 0;
-
-protected:
-    NewOperation(const char* name, bool becomes_node, const void* value, std::size_t inputs,
-                 std::span<const Wished> read, std::optional<std::uint64_t> held)
-        : op(name), recorded(becomes_node), result(value), operands(inputs), wishes(read), constants(held) {}
-    ~NewOperation() = default;
-};
-
-class Recorder {
-public:
-    // Says whether to go on as without a recorder; otherwise a Draft is made. Either is the next node.
-    virtual bool admit(NewOperation& operation) = 0;
-
-protected:
-    ~Recorder() = default;
-};
-
+// An operation whose values are of type T.
 template <class T> class NewOperationOf final : public NewOperation {
 public:
     NewOperationOf(const char* name, bool becomes_node, T& computed, std::span<ValueNode<T>* const> inputs,
@@ -107,21 +56,23 @@ private:
 };
 
 // A value that a recorder made a node of, instead of its operation: there is no way back from it.
-template <class T> class Draft final : public ValueNode<T> {
+template <class T> class Placeholder final : public ValueNode<T> {
 public:
-    static Var<T> of(T&& v) { return Var<T>(new (pool::take(sizeof(Draft))) Draft(std::move(v))); }
+    static Var<T> of(T&& v) {
+        return Var<T>(new (pool::take(sizeof(Placeholder))) Placeholder(std::move(v)));
+    }
     const char* op() const override { return "inside of checkpoint"; }
-    void pull(Sweep&) override { refuse_draft(); }
+    void pull(Sweep&) override { refuse_placeholder(); }
     void dismantle(Node*&) override {
-        this->~Draft();
+        this->~Placeholder();
         pool::give(this, sizeof *this);
     }
 
 private:
-    explicit Draft(T&& v) : ValueNode<T>(std::move(v), State::fresh) {}
+    explicit Placeholder(T&& v) : ValueNode<T>(std::move(v), State::fresh) {}
 };
 
-// Shows an operation to the recorder: gives the draft that is to be made instead, or nothing.
+// Shows an operation to the recorder: gives the placeholder that is to be made instead, or nothing.
 template <class T>
 [[gnu::noinline]] Var<T> offer(const char* op, T& value, std::span<ValueNode<T>* const> inputs,
                                std::span<const Wished> wishes, std::optional<std::uint64_t> constants) {
@@ -129,7 +80,7 @@ template <class T>
         return input->state != State::constant;
     });
     NewOperationOf<T> operation(op, context.recording && wanted, value, inputs, wishes, constants);
-    return context.recorder->admit(operation) ? Var<T>() : Draft<T>::of(std::move(value));
+    return context.recorder->admit(operation) ? Var<T>() : Placeholder<T>::of(std::move(value));
 }
 
 // What a rule will read; where that is the result, which has moved from `computed`, its new place.

@@ -1,27 +1,33 @@
 // Which matrices a product multiplies: shapes checked, vectors and batches brought to (m, k) times (k, n).
+#include "tally/values/products.hpp"
+
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "tally/autograd/ops/linear.hpp"
 #include "tally/base/error.hpp"
-#include "tally/values/array.hpp"
 
 namespace tally {
 
 namespace {
 
+std::size_t size(std::int64_t extent) { return static_cast<std::size_t>(extent); }
+
+[[noreturn]] void refuse(const std::string& what, const char* op, const Shape& a, const Shape& b,
+                         bool transpose_a, bool transpose_b) {
+    throw Error(std::string("[") + op + "] " + what + ": " + to_string(a) +
+                (transpose_a ? " transposed" : "") + " x " + to_string(b) +
+                (transpose_b ? " transposed" : ""));
+}
+
 Shape batch_of(const Shape& shape) {
     return shape.rank() > 2 ? Shape(std::vector<std::int64_t>(shape.begin(), shape.end() - 2)) : Shape();
 }
 
-}  // namespace
-
-ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
-    const auto fail = [&](const std::string& what) {
-        throw Error(std::string("[") + op + "] " + what + ": " + to_string(a) +
-                    (transpose_a ? " transposed" : "") + " x " + to_string(b) +
-                    (transpose_b ? " transposed" : ""));
-    };
+// Where an operand is a vector or a batch.
+ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, const Shape& b, bool transpose_a,
+                                     bool transpose_b) {
+    const auto fail = [&](const std::string& what) { refuse(what, op, a, b, transpose_a, transpose_b); };
     if (a.rank() == 0 || b.rank() == 0) fail("a single number is no matrix");
     if ((transpose_a && a.rank() == 1) || (transpose_b && b.rank() == 1)) fail("a vector has no transpose");
 
@@ -39,13 +45,9 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool tr
     if (k != rows_of_b) fail("inner sizes differ");
 
     ProductPlan plan;
-    plan.product = {static_cast<std::size_t>(m), static_cast<std::size_t>(n), static_cast<std::size_t>(k),
-                    transpose_a, transpose_b};
-    if (a.rank() <= 2 && b.rank() <= 2) {  // no batch
-        if (a.rank() == 2 && b.rank() == 2)
-            plan.shape = Shape{m, n};
-        else if (a.rank() == 2 || b.rank() == 2)
-            plan.shape = Shape{a.rank() == 2 ? m : n};
+    plan.product = {size(m), size(n), size(k), transpose_a, transpose_b};
+    if (a.rank() <= 2 && b.rank() <= 2) {  // no batch, and at least one vector
+        if (a.rank() == 2 || b.rank() == 2) plan.shape = Shape{a.rank() == 2 ? m : n};
         return plan;
     }
     const Shape batch_a = batch_of(a), batch_b = batch_of(b);
@@ -60,6 +62,18 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool tr
         plan.product.m *= batch.size();
     else
         plan.batch = broadcast_walk(batch, batch_a, batch_b);
+    return plan;
+}
+
+}  // namespace
+
+ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
+    if (a.rank() != 2 || b.rank() != 2) return plan_vectors_and_batches(op, a, b, transpose_a, transpose_b);
+    const std::int64_t m = a[transpose_a ? 1 : 0], k = a[transpose_a ? 0 : 1], n = b[transpose_b ? 0 : 1];
+    if (b[transpose_b ? 1 : 0] != k) refuse("inner sizes differ", op, a, b, transpose_a, transpose_b);
+    ProductPlan plan;
+    plan.product = {size(m), size(n), size(k), transpose_a, transpose_b};
+    plan.shape = Shape{m, n};
     return plan;
 }
 

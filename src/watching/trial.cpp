@@ -1,5 +1,5 @@
 // What a rule did that it must not, in words.
-#include "tally/autograd/check.hpp"
+#include "tally/watching/trial.hpp"
 
 namespace tally::rule_check {
 

@@ -1,15 +1,17 @@
-// For whoever wants to know what this thread's operations do: Profile, Timeline and Kept are told here.
+// For whoever wants to know what this thread's operations do: Profile, Timeline and Kept are told here. The
+// graph knows nobody of them, and here its nodes are known by name only.
 #pragma once
 
 #include <cstddef>
 #include <span>
 
-#include "tally/autograd/node.hpp"
 #include "tally/kernels/device.hpp"
 #include "tally/memory/memory.hpp"
 #include "tally/values/shape.hpp"
 
 namespace tally {
+
+class Node;
 
 // A value as it is reported: enough to describe it, not to change it.
 struct Seen {
@@ -51,19 +53,22 @@ std::size_t savers_before(const Computed& operation, const Seen& kept);
 // Bytes of the buffer that holds the result; none where it is an operand's.
 std::size_t made(const Computed& operation);
 
-// Tells this thread's onlooker, which may throw: then the node, whose only holder this is, is dismantled.
+namespace watching {
+inline constinit thread_local Onlooker* onlooker = nullptr;  // of this thread; set by LookOn
+}
+
+// Tells this thread's onlooker, which may throw.
 [[gnu::cold]] void tell_unrecorded(const char* op, const Seen& value);
-[[gnu::cold]] void tell_recorded(Node& node, const Seen& value, std::span<const Seen> kept);
 
 // While one lives, an onlooker is told of what the thread does that made it, after those that were told
 // already. They may end in any order.
 class LookOn final : Onlooker {
 public:
-    explicit LookOn(Onlooker& onlooker) : onlooker_(onlooker), before_(context.onlooker) {
-        context.onlooker = this;
+    explicit LookOn(Onlooker& onlooker) : onlooker_(onlooker), before_(watching::onlooker) {
+        watching::onlooker = this;
     }
     ~LookOn() override {
-        Onlooker** place = &context.onlooker;  // nothing but LookOns are in this list
+        Onlooker** place = &watching::onlooker;  // nothing but LookOns are in this list
         while (*place && *place != this) place = &static_cast<LookOn*>(*place)->before_;
         if (*place) *place = before_;
     }

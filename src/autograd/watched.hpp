@@ -1,0 +1,42 @@
+// What an operation does for those who look on: it says what it keeps, and has its rule tried. Apart from the
+// operation, and cold, so that nobody else pays for them.
+#pragma once
+
+#include <vector>
+
+#include "tally/autograd/keep.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/watching/onlooker.hpp"
+#include "tally/watching/trial.hpp"
+
+namespace tally {
+
+// Before it reads from its inputs, and they are let go: what is in use now is what the operation needed.
+template <class Op> [[gnu::cold, gnu::noinline]] void tell_recorded(Op& operation) {
+    std::vector<Seen> kept;
+    const auto note = [&]<class V>(const V& value) {
+        if (&value != &nothing<V> && ready(value)) kept.push_back(seen(value));
+    };
+    try {
+        operation.with_kept([&](const auto&... each) { (note(each), ...); });
+        watching::onlooker->computed({operation.op(), &operation, seen(operation.value), kept});
+    } catch (...) {
+        let_go_of(&operation);
+        throw;
+    }
+}
+
+template <class Op> [[gnu::cold, gnu::noinline]] void pull_on_trial(Op& operation, Sweep& sweep) {
+    operation.pull_with(
+        sweep, [&operation]() __attribute__((cold)) {
+            using T = decltype(operation.value);
+            const rule_check::RuleCall<T> rule{operation.op(),        Op::custom,
+                                               operation.gradient,    operation.target,
+                                               operation.gradients(), context.thread};
+            const auto with_kept = [&](const auto& f) { return operation.with_kept(f); };
+            const auto call = [&](bool spare) __attribute__((cold)) { operation.call_rule(spare); };
+            while (!rule_check::called(rule, with_kept, call)) continue;
+        });
+}
+
+}  // namespace tally

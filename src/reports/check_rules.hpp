@@ -1,0 +1,32 @@
+// CheckRules: does a rule leave alone what it was given, and write its gradients as it was told?
+//
+//     const CheckRules check;   // on this thread, while it lives
+//     loss.backward();          // an Error names the operation, and what its rule did
+//
+// gradcheck makes one. It is not on by itself: a rule that is checked takes more memory. A library built for
+// debugging (without NDEBUG) always checks what it can without a byte of the ledger, on the CPU: whether
+// somebody wrote to what is kept for the way back, and the rules of custom().
+#pragma once
+
+#include "tally/autograd/node.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/watching/trial.hpp"
+
+namespace tally {
+
+// What is saved for the way back while one lives is compared, too. Fresh memory is filled with NaN meanwhile.
+class CheckRules {
+public:
+    CheckRules() : before_((this_thread(), set_checks(Checks::all))) { memory::poison_meanwhile(true); }
+    ~CheckRules() {
+        set_checks(before_);
+        memory::poison_meanwhile(false);
+    }
+    CheckRules(const CheckRules&) = delete;
+    CheckRules& operator=(const CheckRules&) = delete;
+
+private:
+    Checks before_;
+};
+
+}  // namespace tally

@@ -1,0 +1,68 @@
+// Weighing, counting and dividing.
+#include "tally/train/denominator.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "tally/autograd/ops/elementwise.hpp"
+
+namespace tally {
+
+namespace {
+
+template <class S, class F> void change_all(const std::vector<Var<Array<S>>>& parameters, const F& formula) {
+    for (const Var<Array<S>>& parameter : parameters)
+        parameter.change_grad([&](Array<S>& gradient) {
+            S* const place = gradient.writable();
+            kernels<S>(gradient.device()).map[slot<F, UnaryOps>](&formula, place, place, gradient.size());
+        });
+}
+
+}  // namespace
+
+template <class S> Denominator<S>::Denominator(Reduction reduction, Weigh weigh, double total, Device device)
+    : reduction_(reduction), weigh_(weigh), total_(total), counted_(Array<S>::full({}, S(0), device)) {}
+
+template <class S> Loss<Array<S>> Denominator<S>::share(const Loss<Array<S>>& loss, double weight) const {
+    Loss<Array<S>> share = loss;
+    if (weigh_ == Weigh::micro_batches) {
+        const bool empty = loss.count.item() == 0;  // nothing in it: it has no mean
+        if (!empty) share.sum = loss.mean();
+        share.count = constant(Array<S>::full({}, S(empty ? 0 : 1), share.sum.value().device()));
+    }
+    if (weight != 1) {
+        share.sum = share.sum * weight;
+        share.count = share.count * weight;
+    }
+    return share;
+}
+
+template <class S> Var<Array<S>> Denominator<S>::divided(const V& sum) const {
+    return announced() ? sum / total_ : sum;
+}
+
+template <class S> void Denominator<S>::count(const V& counted) {
+    const NoGrad off;
+    counted_ = counted_ + counted;
+}
+
+template <class S> double Denominator<S>::tolerance() const {
+    return 64 * static_cast<double>(std::numeric_limits<S>::epsilon()) * total_;
+}
+
+template <class S> bool Denominator<S>::reached(double counted) const {
+    return std::abs(counted - total_) <= tolerance();
+}
+
+template <class S> void Denominator<S>::divide(const std::vector<V>& parameters, double counted) const {
+    if (reduction_ == Reduction::sum) return;
+    if (!announced())
+        change_all(parameters, functor::DivNumber{counted});
+    else if (!reached(counted))  // a tail: the rest of the total has not come
+        change_all(parameters, functor::MulNumber{total_ / counted});
+}
+
+template class Denominator<float>;
+template class Denominator<double>;
+
+}  // namespace tally

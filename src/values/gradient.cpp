@@ -1,0 +1,15 @@
+// What is refused to others while a window holds a parameter, in words.
+#include "tally/values/gradient.hpp"
+
+#include "tally/base/error.hpp"
+
+namespace tally {
+
+void refuse_held(const char* what, const std::string& parameter) {
+    throw Error(
+        std::string("[") + what + "] this parameter of " + parameter +
+        " belongs to an open window with micro-batches in it, which alone changes it and its gradient; "
+        "finish() or discard() the window first");
+}
+
+}  // namespace tally

@@ -1,0 +1,48 @@
+// What is noted of a gradient beside its numbers: whether one has arrived, and who may change it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tally/base/meanwhile.hpp"
+#include "tally/values/value.hpp"
+
+namespace tally {
+
+namespace touch {
+inline constexpr std::uint8_t arrived = 1;  // a gradient
+inline constexpr std::uint8_t asked = 16;   // for its place by a rule that sets it; of a leaf, the last
+// Of a leaf whose gradient a window gathers, what others may not do.
+inline constexpr std::uint8_t held = 2;    // change it, clear it or step
+inline constexpr std::uint8_t sealed = 4;  // go backward into it
+inline constexpr std::uint8_t met = 8;     // one has gone, since the window looked
+}  // namespace touch
+
+// Of touch::held and sealed: what does not hold now, inside Lift.
+inline constinit thread_local std::uint8_t lifted = 0;
+
+// While one lives, what a window holds can be changed, by the window itself: touch::held, sealed.
+struct Lift : private Meanwhile<std::uint8_t> {
+    explicit Lift(std::uint8_t what) : Meanwhile(lifted, static_cast<std::uint8_t>(lifted | what)) {}
+};
+
+inline bool is_held(std::uint8_t touched) { return touched & touch::held & ~lifted; }
+inline bool is_sealed(std::uint8_t touched) { return touched & touch::sealed & ~lifted; }
+[[noreturn]] void refuse_held(const char* what, const std::string& parameter);
+// A sweep reaches what a window holds.
+template <class T> [[gnu::noinline]] void reach_held(const T& value, std::uint8_t& touched) {
+    if (is_sealed(touched)) refuse_held("backward", form(value));
+    touched |= touch::met;
+}
+
+// A gradient as those see it who look at it from outside of the graph; empty where none is wanted.
+template <class T> struct GradientView {
+    T* gradient = nullptr;
+    const T* value = nullptr;  // what it is the gradient of
+    std::uint8_t* touched = nullptr;
+
+    explicit operator bool() const { return gradient != nullptr; }
+    bool has_arrived() const { return (*touched & touch::arrived) && ready(*gradient); }
+};
+
+}  // namespace tally

@@ -1,0 +1,47 @@
+// Arrays to begin from: counted, random, the identity.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tally/base/random.hpp"
+#include "tally/values/array.hpp"
+
+namespace tally {
+
+// Element i is a function of (seed, stream, i) and of nothing else.
+template <class S>
+Array<S> random_uniform(const Shape& shape, std::uint64_t seed, std::uint64_t stream, S low = 0, S high = 1) {
+    std::vector<S> values(shape.size());
+    random::fill_uniform<S>(values, seed, stream, low, high);
+    return Array<S>(shape, values);
+}
+
+template <class S> Array<S> random_normal(const Shape& shape, std::uint64_t seed, std::uint64_t stream,
+                                          S mean = 0, S deviation = 1) {
+    std::vector<S> values(shape.size());
+    random::fill_normal<S>(values, seed, stream, mean, deviation);
+    return Array<S>(shape, values);
+}
+
+namespace detail {
+
+// 0, 1, 2, ... below `count`.
+template <class S> Array<S> counting(std::int64_t count) {
+    Array<S> values = Array<S>::empty({count});
+    S* const at = values.writable();
+    for (std::int64_t i = 0; i < count; ++i) at[i] = static_cast<S>(i);
+    return values;
+}
+
+// The identity matrix.
+template <class S> Array<S> identity(std::int64_t size) {
+    Array<S> values = Array<S>::zeros({size, size});
+    S* const at = values.writable();
+    for (std::int64_t i = 0; i < size; ++i) at[i * (size + 1)] = S(1);
+    return values;
+}
+
+}  // namespace detail
+
+}  // namespace tally

@@ -1,0 +1,292 @@
+// A rule on trial: does it leave alone what it was given, and write its gradients as it was told? Here values
+// and gradients are known, and no graph.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tally/base/error.hpp"
+#include "tally/memory/memory.hpp"
+#include "tally/values/gradient.hpp"
+#include "tally/values/scalar.hpp"
+
+namespace tally {
+
+// What is checked: nothing; what comes from outside, which are the rules of custom() and pointers kept from
+// writable(), without a byte of the ledger; or every rule.
+enum class Checks : std::uint8_t { none, outside, all };
+
+namespace watching {
+inline constinit thread_local Checks checks =
+    Checks::none;                                  // `outside` once a debug build has numbered the thread
+inline constinit thread_local bool trying = true;  // false: the rule that is called next cannot be tried
+}  // namespace watching
+
+inline Checks set_checks(Checks checks) {  // returns what was set before
+    memory::sum_saved = checks != Checks::none;
+    return std::exchange(watching::checks, checks);
+}
+
+// What a rule on trial belongs to: it may make graphs of its own, but touch none that was there.
+inline constexpr std::uint32_t thread_on_trial = ~std::uint32_t{0};
+class OnTrial : public Error {
+    using Error::Error;
+};
+
+namespace rule_check {
+
+[[noreturn]] void fail_written(const char* op, const std::string& form);
+[[noreturn]] void fail_given(const char* op, std::size_t which);
+[[noreturn]] void fail_nothing(const char* op, std::size_t input);
+[[noreturn]] void fail_unset(const char* op, std::size_t input, std::size_t elements);
+[[noreturn]] void fail_unadded(const char* op, std::size_t input, std::size_t elements);
+
+// ---- the bytes of numbers and arrays ----
+
+template <class X> std::uint64_t sum(const X& x) { return ready(x) ? checksum(x) : 0; }
+
+template <class X>
+concept Buffered = requires(X& x) {
+    x.storage();
+};
+
+// What a rule keeps, before it is called.
+template <class X> void expect_unwritten(const char* op, const X& kept) {
+    if constexpr (Buffered<const X>)
+        if (kept.storage() && memory::changed_since_saved(kept.storage())) fail_written(op, form(kept));
+}
+
+template <class X> void poison(X& x) {
+    if constexpr (Buffered<X>)
+        memory::poison(x.storage());
+    else
+        std::memset(static_cast<void*>(&x), 0xFF, sizeof x);
+}
+
+// Nobody else would see it poisoned.
+template <class X> bool alone(const X& x) {
+    if constexpr (Buffered<const X>)
+        return x.storage() && memory::holders(x.storage()) == 1;
+    else
+        return true;
+}
+
+template <class X> bool on_cpu(const X& x) {
+    if constexpr (Buffered<const X>)
+        return x.device() == Device::cpu;
+    else
+        return true;
+}
+
+template <class X> std::span<std::byte> bytes_of(X& x) {
+    if constexpr (Buffered<X>)
+        return std::as_writable_bytes(std::span(x.raw(), x.size()));
+    else
+        return std::as_writable_bytes(std::span(&x, 1));
+}
+
+// Beside what is kept: are this rule's calls looked at?
+template <class X> bool looks_at(const X& dy, bool custom) {
+    return watching::checks == Checks::all || (custom && on_cpu(dy));
+}
+
+template <class X> auto elements(const X& x) {
+    if constexpr (Buffered<const X>)
+        return x.to_vector();
+    else
+        return std::vector<X>{x};
+}
+
+template <class S> bool is_poison(const S& x) {
+    S poisoned;
+    std::memset(static_cast<void*>(&poisoned), 0xFF, sizeof x);
+    return std::memcmp(&x, &poisoned, sizeof x) == 0;
+}
+template <class S> bool is_nan(const S& x) {
+    if constexpr (is_dual<S>)
+        return std::isnan(x.value);
+    else
+        return std::isnan(x);
+}
+
+// A rule that is about to be called.
+template <class T> struct RuleCall {
+    const char* op;
+    bool custom;                      // it comes from outside
+    const T& dy;                      // which it is given
+    bool dy_is_kept;                  // somebody reads it afterwards
+    std::vector<GradientView<T>> to;  // the gradients of the inputs
+    std::uint32_t& thread;            // to which graphs must belong that it touches
+};
+
+// The calls of one operation's rule: one on trial, where it must be seen to add, then the one that counts.
+template <class T> class Trial {
+public:
+    Trial(const RuleCall<T>& rule, std::vector<std::uint64_t> given)
+        : rule_(rule),
+          given_(std::move(given)),
+          all_(watching::checks == Checks::all),
+          dy_is_spent_(!all_ && !rule.dy_is_kept && alone(rule.dy)),
+          thread_(rule.thread) {}
+    Trial(const Trial&) = delete;
+    Trial& operator=(const Trial&) = delete;
+    [[gnu::cold, gnu::noinline]] ~Trial() { put_back(); }
+
+    [[gnu::cold, gnu::noinline]] void begin() {
+        if (std::exchange(watching::trying, true) && wants_trial())
+            set_aside();
+        else
+            poison_unset();
+    }
+
+    // Whether the next call may write over dy, which nobody reads: as without checks, unless on trial.
+    [[gnu::cold, gnu::noinline]] bool spare() const { return !all_ && before_.empty(); }
+
+    // After a call; `given` are the sums now. Whether the rule is to be called once more.
+    [[gnu::cold, gnu::noinline]] bool go_on(const std::vector<std::uint64_t>& given) {
+        for (std::size_t i = spare() && dy_is_spent_ ? 1 : 0; i < given.size(); ++i)
+            if (given[i] != given_[i]) fail_given(rule_.op, i);
+        if (before_.empty()) {
+            expect_set();
+            return false;
+        }
+        expect_added();
+        for (const Before& each : before_)
+            if (each.adds) own(*each.to.gradient);
+        put_back();
+        poison_unset();
+        return true;
+    }
+    // After an exception: whether all it says is that the rule cannot be tried; then the next is not.
+    bool breaks_off() const {
+        try {
+            throw;
+        } catch (const OnTrial&) {
+            watching::trying = before_.empty();
+            return !watching::trying;
+        } catch (...) {
+            return false;
+        }
+    }
+
+private:
+    // What an input had before the trial: its gradient, or its bytes where the ledger must not count more.
+    struct Before {
+        GradientView<T> to;
+        std::size_t input;
+        std::uint8_t touched;
+        bool adds, ready;
+        T gradient;
+        std::vector<std::byte> bytes;
+    };
+
+    bool wants_trial() const {
+        if (all_) return true;
+        const auto reached = [](const GradientView<T>& to) { return !to || on_cpu(*to.gradient); };
+        const auto adds = [](const GradientView<T>& to) { return to && to.has_arrived(); };
+        return std::all_of(rule_.to.begin(), rule_.to.end(), reached) &&
+               std::any_of(rule_.to.begin(), rule_.to.end(), adds);
+    }
+
+    // Gradients that are there already, all NaN: what is added to a NaN is NaN.
+    void set_aside() {
+        before_.reserve(rule_.to.size());
+        for (std::size_t i = 0; i < rule_.to.size(); ++i) {
+            const GradientView<T> to = rule_.to[i];
+            const auto same = [&](const Before& each) { return each.to.gradient == to.gradient; };
+            if (!to || std::any_of(before_.begin(), before_.end(), same)) continue;
+            const bool adds = all_ || to.has_arrived();
+            if (!all_ && adds) own(*to.gradient);  // as into() would
+            Before& before = before_.emplace_back(
+                Before{to, i, *to.touched, adds, ready(*to.gradient), unwritten_like(*to.value), {}});
+            if (all_) {
+                std::swap(before.gradient, *to.gradient);
+                if constexpr (Buffered<T>) to.gradient->materialise();
+                *to.touched |= touch::arrived;
+            } else if (adds) {
+                const std::span<std::byte> bytes = bytes_of(*to.gradient);
+                before.bytes.assign(bytes.begin(), bytes.end());
+            }
+            if (adds) poison(*to.gradient);
+        }
+        if (!before_.empty()) rule_.thread = thread_on_trial;
+    }
+    // Also after an error, when a gradient may be what no rule of this library leaves.
+    void put_back() {
+        if (!before_.empty()) rule_.thread = thread_;
+        for (Before& before : before_) {
+            T& gradient = *before.to.gradient;
+            if (all_) {
+                gradient = std::move(before.gradient);
+            } else if (before.adds) {
+                if (alone(gradient) && bytes_of(gradient).size() == before.bytes.size())
+                    std::copy(before.bytes.begin(), before.bytes.end(), bytes_of(gradient).begin());
+            } else if (!before.ready) {
+                let_go(gradient);
+            }
+            *before.to.touched =
+                static_cast<std::uint8_t>(before.touched | (*before.to.touched & touch::met));
+        }
+        before_.clear();
+    }
+    void expect_added() const {
+        for (const Before& before : before_) {
+            if (!before.adds) continue;
+            std::size_t assigned = 0;
+            for (const auto& each : elements(*before.to.gradient)) assigned += is_nan(each) ? 0 : 1;
+            if (assigned) fail_unadded(rule_.op, before.input, assigned);
+        }
+    }
+
+    void poison_unset() const {
+        for (const GradientView<T>& to : rule_.to)
+            if (to && !to.has_arrived() && alone(*to.gradient)) poison(*to.gradient);
+    }
+    void expect_set() const {
+        for (std::size_t i = 0; i < rule_.to.size(); ++i) {
+            const GradientView<T>& to = rule_.to[i];
+            if (!to || !(*to.touched & touch::asked)) continue;
+            if (!ready(*to.gradient)) fail_nothing(rule_.op, i);
+            std::size_t unset = 0;
+            for (const auto& each : elements(*to.gradient)) unset += is_poison(each) ? 1 : 0;
+            if (unset) fail_unset(rule_.op, i, unset);
+        }
+    }
+
+    const RuleCall<T>& rule_;
+    std::vector<std::uint64_t> given_;
+    std::vector<Before> before_;  // empty: not on trial
+    bool all_, dy_is_spent_;
+    std::uint32_t thread_;
+};
+
+// Calls a rule by `call(spare)`; `with_kept(f)` hands f what it keeps. False: it could not be tried, and next
+// time it is not.
+template <class T, class WithKept, class Call>
+[[gnu::cold, gnu::noinline]] bool called(const RuleCall<T>& rule, const WithKept& with_kept, const Call& call) {
+    with_kept([&](const auto&... kept) { (expect_unwritten(rule.op, kept), ...); });
+    const auto sums = [&] {  // of all that it is given
+        return with_kept([&](const auto&... kept) { return std::vector{sum(rule.dy), sum(kept)...}; });
+    };
+    std::optional<Trial<T>> trial;
+    if (looks_at(rule.dy, rule.custom)) trial.emplace(rule, sums()).begin();
+    try {
+        do call(!rule.dy_is_kept && (!trial || trial->spare()));
+        while (trial && trial->go_on(sums()));
+    } catch (...) {
+        if (!trial || !trial->breaks_off()) throw;
+        return false;
+    }
+    return true;
+}
+
+}  // namespace rule_check
+}  // namespace tally
