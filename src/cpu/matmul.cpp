@@ -59,9 +59,7 @@ template <class S> void dots_in_lanes(const S* a, const S* b, Into<S[]> c, std::
     Batch<S> total = c.how == Write::set ? Batch<S>(-S(0)) : Batch<S>::load_unaligned(c.dst);
     for (std::size_t l = 0; l < k; l += L) {
         const std::size_t some = std::min(L, k - l);
-        Square<S> square;
-        for (std::size_t j = 0; j < L; ++j) square[j] = load_up_to(b + j * k + l, some);
-        turn<S>(square);
+        const Square<S> square = some == L ? load_turned<S>(b + l, k) : load_turned<S>(b + l, k, L, some);
         for (std::size_t i = 0; i < some; ++i) total = fused(Batch<S>(a[l + i]), square[i], total);
     }
     total.store_unaligned(c.dst);

@@ -18,6 +18,7 @@ constexpr std::size_t tile_rows = 12;
 constexpr std::size_t tile_rows = 6;
 #endif
 constexpr std::size_t loose_rows = std::min<std::size_t>(tile_rows, 8);  // of a that is not packed
+constexpr std::size_t near = std::size_t{32} << 10;                      // bytes of the first cache
 constexpr std::size_t depth = 256;                                       // summands of a block
 
 template <class S> constexpr std::size_t tile_width = 2 * lanes<S>;
@@ -28,36 +29,34 @@ template <class S> constexpr std::size_t block_width = Workspace::bytes_of_b / (
 
 // ---- packing: of each summand the elements of a strip side by side ----
 
-// to[q * step + r] = from[r * pitch + q], for r < height; what follows within `step` is anything.
-template <class S> void pack_across(const S* from, std::size_t pitch, std::size_t height, std::size_t k,
-                                    S* to, std::size_t step) {
+template <class S> struct Strip {  // element r of summand q lies at r * across + q * along
+    const S* at;
+    std::size_t across, along, height, below;  // `below` elements, at least the strip's height, can be read
+};
+
+// to[q * step + r] = element r of summand q; what follows within `step` is anything.
+template <class S> void pack_across(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
     constexpr std::size_t L = lanes<S>;
-    for (std::size_t r = 0; r < height; r += L)
+    for (std::size_t r = 0; r < strip.height; r += L)
         for (std::size_t q = 0; q < k; q += L) {
-            const std::size_t width = std::min(L, k - q);
-            Square<S> square;
-            for (std::size_t i = 0; i < L; ++i)
-                square[i] = load_up_to(from + std::min(r + i, height - 1) * pitch + q, width);
-            turn<S>(square);
+            const std::size_t width = std::min(L, k - q), height = std::min(L, strip.below - r);
+            const S* from = strip.at + r * strip.across + q;
+            const Square<S> square = width == L && height == L
+                                         ? load_turned<S>(from, strip.across)
+                                         : load_turned<S>(from, strip.across, height, width);
             for (std::size_t i = 0; i < width; ++i) square[i].store_aligned(to + (q + i) * step + r);
         }
 }
 
-// to[q * step + r] = from[q * pitch + r], likewise.
-template <class S> void pack_along(const S* from, std::size_t pitch, std::size_t height, std::size_t k, S* to,
-                                   std::size_t step) {
-    constexpr std::size_t L = lanes<S>;
-    for (std::size_t q = 0; q < k; ++q, from += pitch, to += step)
-        for (std::size_t r = 0; r < height; r += L) load_up_to(from + r, height - r).store_aligned(to + r);
+template <class S> void pack_along(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
+    const S* from = strip.at;
+    for (std::size_t q = 0; q < k; ++q, from += strip.along, to += step)
+        for (std::size_t r = 0; r < strip.height; r += lanes<S>)
+            load_up_to(from + r, strip.height - r).store_aligned(to + r);
 }
 
-// Element r of summand q lies at r * across + q * along.
-template <class S> void pack(const S* from, std::size_t across, std::size_t along, std::size_t height,
-                             std::size_t k, S* to, std::size_t step) {
-    if (across == 1)
-        pack_along(from, along, height, k, to, step);
-    else
-        pack_across(from, across, height, k, to, step);
+template <class S> void pack(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
+    strip.across == 1 ? pack_along(strip, k, to, step) : pack_across(strip, k, to, step);
 }
 
 // ---- a tile ----
@@ -162,32 +161,35 @@ template <class S> Panels<S> pack_panels(Matrix<S> b, bool as_it_lies, std::size
     for (std::size_t j = 0; j < n; j += tile_width<S>) {
         const std::size_t width = std::min(tile_width<S>, n - j);
         if (!as_it_lies || width < tile_width<S>)
-            pack(b.at + j * b.right, b.right, b.down, width, k, to + j * k, tile_width<S>);
+            pack({b.at + j * b.right, b.right, b.down, width, n - j}, k, to + j * k, tile_width<S>);
     }
     return {to, as_it_lies ? b.at : nullptr, b.down};
 }
 
 template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                        const Panels<S>& panels, Into<S[]> c, std::size_t pitch, S* room) {
-    const bool lies = n <= tile_width<S>;  // a is read once
+    const bool lies = n <= 2 * tile_width<S>;  // a is read once or twice
     const bool neighbours = !lies || a.down == 1;
     const std::size_t high = strip_height(m, neighbours ? tile_rows : loose_rows);
-    if (!lies)
-        for (std::size_t i = 0; i < m; i += high)
-            pack(a.at + i * a.down, a.down, a.right, std::min(high, m - i), k,
-                 room + i / high * strip_a<S> * k, strip_a<S>);
-    for (std::size_t j = 0; j < n; j += tile_width<S>) {
+    const auto place = [&](std::size_t i) { return room + i / high * strip_a<S> * k; };
+    for (std::size_t i = 0; !lies && i < m; i += high)
+        pack({a.at + i * a.down, a.down, a.right, std::min(high, m - i), m - i}, k, place(i), strip_a<S>);
+    const auto multiply = [&](std::size_t i, std::size_t j) {
         Tile<S> tile = panels.tile(j, std::min(tile_width<S>, n - j), k);
-        tile.pitch = pitch;
-        tile.set = c.how == Write::set;
+        tile.a = lies ? a.at + i * a.down : place(i);
         tile.a_down = a.down;
         tile.a_right = lies ? a.right : strip_a<S>;
-        for (std::size_t i = 0; i < m; i += high) {
-            tile.a = lies ? a.at + i * a.down : room + i / high * strip_a<S> * k;
-            tile.c = c.dst + i * pitch + j;
-            add_tile(std::min(high, m - i), neighbours, tile);
-        }
-    }
+        tile.c = c.dst + i * pitch + j;
+        tile.pitch = pitch;
+        tile.set = c.how == Write::set;
+        add_tile(std::min(high, m - i), neighbours, tile);
+    };
+    if (n * k * sizeof(S) <= near)  // b stays near, so the destination is passed row by row
+        for (std::size_t i = 0; i < m; i += high)
+            for (std::size_t j = 0; j < n; j += tile_width<S>) multiply(i, j);
+    else
+        for (std::size_t j = 0; j < n; j += tile_width<S>)
+            for (std::size_t i = 0; i < m; i += high) multiply(i, j);
 }
 
 }  // namespace
@@ -198,7 +200,8 @@ Workspace::~Workspace() { ::operator delete(memory_, std::align_val_t(line)); }
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Into<S[]> c, std::size_t pitch,
                                            const Workspace& room) {
-    const bool b_lies = b.right == 1 && m <= 2 * tile_rows;  // packing would take longer than it saves
+    // Packing would take longer than it saves.
+    const bool b_lies = b.right == 1 && (m <= 2 * tile_rows || n * k * sizeof(S) <= near);
     for (std::size_t j = 0; j < n; j += block_width<S>) {
         const std::size_t wide = std::min(block_width<S>, n - j);
         Write how = c.how;

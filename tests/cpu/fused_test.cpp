@@ -29,18 +29,26 @@ TEMPLATE_TEST_CASE("fused rounds once, as std::fma does", "", float, double) {
     CHECK(differ > 1000 * lanes<S> / 2);
 }
 
-TEMPLATE_TEST_CASE("A square of lanes is turned", "", float, double) {
+TEMPLATE_TEST_CASE("A square of lanes is turned, and a part of one", "", float, double) {
     using S = TestType;
     constexpr std::size_t L = cpu::lanes<S>;
-    Dice dice(1);
-    const auto rows = dice.numbers<S>(L * L);
-    cpu::Square<S> square;
-    for (std::size_t i = 0; i < L; ++i) square[i] = cpu::Batch<S>::load_unaligned(rows.data() + i * L);
-    cpu::turn<S>(square);
-    const Buffer<S> turned(L * L);
-    for (std::size_t i = 0; i < L; ++i) square[i].store_unaligned(turned.data() + i * L);
-    for (std::size_t i = 0; i < L; ++i)
-        for (std::size_t j = 0; j < L; ++j) CHECK(same_bits(turned[i * L + j], rows[j * L + i]));
+    for (unsigned seed = 0; seed < 100; ++seed) {
+        Dice dice(seed);
+        const std::size_t pitch = L + dice.upto(5);
+        const std::size_t height = seed == 0 ? L : 1 + dice.upto(L - 1),
+                          width = seed == 0 ? L : 1 + dice.upto(L - 1);
+        INFO(dice.text() << ", " << height << " x " << width);
+        const auto rows = dice.numbers<S>(L * pitch);
+        const auto expect = [&](const cpu::Square<S>& square, std::size_t down, std::size_t right) {
+            const Buffer<S> turned(L * L);
+            for (std::size_t i = 0; i < L; ++i) square[i].store_unaligned(turned.data() + i * L);
+            for (std::size_t i = 0; i < right; ++i)
+                for (std::size_t j = 0; j < down; ++j)
+                    CHECK(same_bits(turned[i * L + j], rows[j * pitch + i]));
+        };
+        expect(cpu::load_turned<S>(rows.data(), pitch), L, L);
+        expect(cpu::load_turned<S>(rows.data(), pitch, height, width), height, width);
+    }
 }
 
 }  // namespace tally::test
