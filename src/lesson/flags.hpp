@@ -24,6 +24,7 @@ struct Flags {
     int digits = 4;
     std::string dtype;  // empty: the lesson's own
     int threads = 1;
+    std::string products;  // "ordered", "blas", or empty: as the environment says
     std::string graph;  // write the picture of the lesson's graph here, and say nothing
 };
 
