@@ -168,7 +168,8 @@ template <class S> Panels<S> pack_panels(Matrix<S> b, bool as_it_lies, std::size
 
 template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                        const Panels<S>& panels, Into<S[]> c, std::size_t pitch, S* room) {
-    const bool lies = n <= 2 * tile_width<S>;  // a is read once or twice
+    // Read once or twice, or in lines so few that they stay near, a need not be packed.
+    const bool lies = n <= 2 * tile_width<S> || (a.down == 1 && k <= 32);
     const bool neighbours = !lies || a.down == 1;
     const std::size_t high = strip_height(m, neighbours ? tile_rows : loose_rows);
     const auto place = [&](std::size_t i) { return room + i / high * strip_a<S> * k; };
@@ -201,7 +202,7 @@ template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::si
                                            Matrix<S> b, Into<S[]> c, std::size_t pitch,
                                            const Workspace& room) {
     // Packing would take longer than it saves.
-    const bool b_lies = b.right == 1 && (m <= 2 * tile_rows || n * k * sizeof(S) <= near);
+    const bool b_lies = b.right == 1 && (m <= 24 || n * k * sizeof(S) <= near);
     for (std::size_t j = 0; j < n; j += block_width<S>) {
         const std::size_t wide = std::min(block_width<S>, n - j);
         Write how = c.how;
