@@ -54,7 +54,7 @@ void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std
 
 // c[j] (+)= a · row j of b for as many j as there are lanes: a square of b at a time, turned, so that no sum waits
 // for another.
-template <class S> void dots_in_lanes(const S* a, const S* b, Into<S[]> c, std::size_t k) {
+template <class S> [[gnu::noinline]] void dots_in_lanes(const S* a, const S* b, Into<S[]> c, std::size_t k) {
     constexpr std::size_t L = lanes<S>;
     Batch<S> total = c.how == Write::set ? Batch<S>(-S(0)) : Batch<S>::load_unaligned(c.dst);
     for (std::size_t l = 0; l < k; l += L) {
@@ -159,9 +159,10 @@ template <class S> void add_outer_product_by_blas(const Product& p, const S* a, 
     xt::blas::ger(vector_view(a, p.m), vector_view(b, p.n), result);
 }
 
-// False where it has no routine that is worth it.
-template <class S> bool multiplied_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
-    if (p.m * p.n * p.k <= ordered_limit || products() != Products::blas) return false;
+// False where it has no routine that is worth it, or nobody asked for it.
+template <class S>
+[[gnu::noinline]] bool multiplied_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    if (products() != Products::blas) return false;
     if (p.m == 1 && worth_threads(p.k, p.n))
         multiply_row_by_blas(p, a, b, c);
     else if (p.k == 1 && c.how == Write::add && worth_threads(p.m, p.n))
@@ -193,19 +194,24 @@ void share_extent(std::size_t parts, std::size_t extent, std::size_t unit, const
 
 inline constexpr std::size_t unit_of_columns = 32, unit_of_rows = 12;
 
-template <class S> void multiply_row(const Product& p, const S* a, const S* b, Into<S[]> c) {
-    constexpr std::size_t least = 1 << 15;
-    const auto columns = [&](std::size_t j, std::size_t n) {
-        p.transpose_b ? dots(a, b + j * p.k, from(c, j), n, p.k)
-                      : add_scaled_rows(a, b + j, p.n, from(c, j), n, p.k);
-    };
-    const std::size_t parts = parts_of(p.n * p.k, least, p.n, unit_of_columns);
-    if (parts == 1) return columns(0, p.n);
-    share_extent(parts, p.n, unit_of_columns,
-                 [&](std::size_t j, std::size_t n, const Workspace&) { columns(j, n); });
+// `n` of the columns, from number j on.
+template <class S>
+void multiply_row(const Product& p, const S* a, const S* b, Into<S[]> c, std::size_t j, std::size_t n) {
+    p.transpose_b ? dots(a, b + j * p.k, from(c, j), n, p.k)
+                  : add_scaled_rows(a, b + j, p.n, from(c, j), n, p.k);
 }
 
-template <class S> void add_outer_product(const Product& p, const S* a, const S* b, Into<S[]> c) {
+template <class S>
+[[gnu::noinline]] void multiply_large_row(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    constexpr std::size_t least = 1 << 15;
+    const std::size_t parts = parts_of(p.n * p.k, least, p.n, unit_of_columns);
+    if (parts == 1) return multiply_row(p, a, b, c, 0, p.n);
+    share_extent(parts, p.n, unit_of_columns,
+                 [&](std::size_t j, std::size_t n, const Workspace&) { multiply_row(p, a, b, c, j, n); });
+}
+
+template <class S>
+[[gnu::noinline]] void add_outer_product(const Product& p, const S* a, const S* b, Into<S[]> c) {
     constexpr std::size_t least = 1 << 15;
     const auto rows = [&](std::size_t first, std::size_t count) {
         for (std::size_t i = first; i < first + count; ++i) {
@@ -224,7 +230,8 @@ template <class S> void add_outer_product(const Product& p, const S* a, const S*
                  [&](std::size_t first, std::size_t count, const Workspace&) { rows(first, count); });
 }
 
-template <class S> void multiply_large(const Product& p, const S* a, const S* b, Into<S[]> c) {
+template <class S>
+[[gnu::noinline]] void multiply_large(const Product& p, const S* a, const S* b, Into<S[]> c) {
     constexpr std::size_t least = 1 << 18;
     const Matrix<S> of_a{a, p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1};
     const Matrix<S> of_b{b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1};
@@ -247,19 +254,18 @@ template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[
     if (p.m == 0 || p.n == 0) return;
     if (p.k == 0) {
         if (c.how == Write::set) std::fill_n(c.dst, p.m * p.n, S(0));
-    } else if (multiplied_by_blas(p, a, b, c)) {
         return;
-    } else if (p.m == 1) {
-        multiply_row(p, a, b, c);
-    } else if (p.k == 1 && p.n <= 4 * lanes<S>) {
-        multiply_all_rows(a, 1, 1, b, c, p);
-    } else if (p.k == 1) {
-        add_outer_product(p, a, b, c);
-    } else if (p.m * p.n * p.k <= ordered_limit) {
-        multiply_in_order(p, a, b, c);
-    } else {
-        multiply_large(p, a, b, c);
     }
+    const bool large = p.m * p.n * p.k > ordered_limit;
+    if (large && multiplied_by_blas(p, a, b, c)) return;
+    if (p.m == 1)
+        large ? multiply_large_row(p, a, b, c) : multiply_row(p, a, b, c, 0, p.n);
+    else if (p.k == 1 && p.n <= 4 * lanes<S>)
+        multiply_all_rows(a, 1, 1, b, c, p);
+    else if (p.k == 1)
+        add_outer_product(p, a, b, c);
+    else
+        large ? multiply_large(p, a, b, c) : multiply_in_order(p, a, b, c);
 }
 
 template <class S>
