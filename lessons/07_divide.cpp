@@ -53,16 +53,22 @@ struct Divide : Toy {  // six rows x, three weights w
         check_cuts(cuts);
         check("the twin prints the same", to_string(accumulated(twin<real>(), w, 3)) == to_string(full));
 
-        predict("1000 rows times a (32, 16) matrix, as 4 x 250: work for BLAS. What is promised?",
-                {"the same bits", "the same within a bound", "another gradient altogether"}, answer(2),
+        predict("1000 rows times a (32, 16) matrix, as 4 x 250: no toy any more. What is promised?",
+                {"the same bits", "the same within a bound", "another gradient altogether"}, answer(1),
                 "Who chooses the order of the additions, and does it matter (lesson 8)?",
-                "BLAS adds in an order of its own. The bits may differ, and need not.");
+                "tally's products add row after row at any size. BLAS has an order of its own.");
         const Tensor many =
             random_uniform<real>({1000, 32}, options().seed, 7, real(-1), real(1)).to(options().device);
         const auto W = parameter(Array<real>::zeros({32, 16}, options().device));
+        const Products chosen = products();
+        set_products(Products::ordered);
+        check_equal("ordered products: 1000 rows as 4 x 250", accumulated(many, W, 4),
+                    accumulated(many, W, 1));
+        set_products(Products::blas);
         const auto whole = accumulated(many, W, 1), parts = accumulated(many, W, 4);
+        set_products(chosen);
         check_product(many, whole, parts);
-        note("tally promises the same bits for small products (up to 4096 multiply-adds).");
+        note("By BLAS the bits may differ, and need not.");
     }
 
     // The gradient of one batch in n micro-batches, each micro-loss divided by n. In either type: the table has both.
@@ -108,7 +114,7 @@ struct Divide : Toy {  // six rows x, three weights w
         for (std::size_t i = 0; i < numbers.size(); ++i)
             for (std::size_t output = 0; output < 16; ++output)
                 bound[i % 32 * 16 + output] += 2 * roundings(1000 + 2) * std::abs(numbers[i]) / (1000 * 16);
-        check_close("1000 rows as 4 x 250", parts.to_vector(), whole.to_vector(), bound);
+        check_close("Products::blas: the same within a bound", parts.to_vector(), whole.to_vector(), bound);
     }
 };
 

@@ -56,9 +56,12 @@ struct ARealTraining {
         const Tested after_64 = test(large, data.test, batch);
         print(by_64.lines, after_64);
 
+        const bool ordered = products() == Products::ordered;
         predict("The same by 16 x 4. After an epoch the weights are",
-                {"similar, no more", "the same, but for what rounding does"}, answer(2),
-                "The same sums, added in another order.");
+                {"similar, no more", "the same, but for what rounding does", "the same bits"},
+                answer(ordered ? 3 : 2),
+                ordered ? "The same sums, added in the same order: a cut is only a pause."
+                        : "The same sums, added in another order.");
         const Epoch by_16 = train(micro, data.train, 16, rate);
         const Tested after_16 = test(micro, data.test, batch);
         print(by_16.lines, after_16);
@@ -81,7 +84,9 @@ struct ARealTraining {
         const double kinks = otherwise > 0 ? apart(by_64.weights.front(), start) / 8 : 0;
         check("while all ReLUs decide alike: rounding, no more", no_more_than_rounding);
         check_close("max|dw| after the epoch", distance, 0.0, by_rounding + kinks);
-        note(otherwise == 0 ? "All ReLUs decided alike. It is rounding, and nothing else."
+        if (ordered) check("ordered products: the same bits", by_64.weights.back() == by_16.weights.back());
+        note(otherwise == 0 ? distance == 0 ? "Not one bit of a weight differs."
+                                            : "All ReLUs decided alike. It is rounding, and nothing else."
                             : written("%lld times a ReLU let an image pass in one training only.",
                                       static_cast<long long>(otherwise)));
         if (otherwise > 0) note("Rounding decided the first of them. The others followed.");

@@ -17,6 +17,7 @@ tally::test::Surroundings tally::test::surroundings() {
     memory::set_poison(poison);
     Surroundings found{
         {"the number of threads", std::to_string(threads())},
+        {"who computes products", products() == Products::ordered ? "ordered" : "blas"},
         {"TF32", flag(tf32_allowed())},
         {"NaN in fresh buffers", flag(poison)},
         {"recording", flag(context.recording)},

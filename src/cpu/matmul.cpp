@@ -1,10 +1,13 @@
-// Matrix products. Small ones, single rows and single columns have loops of their own, which start from the
-// destination and add one product after the other; the rest is BLAS, whose beta is the way of writing, and
-// which takes large rows and columns, too, where it may use more than one thread.
+// Matrix products: each element one chain, in loops for single rows and columns, for what is small and for the
+// rest, shared out over the threads by rows and columns of the result. Products::blas hands what is large to
+// BLAS, whose beta is the way of writing.
 #include <algorithm>
 #include <limits>
 
 #include "tally/cpu/families.hpp"
+#include "tally/cpu/fused.hpp"
+#include "tally/cpu/ordered.hpp"
+#include "tally/cpu/pool.hpp"
 #include "tally/cpu/runs.hpp"
 #include "tally/cpu/xt.hpp"
 
@@ -16,14 +19,15 @@ struct Times {
     template <class T> T operator()(T a, T b) const { return a * b; }
 };
 
-// c (n) (+)= a[0] * row 0 of b + a[1] * row 1 + ...: a single row times a matrix, in order at any size.
-template <class S> void add_scaled_rows(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
+// c (n) (+)= a[0] * row 0 of b + a[1] * row 1 + ..., whose rows lie `pitch` apart: a single row times a matrix.
+template <class S>
+void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std::size_t n, std::size_t k) {
     if (n <= lanes<S>) {  // the sum stays in a register
         Batch<S> total = c.how == Write::set ? Batch<S>(nothing_yet<S>(k)) : load_part(c.dst, n);
-        for (std::size_t l = 0; l < k; ++l) total = total + Batch<S>(a[l]) * load_part(b + l * n, n);
+        for (std::size_t l = 0; l < k; ++l) total = fused(Batch<S>(a[l]), load_part(b + l * pitch, n), total);
         return store_part(total, c.dst, n);
     }
-    const auto row = [&](std::size_t l) { return Run<S>{b + l * n}; };
+    const auto row = [&](std::size_t l) { return Run<S>{b + l * pitch}; };
     std::size_t l = 0;
     const auto take = [&](auto start) {
         if (k - l >= 8) {
@@ -32,14 +36,15 @@ template <class S> void add_scaled_rows(const S* a, const S* b, Into<S[]> c, std
             each<Write::set>(
                 n, n, c.dst,
                 [&](auto v, auto r0, auto r1, auto r2, auto r3, auto r4, auto r5, auto r6, auto r7) {
-                    return v + w0 * r0 + w1 * r1 + w2 * r2 + w3 * r3 + w4 * r4 + w5 * r5 + w6 * r6 + w7 * r7;
+                    v = fused(w3, r3, fused(w2, r2, fused(w1, r1, fused(w0, r0, v))));
+                    return fused(w7, r7, fused(w6, r6, fused(w5, r5, fused(w4, r4, v))));
                 },
                 start, row(l), row(l + 1), row(l + 2), row(l + 3), row(l + 4), row(l + 5), row(l + 6),
                 row(l + 7));
             l += 8;
         } else {
             each<Write::set>(
-                n, n, c.dst, [w = Batch<S>(a[l])](auto v, auto r) { return v + w * r; }, start, row(l));
+                n, n, c.dst, [w = Batch<S>(a[l])](auto v, auto r) { return fused(w, r, v); }, start, row(l));
             l += 1;
         }
     };
@@ -47,24 +52,34 @@ template <class S> void add_scaled_rows(const S* a, const S* b, Into<S[]> c, std
     while (l < k) take(Run<S>{c.dst});
 }
 
-// c[j] (+)= a · row j of b, in order while small.
+// c[j] (+)= a · row j of b for as many j as there are lanes: a square of b at a time, turned, so that no sum waits
+// for another.
+template <class S> [[gnu::noinline]] void dots_in_lanes(const S* a, const S* b, Into<S[]> c, std::size_t k) {
+    constexpr std::size_t L = lanes<S>;
+    Batch<S> total = c.how == Write::set ? Batch<S>(-S(0)) : Batch<S>::load_unaligned(c.dst);
+    for (std::size_t l = 0; l < k; l += L) {
+        const std::size_t some = std::min(L, k - l);
+        const Square<S> square = some == L ? load_turned<S>(b + l, k) : load_turned<S>(b + l, k, L, some);
+        for (std::size_t i = 0; i < some; ++i) total = fused(Batch<S>(a[l + i]), square[i], total);
+    }
+    total.store_unaligned(c.dst);
+}
+
+// c[j] (+)= a · row j of b. A single one waits for each of its additions.
 template <class S> void dots(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
+    constexpr std::size_t L = lanes<S>;
     const auto start = [&](std::size_t j) { return c.how == Write::set ? nothing_yet<S>(k) : c.dst[j]; };
-    const bool in_order = n * k <= ordered_limit;
     std::size_t j = 0;
-    for (; in_order && j + 4 <= n; j += 4, b += 4 * k) {  // four sums, which do not wait for each other
+    for (; k >= L && j + L <= n; j += L, b += L * k) dots_in_lanes(a, b, from(c, j), k);
+    for (; j + 4 <= n; j += 4, b += 4 * k) {  // four sums, which do not wait for each other
         S total[4] = {start(j), start(j + 1), start(j + 2), start(j + 3)};
         for (std::size_t l = 0; l < k; ++l, one_by_one())
-            for (std::size_t i = 0; i < 4; ++i) total[i] += a[l] * b[i * k + l];
+            for (std::size_t i = 0; i < 4; ++i) total[i] = fused(a[l], b[i * k + l], total[i]);
         std::copy_n(total, 4, c.dst + j);
     }
     for (; j < n; ++j, b += k) {
         S total = start(j);
-        if (in_order)
-            for (std::size_t l = 0; l < k; ++l, one_by_one()) total += a[l] * b[l];
-        else
-            total += add_lanes(fold_lanes(
-                k, -S(0), [](auto u, auto v) { return u + v; }, Times(), Run<S>{a}, Run<S>{b}));
+        for (std::size_t l = 0; l < k; ++l, one_by_one()) total = fused(a[l], b[l], total);
         c.dst[j] = total;
     }
 }
@@ -85,7 +100,7 @@ template <std::size_t Rows, class S> void multiply_rows(const S* a, std::size_t 
         for (std::size_t l = 0; l < k; ++l) {
             const Batch<S> row = load(b + l * n + j);
             for (std::size_t i = 0; i < Rows; ++i)
-                total[i] = total[i] + Batch<S>(a[i * down + l * right]) * row;
+                total[i] = fused(Batch<S>(a[i * down + l * right]), row, total[i]);
         }
         for (std::size_t i = 0; i < Rows; ++i) {
             if (width >= lanes<S>)
@@ -113,6 +128,8 @@ template <class S> void multiply_in_order(const Product& p, const S* a, const S*
     }
     multiply_all_rows(a, down, right, b, c, p);
 }
+
+// ---- large products, by BLAS ----
 
 template <class S> void multiply_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
     const auto stored = [](const S* x, std::size_t rows, std::size_t columns, bool transposed) {
@@ -142,27 +159,113 @@ template <class S> void add_outer_product_by_blas(const Product& p, const S* a, 
     xt::blas::ger(vector_view(a, p.m), vector_view(b, p.n), result);
 }
 
+// False where it has no routine that is worth it, or nobody asked for it.
+template <class S>
+[[gnu::noinline]] bool multiplied_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    if (products() != Products::blas) return false;
+    if (p.m == 1 && worth_threads(p.k, p.n))
+        multiply_row_by_blas(p, a, b, c);
+    else if (p.k == 1 && c.how == Write::add && worth_threads(p.m, p.n))
+        add_outer_product_by_blas(p, a, b, c.dst);
+    else if (p.m != 1 && p.k != 1)
+        multiply_by_blas(p, a, b, c);
+    else
+        return false;
+    return true;
+}
+
+// ---- large products, as they are defined ----
+
+// In how many parts of at least `least` multiply-adds, and of whole units of the shared extent.
+std::size_t parts_of(std::size_t work, std::size_t least, std::size_t extent, std::size_t unit) {
+    const auto most = static_cast<std::size_t>(threads());
+    return most < 2 ? 1 : std::max<std::size_t>(1, std::min({most, work / least, extent / unit}));
+}
+
+// body(first, count, room) for the parts of an extent, in whole units.
+template <class Body>
+void share_extent(std::size_t parts, std::size_t extent, std::size_t unit, const Body& body) {
+    const std::size_t units = (extent + unit - 1) / unit;
+    share_out(parts, [&](std::size_t part, const Workspace& room) {
+        const std::size_t first = units * part / parts * unit, end = units * (part + 1) / parts * unit;
+        body(first, std::min(end, extent) - first, room);
+    });
+}
+
+inline constexpr std::size_t unit_of_columns = 32, unit_of_rows = 12;
+
+// `n` of the columns, from number j on.
+template <class S>
+void multiply_row(const Product& p, const S* a, const S* b, Into<S[]> c, std::size_t j, std::size_t n) {
+    p.transpose_b ? dots(a, b + j * p.k, from(c, j), n, p.k)
+                  : add_scaled_rows(a, b + j, p.n, from(c, j), n, p.k);
+}
+
+template <class S>
+[[gnu::noinline]] void multiply_large_row(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    constexpr std::size_t least = 1 << 15;
+    const std::size_t parts = parts_of(p.n * p.k, least, p.n, unit_of_columns);
+    if (parts == 1) return multiply_row(p, a, b, c, 0, p.n);
+    share_extent(parts, p.n, unit_of_columns,
+                 [&](std::size_t j, std::size_t n, const Workspace&) { multiply_row(p, a, b, c, j, n); });
+}
+
+template <class S>
+[[gnu::noinline]] void add_outer_product(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    constexpr std::size_t least = 1 << 15;
+    const auto rows = [&](std::size_t first, std::size_t count) {
+        for (std::size_t i = first; i < first + count; ++i) {
+            const Into<S[]> row = from(c, i * p.n);
+            if (c.how == Write::set)
+                each<Write::set>(p.n, p.n, row.dst, Times(), One<S>(a[i]), Run<S>{b});
+            else
+                each<Write::set>(
+                    p.n, p.n, row.dst, [w = Batch<S>(a[i])](auto v, auto r) { return fused(w, r, v); },
+                    Run<S>{row.dst}, Run<S>{b});
+        }
+    };
+    const std::size_t parts = parts_of(p.m * p.n, least, p.m, unit_of_rows);
+    if (parts == 1) return rows(0, p.m);
+    share_extent(parts, p.m, unit_of_rows,
+                 [&](std::size_t first, std::size_t count, const Workspace&) { rows(first, count); });
+}
+
+template <class S>
+[[gnu::noinline]] void multiply_large(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    constexpr std::size_t least = 1 << 18;
+    const Matrix<S> of_a{a, p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1};
+    const Matrix<S> of_b{b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1};
+    const bool by_columns = p.n >= p.m;
+    const std::size_t extent = by_columns ? p.n : p.m, unit = by_columns ? unit_of_columns : unit_of_rows;
+    const std::size_t parts = parts_of(p.m * p.n * p.k, least, extent, unit);
+    share_extent(parts, extent, unit, [&](std::size_t first, std::size_t count, const Workspace& room) {
+        if (by_columns)
+            multiply_in_blocks(p.m, count, p.k, of_a, {b + first * of_b.right, of_b.down, of_b.right},
+                               from(c, first), p.n, room);
+        else
+            multiply_in_blocks(count, p.n, p.k, {a + first * of_a.down, of_a.down, of_a.right}, of_b,
+                               from(c, first * p.n), p.n, room);
+    });
+}
+
 template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (p.n == 1 && p.m != 1)  // a single column: the transposed product is a single row
         return matmul<S>({1, p.m, p.k, false, !p.transpose_a}, b, a, c);
     if (p.m == 0 || p.n == 0) return;
     if (p.k == 0) {
         if (c.how == Write::set) std::fill_n(c.dst, p.m * p.n, S(0));
-    } else if (p.m == 1 && worth_threads(p.k, p.n)) {
-        multiply_row_by_blas(p, a, b, c);
-    } else if (p.m == 1) {
-        p.transpose_b ? dots(a, b, c, p.n, p.k) : add_scaled_rows(a, b, c, p.n, p.k);
-    } else if (p.k == 1 && c.how == Write::add && worth_threads(p.m, p.n)) {
-        add_outer_product_by_blas(p, a, b, c.dst);
-    } else if (p.k == 1 && p.n <= 4 * lanes<S>) {
-        multiply_all_rows(a, 1, 1, b, c, p);
-    } else if (p.k == 1) {
-        for (std::size_t i = 0; i < p.m; ++i) each(p.n, from(c, i * p.n), Times(), One<S>(a[i]), Run<S>{b});
-    } else if (p.m * p.n * p.k <= ordered_limit) {
-        multiply_in_order(p, a, b, c);
-    } else {
-        multiply_by_blas(p, a, b, c);
+        return;
     }
+    const bool large = p.m * p.n * p.k > ordered_limit;
+    if (large && multiplied_by_blas(p, a, b, c)) return;
+    if (p.m == 1)
+        large ? multiply_large_row(p, a, b, c) : multiply_row(p, a, b, c, 0, p.n);
+    else if (p.k == 1 && p.n <= 4 * lanes<S>)
+        multiply_all_rows(a, 1, 1, b, c, p);
+    else if (p.k == 1)
+        add_outer_product(p, a, b, c);
+    else
+        large ? multiply_large(p, a, b, c) : multiply_in_order(p, a, b, c);
 }
 
 template <class S>

@@ -23,7 +23,7 @@
 
 namespace tally::reference {
 
-using std::exp, std::log, std::sqrt;  // of float and double; Dual brings its own
+using std::exp, std::fma, std::log, std::sqrt;  // of float and double; Dual brings its own
 
 template <class S> S number(std::size_t n) { return as<S>(static_cast<double>(n)); }
 
@@ -269,15 +269,15 @@ template <class S> void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, 
     });
 }
 
-// ---- linear algebra ----
+// ---- linear algebra: this is what a product is, for every device ----
 
 template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
     for (std::size_t i = 0; i < p.m; ++i)
         for (std::size_t j = 0; j < p.n; ++j) {
             S total = sum_start(c.dst[i * p.n + j], c.how, p.k);
             for (std::size_t l = 0; l < p.k; ++l)
-                total += a[p.transpose_a ? l * p.m + i : i * p.k + l] *
-                         b[p.transpose_b ? j * p.k + l : l * p.n + j];
+                total = fma(a[p.transpose_a ? l * p.m + i : i * p.k + l],
+                            b[p.transpose_b ? j * p.k + l : l * p.n + j], total);
             c.dst[i * p.n + j] = total;
         }
 }

@@ -1,4 +1,7 @@
 // The CPU's table of kernels for each scalar type, and its threads.
+#include <atomic>
+#include <string>
+
 #include "tally/base/error.hpp"
 #include "tally/cpu/families.hpp"
 #include "tally/cpu/reference.hpp"
@@ -6,7 +9,6 @@
 #include "tally/kernels/kernels.hpp"
 
 extern "C" void openblas_set_num_threads(int);
-extern "C" int openblas_get_num_threads(void);
 
 namespace tally {
 
@@ -24,6 +26,8 @@ template <> Kernels<Dual<double>> assemble() { return reference::table<Dual<doub
 
 [[maybe_unused]] const bool one_thread = (openblas_set_num_threads(1), true);
 
+std::atomic<int> thread_count{1};
+
 }  // namespace
 
 template <class S> const Kernels<S>& cpu_kernels() {
@@ -39,9 +43,12 @@ void set_threads(int threads) {
     if (threads < 1)
         throw Error("[set_threads] at least one thread is needed; " + std::to_string(threads) +
                     " were asked for");
+    if (threads > 1024)
+        throw Error("[set_threads] at most 1024 threads; " + std::to_string(threads) + " were asked for");
     openblas_set_num_threads(threads);
+    thread_count.store(threads, std::memory_order_relaxed);
 }
 
-int threads() { return openblas_get_num_threads(); }
+int threads() { return thread_count.load(std::memory_order_relaxed); }
 
 }  // namespace tally

@@ -1,4 +1,4 @@
-// Matrix products on the GPU: the body of matmul.hpp for small ones, cuBLAS for the rest.
+// Matrix products on the GPU: the body of matmul.hpp in order, cuBLAS for what Products::blas hands it.
 #include "tally/gpu/matmul.hpp"
 
 #include <cstdint>

@@ -1,7 +1,8 @@
-// Matrix products. Small ones start from the destination and add one product after the other; the rest is the
-// device's library, whose beta is the way of writing.
+// Matrix products. A thread makes an element: it starts from the destination and adds one product after the
+// other. Products::blas hands what is large to the device's library, whose beta is the way of writing.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 
 #include "tally/gpu/memory.hpp"
@@ -17,12 +18,13 @@ template <class S> struct ProductBody {
     Into<S[]> c;
     bool relu = false;  // of the result
     TALLY_HOST_DEVICE void operator()(std::size_t at) const {
+        using std::fma;
         const std::size_t i = at / p.n, j = at % p.n;
         const std::size_t a_step = p.transpose_a ? p.m : 1, b_step = p.transpose_b ? 1 : p.n;
         const S* from_a = a + (p.transpose_a ? i : i * p.k);
         const S* from_b = b + (p.transpose_b ? j * p.k : j);
         S total = bias ? bias[j] : start_of(c, at, p.k);
-        for (std::size_t l = 0; l < p.k; ++l) total += from_a[l * a_step] * from_b[l * b_step];
+        for (std::size_t l = 0; l < p.k; ++l) total = fma(from_a[l * a_step], from_b[l * b_step], total);
         c.dst[at] = relu ? functor::Relu().value(total) : total;
     }
 };
@@ -53,10 +55,12 @@ template <class S> struct ReluBiasBackBody {
 };
 
 // A product with one summed element has one order only.
-inline bool multiplies_in_order(const Product& p) { return p.k <= 1 || p.m * p.n * p.k <= ordered_limit; }
+template <class On> bool multiplies_in_order(const Product& p) {
+    return p.k <= 1 || p.m * p.n * p.k <= ordered_limit || On::products() == Products::ordered;
+}
 
 template <class On, class S> void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
-    if (multiplies_in_order(p))
+    if (multiplies_in_order<On>(p))
         On::each("matmul", p.m * p.n, ProductBody<S>{p, a, b, nullptr, c});
     else
         On::multiply(p, a, b, c);
@@ -65,7 +69,7 @@ template <class On, class S> void matmul(const Product& p, const S* a, const S* 
 template <class On, class S>
 void linear(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k) {
     const Product p{m, n, k, false, false};
-    if (multiplies_in_order(p))
+    if (multiplies_in_order<On>(p))
         return On::each("linear", m * n, ProductBody<S>{p, x, w, bias, {y, Write::set}});
     if (bias) On::each("linear, bias", m * n, RepeatRowBody<S>{bias, y, n});
     On::multiply(p, x, w, Into<S[]>{y, bias ? Write::add : Write::set});
@@ -74,7 +78,7 @@ void linear(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::siz
 template <class On, class S>
 void linear_relu(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k) {
     const Product p{m, n, k, false, false};
-    if (bias && multiplies_in_order(p))
+    if (bias && multiplies_in_order<On>(p))
         return On::each("linear_relu", m * n, ProductBody<S>{p, x, w, bias, {y, Write::set}, true});
     linear<On>(x, w, bias, y, m, n, k);
     On::each("linear_relu", m * n, MapBody<functor::Relu, S>{{}, y, y});

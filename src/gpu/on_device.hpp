@@ -128,6 +128,7 @@ struct OnDevice {
         started(name, body, count, lanes == 1 ? "threads" : lanes == warp ? "warps" : "blocks");
     }
 
+    static Products products() { return host().products(); }
     template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c);
 
     template <class S> using Scratch = LedgerScratch<S>;

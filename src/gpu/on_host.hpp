@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -52,8 +53,10 @@ struct OnHost {
         }
     }
 
-    // Where a GPU asks its library, the host has the body for small products; or, where that would read b down
-    // its columns, goes row by row. Each sum has the same order, hence the same bits.
+    // The host has no library; what would be the library's it computes row by row, which reads b along its rows
+    // where the body goes down the columns. Each sum has the same order, hence the same bits.
+    static Products products() { return Products::blas; }
+
     template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
         if (p.transpose_b) return each("matmul", p.m * p.n, ProductBody<S>{p, a, b, nullptr, c});
         for (std::size_t i = 0; i < p.m; ++i) {
@@ -61,7 +64,7 @@ struct OnHost {
             for (std::size_t j = 0; j < p.n; ++j) row[j] = start_of(c, i * p.n + j, p.k);
             for (std::size_t l = 0; l < p.k; ++l) {
                 const S factor = a[p.transpose_a ? l * p.m + i : i * p.k + l];
-                for (std::size_t j = 0; j < p.n; ++j) row[j] += factor * b[l * p.n + j];
+                for (std::size_t j = 0; j < p.n; ++j) row[j] = std::fma(factor, b[l * p.n + j], row[j]);
             }
         }
     }

@@ -112,6 +112,7 @@ struct OnPretended {
     static void teams(const char* name, std::size_t count, const Body& body) {
         Pretended::one().later([=] { gpu::OnHost::teams<lanes>(name, count, body); });
     }
+    static Products products() { return gpu::OnHost::products(); }
     template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
         Pretended::one().later([=] { gpu::OnHost::multiply(p, a, b, c); });
     }

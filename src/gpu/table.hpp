@@ -1,8 +1,9 @@
 // All kernels of the GPU as one table, for whatever can launch their bodies.
 //
 // `On` launches: each(name, n, body) runs body(i) for i < n in any order; teams<lanes>(name, count, body)
-// runs body(team, i) for i < count; multiply(p, a, b, c) is the library's matrix product. Launches run one
-// after the other. The real one is a CUDA stream; gpu/on_host.hpp is its stand-in.
+// runs body(team, i) for i < count; multiply(p, a, b, c) is the library's matrix product, which is asked for
+// large ones while products() is Products::blas. Launches run one after the other. The real one is a CUDA
+// stream; gpu/on_host.hpp is its stand-in.
 #pragma once
 
 #include "tally/gpu/batch_norm.hpp"

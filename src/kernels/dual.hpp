@@ -44,6 +44,9 @@ template <class S> struct Dual {
         return {y, y * x.rate};
     }
     friend Dual log(Dual x) { return {std::log(x.value), x.rate / x.value}; }
+    friend Dual fma(Dual a, Dual b, Dual c) {
+        return {std::fma(a.value, b.value, c.value), c.rate + (a.rate * b.value + a.value * b.rate)};
+    }
     friend Dual sqrt(Dual x) {
         const S y = std::sqrt(x.value);
         return {y, x.rate / (2 * y)};

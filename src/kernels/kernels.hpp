@@ -10,11 +10,12 @@
 //  - operands lie in buffers of whole lines (base/raw_memory.hpp): kernels may read on to the end of a line,
 //  but never write there;
 //  - the order of additions is fixed: the same call gives the same bits every time;
-//  - where a sum is taken over samples (zip_back, scatter, rows_back, sum, matmul of at most `ordered_limit`
-//  multiply-adds)
-//    it starts from the destination and adds one after the other, so that adding in two calls equals adding
-//    in one, bit for bit. Neighbours in memory are summed so up to `ordered_sum` (into one number) or
-//    `ordered_row` (into one a row).
+//  - where a sum is taken over samples (zip_back, scatter, rows_back, sum) it starts from the destination and
+//    adds one after the other, so that adding in two calls equals adding in one, bit for bit. Neighbours in
+//    memory are summed so up to `ordered_sum` (into one number) or `ordered_row` (into one a row);
+//  - an ordered product is defined, not approximated: each element is the chain c <- fma(a[p], b[p], c), p = 0,
+//    1, ..., k-1, from what the destination holds (add) or from -0 (set; 0 when k is 0). Sizes, threads,
+//    vector widths and devices change no bit of it.
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <tuple>
 
 #include "tally/kernels/device.hpp"
@@ -32,7 +34,8 @@
 
 namespace tally {
 
-inline constexpr std::size_t ordered_limit = 4096;  // multiply-adds
+inline constexpr std::size_t ordered_limit =
+    4096;  // multiply-adds: up to here Products::blas keeps the order
 inline constexpr std::size_t ordered_sum = 1024, ordered_row = 64;
 
 // Axes around a reduction: x is (outer, reduced, inner), its result (outer, inner).
@@ -231,10 +234,18 @@ template <class S> [[gnu::always_inline]] inline const Kernels<S>& kernels(Devic
     return waking_kernels<S>(device);
 }
 
-void set_threads(int threads);  // for BLAS; one unless said otherwise
+// Who computes large products: our kernels, in the order above, or the device's library, in one of its own.
+// TALLY_PRODUCTS in the environment says how a program begins; a change holds from the next product on, also
+// where a graph is open.
+enum class Products { ordered, blas };
+void set_products(Products products);
+Products products();
+Products products_named(std::string_view name);  // "ordered", "blas"; others are an Error
+
+void set_threads(int threads);  // for large products on the CPU; one unless said otherwise, at most 1024
 int threads();
 
-// Large float32 products on a GPU may then round their operands to 11 bits (TF32): faster and less exact. Off
+// Large float32 products of Products::blas on a GPU may then round their operands to 11 bits (TF32): faster and less exact. Off
 // unless it is asked for.
 void allow_tf32(bool allowed);
 bool tf32_allowed();

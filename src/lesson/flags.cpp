@@ -52,6 +52,9 @@ void add_flags(CLI::App& app, Flags& flags) {
     app.add_option("--threads", flags.threads, "for large products (default 1)")
         ->type_name("N")
         ->check(CLI::Range(1, 1024));
+    app.add_option("--products", flags.products, "large products: ordered, or blas (default: ordered)")
+        ->type_name("W")
+        ->check(CLI::IsMember({"ordered", "blas"}));
     app.add_flag("--quiet", flags.quiet, "only how it went");
     app.add_flag("--yes", flags.yes, "answer yes to every question");
 }
@@ -62,6 +65,7 @@ std::string what_matters(const Flags& flags) {
     if (flags.seed != 0) words += fmt::format(" --seed {}", flags.seed);
     if (!flags.dtype.empty()) words += fmt::format(" --dtype {}", flags.dtype);
     if (flags.threads != 1) words += fmt::format(" --threads {}", flags.threads);
+    if (!flags.products.empty()) words += fmt::format(" --products {}", flags.products);
     return words;
 }
 
@@ -85,6 +89,7 @@ std::vector<std::string> arguments(const Flags& flags) {
     words.push_back(fmt::format("--digits={}", flags.digits));
     if (!flags.dtype.empty()) words.push_back(fmt::format("--dtype={}", flags.dtype));
     words.push_back(fmt::format("--threads={}", flags.threads));
+    if (!flags.products.empty()) words.push_back(fmt::format("--products={}", flags.products));
     return words;
 }
 

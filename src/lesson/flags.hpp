@@ -24,7 +24,8 @@ struct Flags {
     int digits = 4;
     std::string dtype;  // empty: the lesson's own
     int threads = 1;
-    std::string graph;  // write the picture of the lesson's graph here, and say nothing
+    std::string products;  // "ordered", "blas", or empty: as the environment says
+    std::string graph;     // write the picture of the lesson's graph here, and say nothing
 };
 
 void add_flags(CLI::App& app, Flags& flags);

@@ -120,6 +120,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
                               .threads = flags.threads,
                               .digits = flags.digits};
         use_threads(flags.threads);
+        use_products(flags.products);
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
 
         const auto viewer = make_viewer(lesson, flags, mode);

@@ -1,6 +1,10 @@
 // The one dispatch point between devices: whose kernels compute, and what the engine asks about either of them.
 #include <atomic>
+#include <cstdlib>
+#include <string>
 
+#include "tally/base/error.hpp"
+#include "tally/base/text.hpp"
 #include "tally/kernels/device.hpp"
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernels.hpp"
@@ -15,6 +19,7 @@ bool capturing(Device device) { return device != Device::cpu && peer::capturing(
 std::uint64_t waits(Device device) { return device == Device::cpu ? 0 : peer::waits(); }
 
 template <class S> const Kernels<S>& find_kernels(Device device) {
+    products();  // a name in the environment that is none is refused before anything is computed
     const Kernels<S>& found = device == Device::cpu ? cpu_kernels<S>() : peer::kernels<S>();
     found_kernels<S>[static_cast<std::size_t>(device)].store(&found, std::memory_order_release);
     return found;
@@ -27,5 +32,32 @@ template const Kernels<Dual<double>>& find_kernels<Dual<double>>(Device);
 static std::atomic<bool> tf32{false};
 void allow_tf32(bool allowed) { tf32.store(allowed, std::memory_order_relaxed); }
 bool tf32_allowed() { return tf32.load(std::memory_order_relaxed); }
+
+static constexpr int not_asked = -1;
+static std::atomic<int> chosen_products{not_asked};
+
+Products products_named(std::string_view name) {
+    if (name == "ordered") return Products::ordered;
+    if (name == "blas") return Products::blas;
+    throw Error("[products] there are no products '" + clean_text(std::string(name), 40) +
+                "': ordered or blas");
+}
+
+void set_products(Products products) {
+    if (products != Products::ordered && products != Products::blas)
+        throw Error("[set_products] Products::ordered or Products::blas; there is no number " +
+                    std::to_string(static_cast<int>(products)));
+    chosen_products.store(static_cast<int>(products), std::memory_order_relaxed);
+}
+
+Products products() {
+    int chosen = chosen_products.load(std::memory_order_relaxed);
+    if (chosen == not_asked) {
+        const char* const name = std::getenv("TALLY_PRODUCTS");
+        const Products first = name == nullptr || *name == '\0' ? Products::ordered : products_named(name);
+        if (chosen_products.compare_exchange_strong(chosen, static_cast<int>(first))) return first;
+    }
+    return static_cast<Products>(chosen);
+}
 
 }  // namespace tally

@@ -22,6 +22,7 @@ struct Host {
     void (*forget)(Storage* storage) noexcept;
     std::size_t (*budget)() noexcept;
     bool (*tf32_allowed)() noexcept;
+    Products (*products)() noexcept;
     void (*failed)(const char* words) noexcept;  // notes an Error
 };
 

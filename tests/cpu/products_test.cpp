@@ -1,4 +1,4 @@
-// Matrix products and moved memory: against plain loops; in several calls as in one.
+// Matrix products and moved memory: against plain loops; in several calls as in one; by several threads.
 #include "kernel_testing.hpp"
 
 namespace tally::test {
@@ -9,57 +9,177 @@ std::string text(const Product& p) {
            (p.transpose_a ? ", A transposed" : "") + (p.transpose_b ? ", B transposed" : "");
 }
 
+struct Threads {
+    explicit Threads(int count) { set_threads(count); }
+    ~Threads() { set_threads(1); }
+    Threads(const Threads&) = delete;
+};
+
+struct ByBlas {
+    ByBlas() { set_products(Products::blas); }
+    ~ByBlas() { set_products(Products::ordered); }
+    ByBlas(const ByBlas&) = delete;
+};
+
+// Sizes on both sides of every edge: of registers, tiles, strips, blocks, and of what is shared out.
+Product any_product(Dice& dice) {
+    const auto extent = [&]() -> std::size_t {
+        if (dice.coin()) return dice.upto(70);
+        const std::size_t edge =
+            dice.pick<std::size_t>({6, 8, 12, 16, 24, 32, 64, 96, 128, 192, 256, 512, 1024});
+        return std::max<std::size_t>(1, edge - 1 + dice.upto(2));
+    };
+    Product p{extent(), extent(), extent(), dice.coin(), dice.coin()};
+    while (p.m * p.n * p.k > 1500000) {  // the plain loop takes its time
+        std::size_t& largest = p.m >= p.n && p.m >= p.k ? p.m : p.n >= p.k ? p.n : p.k;
+        (dice.upto(3) > 0 ? largest : dice.coin() ? p.m : dice.coin() ? p.n : p.k) = 1 + dice.upto(40);
+    }
+    return p;
+}
+
+template <class S> struct Operands {
+    Product p;
+    Buffer<S> a, b;
+
+    Operands(Dice& dice, const Product& product)
+        : p(product), a(dice.numbers<S>(p.m * p.k)), b(dice.numbers<S>(p.k * p.n)) {}
+    Buffer<S> times(const Kernels<S>& kernels, Buffer<S> c, Write how) const {
+        kernels.matmul(p, a.data(), b.data(), into(c, how));
+        return c;
+    }
+};
+
 }  // namespace
 
-TEMPLATE_TEST_CASE("matmul agrees with the plain loop, small products bit for bit", "", float, double) {
+TEMPLATE_TEST_CASE("A product is its chain of fused multiply-adds, bit for bit, at every size", "", float,
+                   double) {
     using S = TestType;
-    const std::vector<std::size_t> sizes{0, 1, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 130};
     for (unsigned seed = 0; seed < 1500; ++seed) {
         Dice dice(seed);
-        const Product p{dice.pick(sizes), dice.pick(sizes), dice.pick(sizes), dice.coin(), dice.coin()};
+        const Operands<S> made(dice, any_product(dice));
         const Write how = dice.how();
-        INFO(dice.text() << ", " << text(p) << ", " << write_names[static_cast<int>(how)]);
-        const auto a = dice.numbers<S>(p.m * p.k), b = dice.numbers<S>(p.k * p.n);
-        const auto c = dice.destination<S>(p.m * p.n, how);
-        const Buffer<S> want = c;
-        fast<S>().matmul(p, a.data(), b.data(), into(c, how));
-        plain<S>().matmul(p, a.data(), b.data(), into(want, how));
-        const bool in_order = p.m * p.n * p.k <= ordered_limit;
-        CHECK((in_order ? bit_difference(c, want) : difference(c, want, 8, 4 * static_cast<double>(p.k))) ==
-              "");
+        INFO(dice.text() << ", " << text(made.p) << ", " << write_names[static_cast<int>(how)]);
+        const auto c = dice.destination<S>(made.p.m * made.p.n, how);
+        CHECK(bit_difference(made.times(fast<S>(), c, how), made.times(plain<S>(), c, how)) == "");
     }
 }
 
-TEMPLATE_TEST_CASE(
-    "large rows, columns and outer products agree with the plain loop, on one thread and on two", "", float,
-    double) {
+TEMPLATE_TEST_CASE("The plain loop is the chain of std::fma, from -0 or from the destination", "", float,
+                   double) {
     using S = TestType;
-    struct Two {
-        Two() { set_threads(2); }
-        ~Two() { set_threads(1); }
-    };
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        Dice dice(seed);
+        const std::size_t k = dice.upto(70);
+        const auto a = dice.numbers<S>(k), b = dice.numbers<S>(k), before = dice.numbers<S>(1);
+        if (dice.upto(3) == 0) std::fill(a.begin(), a.end(), S(0));  // of which a sign may remain
+        S set = k == 0 ? S(0) : -S(0), added = before[0];
+        for (std::size_t l = 0; l < k; ++l)
+            set = std::fma(a[l], b[l], set), added = std::fma(a[l], b[l], added);
+        for (const Kernels<S>* kernels : {&plain<S>(), &fast<S>()}) {
+            INFO(dice.text() << ", " << k << " products, " << (kernels == &fast<S>() ? "fast" : "plain"));
+            const Buffer<S> c(1), d = before;
+            kernels->matmul({1, 1, k, false, false}, a.data(), b.data(), into(c, Write::set));
+            kernels->matmul({1, 1, k, false, false}, a.data(), b.data(), into(d, Write::add));
+            CHECK(same_bits(c[0], set));
+            CHECK(same_bits(d[0], added));
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("Threads change no bit of a product", "", float, double) {
+    using S = TestType;
     for (unsigned seed = 0; seed < 60; ++seed) {
         Dice dice(seed);
-        const std::size_t large = 150 + dice.upto(100), larger = 32768 / large - 3 + dice.upto(60);
+        const std::size_t large = 150 + dice.upto(250), larger = 32768 / large - 3 + dice.upto(300);
         const std::vector<Product> products{{1, large, larger, dice.coin(), dice.coin()},
                                             {larger, 1, large, dice.coin(), dice.coin()},
                                             {large, larger, 1, dice.coin(), dice.coin()},
                                             {1, 1, large * larger, dice.coin(), dice.coin()},
-                                            {1, large * larger, 1, dice.coin(), dice.coin()}};
-        const Product p = products[dice.upto(products.size() - 1)];
+                                            {1, large * larger, 1, dice.coin(), dice.coin()},
+                                            {large, larger, 2 + dice.upto(60), dice.coin(), dice.coin()},
+                                            {large, 2 + dice.upto(60), larger, dice.coin(), dice.coin()},
+                                            {2 + dice.upto(60), large, larger, dice.coin(), dice.coin()}};
+        const Operands<S> made(dice, products[seed % products.size()]);
         const Write how = dice.how();
-        INFO(dice.text() << ", " << text(p) << ", " << write_names[static_cast<int>(how)]);
-        const auto a = dice.numbers<S>(p.m * p.k), b = dice.numbers<S>(p.k * p.n);
-        const auto c = dice.destination<S>(p.m * p.n, how);
-        const Buffer<S> by_two = c, want = c;
-        fast<S>().matmul(p, a.data(), b.data(), into(c, how));
-        {
-            const Two threads;
-            fast<S>().matmul(p, a.data(), b.data(), into(by_two, how));
+        const auto c = dice.destination<S>(made.p.m * made.p.n, how);
+        const Buffer<S> want = made.times(plain<S>(), c, how);
+        for (int threads = 1; threads <= 4; ++threads) {
+            INFO(dice.text() << ", " << text(made.p) << ", " << write_names[static_cast<int>(how)] << ", "
+                             << threads << " threads");
+            const Threads some(threads);
+            CHECK(bit_difference(made.times(fast<S>(), c, how), want) == "");
         }
-        plain<S>().matmul(p, a.data(), b.data(), into(want, how));
-        CHECK(difference(c, want, 8, 4 * static_cast<double>(p.k)) == "");
-        CHECK(difference(by_two, want, 8, 4 * static_cast<double>(p.k)) == "");
+    }
+}
+
+TEMPLATE_TEST_CASE("Where k is cut changes no bit of a product", "", float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        Dice dice(seed);
+        Product p = any_product(dice);
+        p.transpose_a = true, p.transpose_b = false;  // whose summed extent is that of rows
+        const Operands<S> made(dice, p);
+        const Write how = dice.how();
+        const auto c = dice.destination<S>(p.m * p.n, how);
+        const Buffer<S> parts = c;
+        std::vector<std::size_t> cuts{0, p.k};
+        for (std::size_t i = dice.upto(4); i-- > 0;) cuts.push_back(dice.upto(p.k));
+        std::sort(cuts.begin(), cuts.end());
+        if (dice.upto(3) == 0) std::fill(made.b.begin(), made.b.begin() + p.k / 2 * p.n, -S(0));
+        Write then = how;
+        for (std::size_t i = 1; i < cuts.size(); ++i) {
+            if (cuts[i] == cuts[i - 1] && p.k > 0) continue;
+            fast<S>().matmul({p.m, p.n, cuts[i] - cuts[i - 1], true, false},
+                             made.a.data() + cuts[i - 1] * p.m, made.b.data() + cuts[i - 1] * p.n,
+                             into(parts, then));
+            then = Write::add;
+        }
+        INFO(dice.text() << ", " << text(p) << " in " << cuts.size() - 1 << " parts");
+        CHECK(bit_difference(parts, made.times(fast<S>(), c, how)) == "");
+    }
+}
+
+TEMPLATE_TEST_CASE("A row of a product does not depend on the rows beside it", "", float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        Dice dice(seed);
+        Product p = any_product(dice);
+        p.transpose_a = false;
+        if (p.m == 0) continue;
+        const Operands<S> made(dice, p);
+        const Buffer<S> all = made.times(fast<S>(), Buffer<S>(p.m * p.n), Write::set), alone(p.n), want(p.n);
+        const std::size_t row = dice.upto(p.m - 1);
+        fast<S>().matmul({1, p.n, p.k, false, p.transpose_b}, made.a.data() + row * p.k, made.b.data(),
+                         into(alone, Write::set));
+        std::copy_n(all.data() + row * p.n, p.n, want.data());
+        INFO(dice.text() << ", " << text(p) << ", row " << row);
+        CHECK(bit_difference(alone, want) == "");
+    }
+}
+
+TEMPLATE_TEST_CASE(
+    "Products of BLAS agree with the plain loop, small ones bit for bit, on one thread and on two", "", float,
+    double) {
+    using S = TestType;
+    const ByBlas blas;
+    for (unsigned seed = 0; seed < 600; ++seed) {
+        Dice dice(seed);
+        const std::size_t large = 150 + dice.upto(100), larger = 32768 / large - 3 + dice.upto(60);
+        const std::vector<Product> rows{{1, large, larger, dice.coin(), dice.coin()},
+                                        {larger, 1, large, dice.coin(), dice.coin()},
+                                        {large, larger, 1, dice.coin(), dice.coin()},
+                                        {1, 1, large * larger, dice.coin(), dice.coin()},
+                                        {1, large * larger, 1, dice.coin(), dice.coin()}};
+        const Operands<S> made(dice, dice.upto(4) == 0 ? dice.pick(rows) : any_product(dice));
+        const Product& p = made.p;
+        const Write how = dice.how();
+        const Threads threads(dice.coin() ? 2 : 1);
+        INFO(dice.text() << ", " << text(p) << ", " << write_names[static_cast<int>(how)]);
+        const auto c = dice.destination<S>(p.m * p.n, how);
+        const Buffer<S> got = made.times(fast<S>(), c, how), want = made.times(plain<S>(), c, how);
+        const bool in_order = p.m * p.n * p.k <= ordered_limit;
+        CHECK((in_order ? bit_difference(got, want)
+                        : difference(got, want, 8, 4 * static_cast<double>(p.k))) == "");
     }
 }
 
@@ -75,7 +195,7 @@ TEMPLATE_TEST_CASE("linear agrees with the plain loop, with and without bias", "
             const Buffer<S> y(m * n, dice.upto(5)), want(m * n);
             fast<S>().linear(x.data(), w.data(), added, y.data(), m, n, k);
             plain<S>().linear(x.data(), w.data(), added, want.data(), m, n, k);
-            CHECK(difference(y, want, 8, 4 * static_cast<double>(k)) == "");
+            CHECK(bit_difference(y, want) == "");
         }
     }
 }
@@ -93,7 +213,7 @@ TEMPLATE_TEST_CASE("linear_relu agrees with the plain loop in both directions", 
         const Buffer<S> y(m * n, dice.upto(5)), want(m * n);
         fast<S>().linear_relu(x.data(), w.data(), bias.data(), y.data(), m, n, k);
         plain<S>().linear_relu(x.data(), w.data(), bias.data(), want.data(), m, n, k);
-        CHECK(difference(y, want, 8, 4 * static_cast<double>(k)) == "");
+        CHECK(bit_difference(y, want) == "");
 
         const auto dy = dice.numbers<S>(m * n), out = dice.numbers<S>(m * n);
         const Buffer<S> dz(m * n, dice.upto(5)), want_dz(m * n);
@@ -112,34 +232,6 @@ TEMPLATE_TEST_CASE("linear_relu agrees with the plain loop in both directions", 
         fast<S>().relu_bias_back(in_place.data(), out.data(), in_place.data(),
                                  {learns ? dbias_too.data() : nullptr, Write::set}, m, n);
         CHECK(bit_difference(in_place, want_dz) == "");
-    }
-}
-
-TEMPLATE_TEST_CASE("Weight gradients of micro-batches add up to the full batch's, bit for bit", "", float,
-                   double) {
-    using S = TestType;
-    for (unsigned seed = 0; seed < 400; ++seed) {
-        Dice dice(seed);
-        const std::size_t in = 1 + dice.upto(20), out = dice.coin() ? 1 : 1 + dice.upto(12),
-                          most = ordered_limit / (in * out);
-        const std::size_t rows = 2 + dice.upto(std::min<std::size_t>(most, 60) - 2);
-        std::vector<std::size_t> cuts{0, rows};
-        for (std::size_t i = dice.upto(4); i-- > 0;) cuts.push_back(dice.upto(rows));
-        std::sort(cuts.begin(), cuts.end());
-        INFO(dice.text() << ", " << rows << " rows, " << in << " -> " << out << ", " << cuts.size() - 1
-                         << " micro-batches");
-        const auto x = dice.numbers<S>(rows * in), dy = dice.numbers<S>(rows * out);
-        if (dice.coin()) std::fill(dy.begin(), dy.begin() + rows / 2, -S(0));
-        const Buffer<S> full(in * out), added(in * out);
-        fast<S>().matmul({in, out, rows, true, false}, x.data(), dy.data(), into(full, Write::set));
-        Write how = Write::set;
-        for (std::size_t i = 1; i < cuts.size(); ++i) {
-            if (cuts[i] == cuts[i - 1]) continue;
-            fast<S>().matmul({in, out, cuts[i] - cuts[i - 1], true, false}, x.data() + cuts[i - 1] * in,
-                             dy.data() + cuts[i - 1] * out, into(added, how));
-            how = Write::add;
-        }
-        CHECK(bit_difference(added, full) == "");
     }
 }
 

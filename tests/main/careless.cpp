@@ -1,5 +1,5 @@
-// Test cases that leave something behind, each in its own way: what main says of them is
-// asked by main_test.py.
+// Test cases that leave something behind, each in its own way, or ask what they found: what main says of them
+// is asked by main_test.py.
 #include "catch.hpp"
 #include "tally/autograd/node.hpp"
 #include "tally/kernels/kernels.hpp"
@@ -15,6 +15,12 @@ TEST_CASE("leaves bytes") {
 }
 
 TEST_CASE("leaves threads") { set_threads(2); }
+
+TEST_CASE("leaves products") { set_products(Products::blas); }
+
+TEST_CASE("has ordered products") { CHECK(products() == Products::ordered); }
+
+TEST_CASE("has products of BLAS") { CHECK(products() == Products::blas); }
 
 TEST_CASE("leaves TF32") { allow_tf32(true); }
 

@@ -9,8 +9,11 @@ CARELESS = sys.argv.pop()
 MISSING_DEVICE = sys.argv.pop()
 
 
-def run(program, *words, required=None):
-    environment = {name: value for name, value in os.environ.items() if name != "TALLY_REQUIRE_GPU"}
+def run(program, *words, required=None, products=None):
+    asked = ("TALLY_REQUIRE_GPU", "TALLY_PRODUCTS")
+    environment = {name: value for name, value in os.environ.items() if name not in asked}
+    if products is not None:
+        environment["TALLY_PRODUCTS"] = products
     if required is not None:
         environment["TALLY_REQUIRE_GPU"] = required
     return subprocess.run([program, *words], env=environment, capture_output=True, text=True, timeout=60)
@@ -37,6 +40,7 @@ class Careless(unittest.TestCase):
         for name, words in (("leaves a budget", "leaves the budget of cpu at 1.0 MiB; before, it was 0 B"),
                             ("leaves bytes", "leaves what is in use of cpu at 64 bytes; before, it was 0 bytes"),
                             ("leaves threads", "leaves the number of threads at 2; before, it was 1"),
+                            ("leaves products", "leaves who computes products at blas; before, it was ordered"),
                             ("leaves TF32", "leaves TF32 at on; before, it was off"),
                             ("leaves a mode", "leaves recording at off; before, it was on"),
                             ("is skipped unannounced", "was skipped, which ctest cannot tell unless it is tagged [alone]")):
@@ -51,6 +55,17 @@ class Careless(unittest.TestCase):
 
     def test_who_leaves_nothing_passes(self):
         self.assertEqual(run(CARELESS, "leaves nothing").returncode, 0)
+
+    def test_the_environment_says_who_computes_products(self):
+        for products, ordered in ((None, True), ("", True), ("ordered", True), ("blas", False)):
+            for case, expected in (("has ordered products", ordered), ("has products of BLAS", not ordered)):
+                result = run(CARELESS, case, products=products)
+                self.assertEqual(result.returncode, 0 if expected else 1, (products, case, result.stdout))
+
+    def test_products_that_do_not_exist_are_named(self):
+        result = run(CARELESS, "leaves nothing", products="fast")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("[products] there are no products 'fast': ordered or blas", result.stdout + result.stderr)
 
     def test_a_skip_is_told(self):
         self.assertEqual(run(CARELESS, "is skipped").returncode, 4)

@@ -1,0 +1,144 @@
+// a * b + c rounded once, of numbers and of SIMD batches: what every product is made of. (xsimd 8's fma rounds
+// twice on some processors.) And a square of lanes, turned.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "tally/cpu/batch.hpp"
+
+namespace tally::cpu {
+
+inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
+inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
+
+// A register's 16-byte pieces from rows that lie `pitch` apart.
+#if defined(__AVX512F__)
+
+inline Batch<float> fused(Batch<float> a, Batch<float> b, Batch<float> c) { return _mm512_fmadd_ps(a, b, c); }
+inline Batch<double> fused(Batch<double> a, Batch<double> b, Batch<double> c) {
+    return _mm512_fmadd_pd(a, b, c);
+}
+
+inline __m512 load_pieces(const float* p, std::size_t pitch) {
+    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(p));
+    v = _mm512_insertf32x4(v, _mm_loadu_ps(p + pitch), 1);
+    v = _mm512_insertf32x4(v, _mm_loadu_ps(p + 2 * pitch), 2);
+    return _mm512_insertf32x4(v, _mm_loadu_ps(p + 3 * pitch), 3);
+}
+inline __m512d load_pieces(const double* p, std::size_t pitch) {
+    const __m256d low =
+        _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(p)), _mm_loadu_pd(p + pitch), 1);
+    p += 2 * pitch;
+    const __m256d up =
+        _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(p)), _mm_loadu_pd(p + pitch), 1);
+    return _mm512_insertf64x4(_mm512_castpd256_pd512(low), up, 1);
+}
+
+#elif defined(__AVX__) && defined(__FMA__)
+
+inline Batch<float> fused(Batch<float> a, Batch<float> b, Batch<float> c) { return _mm256_fmadd_ps(a, b, c); }
+inline Batch<double> fused(Batch<double> a, Batch<double> b, Batch<double> c) {
+    return _mm256_fmadd_pd(a, b, c);
+}
+
+inline __m256 load_pieces(const float* p, std::size_t pitch) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + pitch), 1);
+}
+inline __m256d load_pieces(const double* p, std::size_t pitch) {
+    return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(p)), _mm_loadu_pd(p + pitch), 1);
+}
+
+#else  // lane by lane: the same bits where a processor has no such instruction, slowly
+
+template <class S> Batch<S> fused(Batch<S> a, Batch<S> b, Batch<S> c) {
+    alignas(line) S x[lanes<S>], y[lanes<S>], z[lanes<S>];
+    a.store_aligned(x);
+    b.store_aligned(y);
+    c.store_aligned(z);
+    for (std::size_t i = 0; i < lanes<S>; ++i) z[i] = std::fma(x[i], y[i], z[i]);
+    return Batch<S>::load_aligned(z);
+}
+
+template <class S> typename Batch<S>::register_type load_pieces(const S* p, std::size_t pitch) {
+    constexpr std::size_t piece = 16 / sizeof(S);
+    alignas(line) S copied[lanes<S>];
+    for (std::size_t i = 0; i < lanes<S>; i += piece, p += pitch) std::memcpy(copied + i, p, 16);
+    return Batch<S>::load_aligned(copied);
+}
+
+#endif
+
+// f(0), f(1), ..., f(n - 1), each with its number as a constant: what they index stays in registers.
+template <std::size_t n, class F> [[gnu::always_inline]] inline void unrolled(F f) {
+    [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+        (f(std::integral_constant<std::size_t, i>()), ...);
+    }
+    (std::make_index_sequence<n>());
+}
+
+// What follows the n elements in their line may be read too.
+template <class S> Batch<S> load_up_to(const S* p, std::size_t n) {
+    return n >= lanes<S> ? Batch<S>::load_unaligned(p) : load_part(p, n);
+}
+
+template <class S> using Square = std::array<Batch<S>, lanes<S>>;
+
+// Of each 16-byte piece: pairs of `wide` elements of a and b in turn, from the lower half of the piece, or from
+// the upper one.
+template <class S, std::size_t wide, std::size_t half, class Lanes> Lanes interleaved(Lanes a, Lanes b) {
+    constexpr std::size_t L = lanes<S>, piece = 16 / sizeof(S);
+    return [&]<std::size_t... j>(std::index_sequence<j...>) {
+        return __builtin_shufflevector(
+            a, b,
+            static_cast<int>(j / wide % 2 * L + j / piece * piece + half * piece / 2 +
+                             j % piece / (2 * wide) * wide + j % wide)...);
+    }
+    (std::make_index_sequence<L>());
+}
+
+// Column i of a square of lanes becomes number i; its rows lie `pitch` apart.
+template <class S> Square<S> load_turned(const S* from, std::size_t pitch) {
+    constexpr std::size_t piece = 16 / sizeof(S);
+    Square<S> columns;
+    unrolled<lanes<S> / piece>([&](auto g) __attribute__((always_inline)) {
+        const S* p = from + g * piece;
+        const auto rows = [&](std::size_t r) { return load_pieces(p + r * pitch, piece * pitch); };
+        const auto put = [&](std::size_t i, auto v) { columns[g * piece + i] = Batch<S>(v); };
+        const auto a = rows(0), b = rows(1);
+        const auto low = interleaved<S, 1, 0>(a, b), up = interleaved<S, 1, 1>(a, b);
+        if constexpr (piece == 2) {
+            put(0, low);
+            put(1, up);
+        } else {
+            const auto c = rows(2), d = rows(3);
+            const auto low2 = interleaved<S, 1, 0>(c, d), up2 = interleaved<S, 1, 1>(c, d);
+            put(0, interleaved<S, 2, 0>(low, low2));
+            put(1, interleaved<S, 2, 1>(low, low2));
+            put(2, interleaved<S, 2, 0>(up, up2));
+            put(3, interleaved<S, 2, 1>(up, up2));
+        }
+    });
+    return columns;
+}
+
+// The same of a square of which only `height` rows and `width` columns are there.
+template <class S> [[gnu::noinline]] Square<S> load_turned(const S* from, std::size_t pitch,
+                                                           std::size_t height, std::size_t width) {
+    constexpr std::size_t L = lanes<S>;
+    alignas(line) S copied[L * L];
+    for (std::size_t i = 0; i < L; ++i) {
+        const S* row = from + std::min(i, height - 1) * pitch;
+        if (width == L)
+            Batch<S>::load_unaligned(row).store_aligned(copied + i * L);
+        else
+            std::copy_n(row, width, copied + i * L);
+    }
+    return load_turned<S>(copied, L);
+}
+
+}  // namespace tally::cpu

@@ -1,0 +1,226 @@
+// A product of matrices in blocks that fit the caches: operands are packed into strips, and a tile of the
+// destination stays in registers while one product after the other is added to it.
+#include "tally/cpu/ordered.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "tally/cpu/fused.hpp"
+
+namespace tally::cpu {
+
+namespace {
+
+// Accumulators, and what is multiplied, fit the registers: 32 of them, or 16.
+#if defined(__AVX512F__)
+constexpr std::size_t tile_rows = 12;
+#else
+constexpr std::size_t tile_rows = 6;
+#endif
+constexpr std::size_t loose_rows = std::min<std::size_t>(tile_rows, 8);  // of a that is not packed
+constexpr std::size_t near = std::size_t{32} << 10;                      // bytes of the first cache
+constexpr std::size_t depth = 256;                                       // summands of a block
+
+template <class S> constexpr std::size_t tile_width = 2 * lanes<S>;
+template <class S> constexpr std::size_t strip_a = (tile_rows + lanes<S> - 1) / lanes<S>* lanes<S>;
+template <class S>
+constexpr std::size_t block_rows = Workspace::bytes_of_a / (strip_a<S> * depth * sizeof(S)) * tile_rows;
+template <class S> constexpr std::size_t block_width = Workspace::bytes_of_b / (depth * sizeof(S));
+
+// ---- packing: of each summand the elements of a strip side by side ----
+
+template <class S> struct Strip {  // element r of summand q lies at r * across + q * along
+    const S* at;
+    std::size_t across, along, height, below;  // `below` elements, at least the strip's height, can be read
+};
+
+// to[q * step + r] = element r of summand q; what follows within `step` is anything.
+template <class S> void pack_across(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
+    constexpr std::size_t L = lanes<S>;
+    for (std::size_t r = 0; r < strip.height; r += L)
+        for (std::size_t q = 0; q < k; q += L) {
+            const std::size_t width = std::min(L, k - q), height = std::min(L, strip.below - r);
+            const S* from = strip.at + r * strip.across + q;
+            const Square<S> square = width == L && height == L
+                                         ? load_turned<S>(from, strip.across)
+                                         : load_turned<S>(from, strip.across, height, width);
+            for (std::size_t i = 0; i < width; ++i) square[i].store_aligned(to + (q + i) * step + r);
+        }
+}
+
+template <class S> void pack_along(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
+    const S* from = strip.at;
+    for (std::size_t q = 0; q < k; ++q, from += strip.along, to += step)
+        for (std::size_t r = 0; r < strip.height; r += lanes<S>)
+            load_up_to(from + r, strip.height - r).store_aligned(to + r);
+}
+
+template <class S> void pack(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
+    strip.across == 1 ? pack_along(strip, k, to, step) : pack_across(strip, k, to, step);
+}
+
+// ---- a tile ----
+
+// Nothing but these n elements is touched: the next ones may be another thread's.
+template <class S> Batch<S> load_only(const S* p, std::size_t n) {
+    if (n >= lanes<S>) return Batch<S>::load_unaligned(p);
+#if defined(__AVX512F__)
+    return load_part(p, n);
+#else
+    return load_copied(p, 1, n);
+#endif
+}
+
+template <class S> void store_only(Batch<S> v, S* p, std::size_t n) {
+    if (n >= lanes<S>)
+        v.store_unaligned(p);
+    else
+        store_part(v, p, n);
+}
+
+template <class S> struct Tile {
+    const S *a, *b;
+    std::size_t a_down, a_right, b_down;
+    S* c;
+    std::size_t pitch, width, k;
+    bool set;  // start from nothing
+};
+
+// Rows x (Vectors * lanes) elements; in a packed strip the rows of a are neighbours.
+template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_tile(const Tile<S>& t) {
+    constexpr std::size_t L = lanes<S>;
+    Batch<S> total[Rows][Vectors];
+    unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
+        unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
+            total[i][v] = t.set ? Batch<S>(-S(0)) : load_only(t.c + i * t.pitch + v * L, t.width - v * L);
+        });
+    });
+    const S *a = t.a, *b = t.b;
+    const std::size_t a_down = Packed ? 1 : t.a_down;
+    for (std::size_t l = 0; l < t.k; ++l, a += t.a_right, b += t.b_down) {
+        Batch<S> row[Vectors];
+        unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
+            row[v] = Batch<S>::load_unaligned(b + v * L);
+        });
+        unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
+            const Batch<S> factor(a[i * a_down]);
+            unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
+                total[i][v] = fused(factor, row[v], total[i][v]);
+            });
+        });
+    }
+    unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
+        unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
+            store_only(total[i][v], t.c + i * t.pitch + v * L, t.width - v * L);
+        });
+    });
+}
+
+template <class S> using AddTile = void (*)(const Tile<S>&);
+
+template <class S, std::size_t Vectors, bool Packed> AddTile<S> tile_of(std::size_t rows) {
+    static constexpr auto made = []<std::size_t... i>(std::index_sequence<i...>) {
+        return std::array<AddTile<S>, sizeof...(i)>{add_tile<S, i + 1, Vectors, Packed>...};
+    }
+    (std::make_index_sequence < Packed ? tile_rows : loose_rows > ());
+    return made[rows - 1];
+}
+
+template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& tile) {
+    if (tile.width > lanes<S>)
+        (packed ? tile_of<S, 2, true>(rows) : tile_of<S, 2, false>(rows))(tile);
+    else
+        (packed ? tile_of<S, 1, true>(rows) : tile_of<S, 1, false>(rows))(tile);
+}
+
+// ---- a block ----
+
+// As few strips of rows as it takes, of nearly one height: a low one would wait for its own additions.
+std::size_t strip_height(std::size_t rows, std::size_t most) {
+    const std::size_t strips = (rows + most - 1) / most;
+    return (rows + strips - 1) / strips;
+}
+
+template <class S> struct Panels {  // of b: packed, but for those that are read as they lie
+    const S* packed;
+    const S* lying;  // or null
+    std::size_t pitch;
+
+    Tile<S> tile(std::size_t j, std::size_t width, std::size_t k) const {
+        const bool lies = lying != nullptr && width == tile_width<S>;
+        Tile<S> made{};
+        made.b = lies ? lying + j : packed + j * k;
+        made.b_down = lies ? pitch : tile_width<S>;
+        made.width = width;
+        made.k = k;
+        return made;
+    }
+};
+
+template <class S> Panels<S> pack_panels(Matrix<S> b, bool as_it_lies, std::size_t n, std::size_t k, S* to) {
+    for (std::size_t j = 0; j < n; j += tile_width<S>) {
+        const std::size_t width = std::min(tile_width<S>, n - j);
+        if (!as_it_lies || width < tile_width<S>)
+            pack({b.at + j * b.right, b.right, b.down, width, n - j}, k, to + j * k, tile_width<S>);
+    }
+    return {to, as_it_lies ? b.at : nullptr, b.down};
+}
+
+template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
+                                       const Panels<S>& panels, Into<S[]> c, std::size_t pitch, S* room) {
+    // Read once or twice, or in lines so few that they stay near, a need not be packed.
+    const bool lies = n <= 2 * tile_width<S> || (a.down == 1 && k <= 32);
+    const bool neighbours = !lies || a.down == 1;
+    const std::size_t high = strip_height(m, neighbours ? tile_rows : loose_rows);
+    const auto place = [&](std::size_t i) { return room + i / high * strip_a<S> * k; };
+    for (std::size_t i = 0; !lies && i < m; i += high)
+        pack({a.at + i * a.down, a.down, a.right, std::min(high, m - i), m - i}, k, place(i), strip_a<S>);
+    const auto multiply = [&](std::size_t i, std::size_t j) {
+        Tile<S> tile = panels.tile(j, std::min(tile_width<S>, n - j), k);
+        tile.a = lies ? a.at + i * a.down : place(i);
+        tile.a_down = a.down;
+        tile.a_right = lies ? a.right : strip_a<S>;
+        tile.c = c.dst + i * pitch + j;
+        tile.pitch = pitch;
+        tile.set = c.how == Write::set;
+        add_tile(std::min(high, m - i), neighbours, tile);
+    };
+    if (n * k * sizeof(S) <= near)  // b stays near, so the destination is passed row by row
+        for (std::size_t i = 0; i < m; i += high)
+            for (std::size_t j = 0; j < n; j += tile_width<S>) multiply(i, j);
+    else
+        for (std::size_t j = 0; j < n; j += tile_width<S>)
+            for (std::size_t i = 0; i < m; i += high) multiply(i, j);
+}
+
+}  // namespace
+
+Workspace::Workspace() : memory_(::operator new(bytes_of_a + bytes_of_b, std::align_val_t(line))) {}
+Workspace::~Workspace() { ::operator delete(memory_, std::align_val_t(line)); }
+
+template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
+                                           Matrix<S> b, Into<S[]> c, std::size_t pitch,
+                                           const Workspace& room) {
+    // Packing would take longer than it saves.
+    const bool b_lies = b.right == 1 && (m <= 24 || n * k * sizeof(S) <= near);
+    for (std::size_t j = 0; j < n; j += block_width<S>) {
+        const std::size_t wide = std::min(block_width<S>, n - j);
+        Write how = c.how;
+        for (std::size_t l = 0; l < k; l += depth, how = Write::add) {
+            const std::size_t deep = std::min(depth, k - l);
+            const Matrix<S> of_b{b.at + l * b.down + j * b.right, b.down, b.right};
+            const Panels<S> panels = pack_panels(of_b, b_lies, wide, deep, room.b<S>());
+            for (std::size_t i = 0; i < m; i += block_rows<S>)
+                multiply_block(std::min(block_rows<S>, m - i), wide, deep,
+                               {a.at + i * a.down + l * a.right, a.down, a.right}, panels,
+                               {c.dst + i * pitch + j, how}, pitch, room.a<S>());
+        }
+    }
+}
+
+template void multiply_in_blocks(std::size_t, std::size_t, std::size_t, Matrix<float>, Matrix<float>,
+                                 Into<float[]>, std::size_t, const Workspace&);
+template void multiply_in_blocks(std::size_t, std::size_t, std::size_t, Matrix<double>, Matrix<double>,
+                                 Into<double[]>, std::size_t, const Workspace&);
+
+}  // namespace tally::cpu

@@ -1,0 +1,40 @@
+// A product of matrices as it is defined (kernels.hpp), in blocks: who calls hands in the room for them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "tally/kernels/into.hpp"
+
+namespace tally::cpu {
+
+// The element in row i and column j lies at i * down + j * right; one of both is 1.
+template <class S> struct Matrix {
+    const S* at;
+    std::size_t down, right;
+};
+
+// Room for packed operands.
+class Workspace {
+public:
+    Workspace();
+    ~Workspace();
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
+
+    static constexpr std::size_t bytes_of_a = std::size_t{256} << 10, bytes_of_b = std::size_t{1} << 20;
+    template <class S> S* a() const { return static_cast<S*>(memory_); }
+    template <class S> S* b() const {
+        return reinterpret_cast<S*>(static_cast<unsigned char*>(memory_) + bytes_of_a);
+    }
+
+private:
+    void* memory_;
+};
+
+// c (m, n), whose rows lie `pitch` apart, (+)= a (m, k) · b (k, n); none of the three is 0.
+template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
+                                           Matrix<S> b, Into<S[]> c, std::size_t pitch,
+                                           const Workspace& room);
+
+}  // namespace tally::cpu

@@ -1,0 +1,131 @@
+// The pool: threads that wait for work, begun when they are first needed.
+#include "tally/cpu/pool.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "tally/kernels/kernels.hpp"
+
+namespace tally::cpu {
+
+namespace {
+
+struct Work {
+    const void* work;
+    RunPart run;
+    std::size_t parts;
+    unsigned hands;
+
+    // Of as many hands as there are.
+    void take(std::size_t hand, const Workspace& room) const {
+        for (std::size_t part = hand; part < parts; part += hands) run(work, part, room);
+    }
+};
+
+// While one lives, the threads that are begun leave signals to those who asked for them.
+class WithoutSignals {
+public:
+    WithoutSignals() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    WithoutSignals(const WithoutSignals&) = delete;
+    WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+private:
+    sigset_t before_;
+};
+
+class Pool {
+public:
+    ~Pool() {
+        ending_ = true;
+        for (auto& helper : helpers_) helper->call();
+        for (auto& helper : helpers_) helper->thread.join();
+    }
+
+    // False: it is at work already.
+    bool run(Work work) {
+        const std::unique_lock only_one(mutex_, std::try_to_lock);
+        if (!only_one) return false;
+        work.hands = std::min(work.hands, 1 + grow_to(work.hands - 1));
+        work_ = &work;
+        busy_.store(work.hands - 1, std::memory_order_relaxed);
+        for (unsigned i = 0; i + 1 < work.hands; ++i) helpers_[i]->call();
+        work.take(0, own_room());
+        for (unsigned busy = busy_.load(); busy != 0; busy = busy_.load()) busy_.wait(busy);
+        return true;
+    }
+
+    static const Workspace& own_room() {
+        static thread_local const Workspace room;
+        return room;
+    }
+
+private:
+    struct Helper {
+        Workspace room;
+        std::atomic<unsigned> calls{0};
+        std::thread thread;
+
+        void call() {
+            calls.fetch_add(1);
+            calls.notify_one();
+        }
+    };
+
+    // How many there are then: fewer where the system gives no more threads.
+    unsigned grow_to(std::size_t count) {
+        if (helpers_.size() >= count) return static_cast<unsigned>(helpers_.size());
+        const WithoutSignals blocked;
+        while (helpers_.size() < count) {
+            auto made = std::make_unique<Helper>();
+            Helper* const helper = made.get();
+            const std::size_t hand = helpers_.size() + 1;
+            helpers_.reserve(hand);
+            try {
+                helper->thread = std::thread([this, helper, hand] { serve(*helper, hand); });
+            } catch (const std::system_error&) {
+                break;
+            }
+            helpers_.push_back(std::move(made));
+        }
+        return static_cast<unsigned>(helpers_.size());
+    }
+
+    void serve(Helper& helper, std::size_t hand) {
+        for (unsigned answered = 0;; ++answered) {
+            helper.calls.wait(answered);
+            if (ending_) return;
+            work_->take(hand, helper.room);
+            if (busy_.fetch_sub(1) == 1) busy_.notify_one();
+        }
+    }
+
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Helper>> helpers_;
+    const Work* work_ = nullptr;
+    std::atomic<unsigned> busy_{0};
+    std::atomic<bool> ending_{false};
+};
+
+}  // namespace
+
+void run_parts(std::size_t parts, const void* work, RunPart run) {
+    static Pool pool;
+    const auto hands = static_cast<unsigned>(std::min(parts, static_cast<std::size_t>(threads())));
+    if (hands < 2 || !pool.run({work, run, parts, hands}))
+        Work{work, run, parts, 1}.take(0, Pool::own_room());
+}
+
+}  // namespace tally::cpu

@@ -1,0 +1,58 @@
+// The pool of threads: every part runs once, and whoever comes while it is at work computes alone.
+#include <atomic>
+#include <thread>
+
+#include "kernel_testing.hpp"
+#include "tally/cpu/pool.hpp"
+
+namespace tally::test {
+namespace {
+
+struct Threads {
+    explicit Threads(int count) { set_threads(count); }
+    ~Threads() { set_threads(1); }
+    Threads(const Threads&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("Every part runs once, with room of its own") {
+    for (int threads = 1; threads <= 4; ++threads) {
+        const Threads some(threads);
+        for (std::size_t parts = 0; parts <= 9; ++parts) {
+            std::array<std::atomic<int>, 9> ran{};
+            cpu::share_out(parts, [&](std::size_t part, const cpu::Workspace& room) {
+                room.a<float>()[0] = static_cast<float>(part);
+                room.b<double>()[0] = static_cast<double>(part);
+                ran.at(part) += room.a<float>()[0] == static_cast<float>(part) &&
+                                room.b<double>()[0] == static_cast<double>(part);
+            });
+            INFO(parts << " parts, " << threads << " threads");
+            for (std::size_t part = 0; part < ran.size(); ++part) CHECK(ran[part] == (part < parts));
+        }
+    }
+}
+
+TEST_CASE("Several threads multiply at the same time, and get the bits of one") {
+    const Threads three(3);
+    Dice dice(1);
+    const Product p{96, 128, 300, false, true};
+    const auto a = dice.numbers<float>(p.m * p.k), b = dice.numbers<float>(p.k * p.n);
+    const Buffer<float> want(p.m * p.n);
+    plain<float>().matmul(p, a.data(), b.data(), into(want, Write::set));
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> others;
+    for (int i = 0; i < 3; ++i)
+        others.emplace_back([&] {
+            const Buffer<float> got(p.m * p.n);
+            for (int times = 0; times < 50; ++times) {
+                std::fill(got.begin(), got.end(), 0.f);
+                fast<float>().matmul(p, a.data(), b.data(), into(got, Write::set));
+                wrong += bit_difference(got, want) != "";
+            }
+        });
+    for (auto& other : others) other.join();
+    CHECK(wrong == 0);
+}
+
+}  // namespace tally::test
