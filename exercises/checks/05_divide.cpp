@@ -71,7 +71,8 @@ struct Functions {
 void examine(exercise::Look& look, const Functions& yours) {
     const auto look_at = [&](const Tensor& x, const Tensor& w, int size) {
         const auto right = exercise::full_gradient(x, w);
-        if (look.runs([&] { yours.accumulate(x, w, size); })) look.equal("w.grad", exercise::gradient_of(w), right);
+        if (look.runs([&] { yours.accumulate(x, w, size); }))
+            look.equal("w.grad", exercise::gradient_of(w), right);
     };
     for (const int size : {2, 3, 6, 1}) {
         look.with("the six rows, " + std::to_string(size) + " in a micro-batch");
@@ -79,7 +80,8 @@ void examine(exercise::Look& look, const Functions& yours) {
     }
     for (int draw = 0; draw < 4; ++draw) {
         const int size = look.whole(1, 5), parts = look.whole(2, 6), columns = look.whole(1, 4);
-        look.with("random numbers, " + std::to_string(size * parts) + " rows, " + std::to_string(size) + " in a micro-batch");
+        look.with("random numbers, " + std::to_string(size * parts) + " rows, " + std::to_string(size) +
+                  " in a micro-batch");
         const Tensor x = exercise::random_rows(look, size * parts, columns);
         look_at(x, exercise::random_weight(look, columns), size);
     }
@@ -93,17 +95,41 @@ const exercise::Add add(
      .lesson = "divide",
      .functions = {"accumulate"},
      .hints = {"Three means of two rows each are added up. What would the mean of these three means be?",
-               "Each micro-batch's loss has to count less before it goes backward; how much less depends on how many micro-batches there are.",
-               "There are x.shape()[0] rows in all, so the number of micro-batches is that number through `size`. Divide the loss by it."},
-     .why = "The mean over all rows is the mean of the micro-batches' means, as long as they are equally large. backward() adds, so each "
-            "one must bring its N-th part: its loss is divided by N, the number of micro-batches, before it goes backward."},
+               "Each micro-batch's loss has to count less before it goes backward; how much less depends on "
+               "how many micro-batches there are.",
+               "There are x.shape()[0] rows in all, so the number of micro-batches is that number through "
+               "`size`. Divide the loss by it."},
+     .why = "The mean over all rows is the mean of the micro-batches' means, as long as they are equally "
+            "large. backward() adds, so each "
+            "one must bring its N-th part: its loss is divided by N, the number of micro-batches, before it "
+            "goes backward."},
     examine, Functions{right::accumulate},
-    {{"not_divided", {not_divided::accumulate}, "Nothing was divided: backward() has added up the micro-batches' means, so the result is as many times too large as there are micro-batches."},
-     {"divided_by_rows", {divided_by_rows::accumulate}, "You have divided by the number of rows in a micro-batch. The mean has done that already; what is missing is the number of micro-batches."},
-     {"divided_by_all_rows", {divided_by_all_rows::accumulate}, "You have divided by the number of all rows. The mean has already divided by those of its micro-batch, so they count twice."},
-     {"always_three", {always_three::accumulate}, "Right for the three micro-batches of the text, and for no other number of them: the 3 has to follow from the rows and `size`."},
-     {"only_the_last", {only_the_last::accumulate}, "Only the last micro-batch went backward; the losses of the others were thrown away. backward() belongs into the loop."},
-     {"only_the_last_undivided", {only_the_last_undivided::accumulate}, "This is the gradient of the last micro-batch alone: something clears the gradient between micro-batches, and what the others brought is lost."},
-     {"sum_instead_of_mean", {sum_instead_of_mean::accumulate}, "These are sums over the rows, where means are wanted: nobody has divided by the number of rows."}});
+    {{"not_divided",
+      {not_divided::accumulate},
+      "Nothing was divided: backward() has added up the micro-batches' means, so the result is as many times "
+      "too large as there are micro-batches."},
+     {"divided_by_rows",
+      {divided_by_rows::accumulate},
+      "You have divided by the number of rows in a micro-batch. The mean has done that already; what is "
+      "missing is the number of micro-batches."},
+     {"divided_by_all_rows",
+      {divided_by_all_rows::accumulate},
+      "You have divided by the number of all rows. The mean has already divided by those of its micro-batch, "
+      "so they count twice."},
+     {"always_three",
+      {always_three::accumulate},
+      "Right for the three micro-batches of the text, and for no other number of them: the 3 has to follow "
+      "from the rows and `size`."},
+     {"only_the_last",
+      {only_the_last::accumulate},
+      "Only the last micro-batch went backward; the losses of the others were thrown away. backward() "
+      "belongs into the loop."},
+     {"only_the_last_undivided",
+      {only_the_last_undivided::accumulate},
+      "This is the gradient of the last micro-batch alone: something clears the gradient between "
+      "micro-batches, and what the others brought is lost."},
+     {"sum_instead_of_mean",
+      {sum_instead_of_mean::accumulate},
+      "These are sums over the rows, where means are wanted: nobody has divided by the number of rows."}});
 
 }  // namespace

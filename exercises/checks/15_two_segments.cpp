@@ -91,7 +91,8 @@ std::vector<Tensor> some_weights(exercise::Look& look, int count, int size) {
     std::vector<Tensor> weights;
     for (int i = 0; i < count; ++i) {
         std::vector<float> values;
-        for (const double v : look.uniforms(static_cast<std::size_t>(size * size))) values.push_back(static_cast<float>(v));
+        for (const double v : look.uniforms(static_cast<std::size_t>(size * size)))
+            values.push_back(static_cast<float>(v));
         weights.push_back(parameter(Array<float>({size, size}, values)));
     }
     return weights;
@@ -109,10 +110,12 @@ double bytes_beyond(const std::vector<Tensor>& w, const std::function<void()>& b
 void examine(exercise::Look& look, const Functions& yours) {
     for (const int count : {8, 12, 2}) {
         const int size = 4, rows = count == 2 ? 3 : 512;
-        look.with(std::to_string(count) + " layers, " + std::to_string(rows) + " rows of " + std::to_string(size) + " numbers");
+        look.with(std::to_string(count) + " layers, " + std::to_string(rows) + " rows of " +
+                  std::to_string(size) + " numbers");
         const auto w = some_weights(look, count, size);
         std::vector<float> values;
-        for (const double v : look.uniforms(static_cast<std::size_t>(rows * size))) values.push_back(static_cast<float>(v));
+        for (const double v : look.uniforms(static_cast<std::size_t>(rows * size)))
+            values.push_back(static_cast<float>(v));
         const Tensor x = constant(Array<float>({rows, size}, values));
         backward_plainly(x, w);  // so that all gradients have their memory
         const double plain = bytes_beyond(w, [&] { backward_plainly(x, w); });
@@ -122,8 +125,11 @@ void examine(exercise::Look& look, const Functions& yours) {
         if (!look.runs([&] { bytes = bytes_beyond(w, [&] { yours.backward_in_two(x, w); }); })) continue;
         bool good = true;
         for (std::size_t i = 0; i < w.size() && good; ++i)
-            good = look.equal("gradient of w[" + std::to_string(i) + "]", exercise::gradient_of(w[i]), wanted[i], 1e-4);
-        if (count > 2) look.at_most("bytes beyond the weights (plainly " + exercise::written({plain}) + ")", bytes, 0.8 * plain);
+            good = look.equal("gradient of w[" + std::to_string(i) + "]", exercise::gradient_of(w[i]),
+                              wanted[i], 1e-4);
+        if (count > 2)
+            look.at_most("bytes beyond the weights (plainly " + exercise::written({plain}) + ")", bytes,
+                         0.8 * plain);
     }
 }
 
@@ -135,16 +141,39 @@ const exercise::Add add(
      .lesson = "checkpointing",
      .functions = {"backward_in_two"},
      .hints = {"When the second half goes backward, who needs the results of the first half's layers?",
-               "The first half runs twice: once inside { const NoGrad off; ... } for its last value only, once more, recorded, after the second half has gone backward.",
-               "middle = parameter(...) from a value made without a graph; mean(...) of the second half from `middle` goes backward; then the sum of the first half, made again, times constant(middle.grad())."},
-     .why = "At no time were the results of both halves kept: the price is one more forward through the first half. That is all that "
-            "checkpoint() does, for any number of segments and any function; the engine does it inside of the sweep."},
+               "The first half runs twice: once inside { const NoGrad off; ... } for its last value only, "
+               "once more, recorded, after the second half has gone backward.",
+               "middle = parameter(...) from a value made without a graph; mean(...) of the second half from "
+               "`middle` goes backward; then the sum of the first half, made again, times "
+               "constant(middle.grad())."},
+     .why = "At no time were the results of both halves kept: the price is one more forward through the "
+            "first half. That is all that "
+            "checkpoint() does, for any number of segments and any function; the engine does it inside of "
+            "the sweep."},
     examine, Functions{right::backward_in_two},
-    {{"first_half_forgotten", {first_half_forgotten::backward_in_two}, "The second half is right, and the first half's weights have got no gradient: nothing went back from the middle. Step 3 is missing."},
-     {"plain", {plain::backward_in_two}, "The gradients are right, and the memory is that of the plain way: all results of all layers were kept at the same time."},
-     {"graph_in_the_first_pass", {graph_in_the_first_pass::backward_in_two}, "The gradients are right, but the first half's first run was recorded, so its results were kept all the while. It wants a NoGrad around it, and a second run afterwards."},
-     {"gradient_not_sent", {gradient_not_sent::backward_in_two}, "The first half went backward from a plain sum, as if each number in the middle counted 1. It has to count what middle.grad() says."},
-     {"mean_on_the_way_back", {mean_on_the_way_back::backward_in_two}, "The first half's gradients are too small, as often as the middle has numbers: on the way back it must be sum(h * g), since the mean was taken already, at the end."},
-     {"whole_chain_again", {whole_chain_again::backward_in_two}, "The second half went backward twice, so its gradients are twice too large: in step 3 only the first half runs again, and gets the middle's gradient."}});
+    {{"first_half_forgotten",
+      {first_half_forgotten::backward_in_two},
+      "The second half is right, and the first half's weights have got no gradient: nothing went back from "
+      "the middle. Step 3 is missing."},
+     {"plain",
+      {plain::backward_in_two},
+      "The gradients are right, and the memory is that of the plain way: all results of all layers were kept "
+      "at the same time."},
+     {"graph_in_the_first_pass",
+      {graph_in_the_first_pass::backward_in_two},
+      "The gradients are right, but the first half's first run was recorded, so its results were kept all "
+      "the while. It wants a NoGrad around it, and a second run afterwards."},
+     {"gradient_not_sent",
+      {gradient_not_sent::backward_in_two},
+      "The first half went backward from a plain sum, as if each number in the middle counted 1. It has to "
+      "count what middle.grad() says."},
+     {"mean_on_the_way_back",
+      {mean_on_the_way_back::backward_in_two},
+      "The first half's gradients are too small, as often as the middle has numbers: on the way back it must "
+      "be sum(h * g), since the mean was taken already, at the end."},
+     {"whole_chain_again",
+      {whole_chain_again::backward_in_two},
+      "The second half went backward twice, so its gradients are twice too large: in step 3 only the first "
+      "half runs again, and gets the middle's gradient."}});
 
 }  // namespace

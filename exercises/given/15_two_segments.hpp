@@ -14,7 +14,9 @@ inline Tensor layers(Tensor x, const std::vector<Tensor>& w, std::size_t from, s
 }
 
 // The plain way: all layers are recorded, and all of their results are kept.
-inline void backward_plainly(const Tensor& x, const std::vector<Tensor>& w) { mean(layers(x, w, 0, w.size())).backward(); }
+inline void backward_plainly(const Tensor& x, const std::vector<Tensor>& w) {
+    mean(layers(x, w, 0, w.size())).backward();
+}
 
 // Leaves the same gradients, but never keeps the results of more than one half of the layers.
 void backward_in_two(const Tensor& x, const std::vector<Tensor>& w);

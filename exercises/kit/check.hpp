@@ -42,11 +42,12 @@ std::vector<Exercise>& all_exercises();
 
 // One of these at the end of each file of checks adds it to the course.
 struct Add {
-    template <class Functions>
-    Add(About about, void (*examine)(Look&, const Functions&), Functions right, std::vector<Mistake<Functions>> mistakes) {
+    template <class Functions> Add(About about, void (*examine)(Look&, const Functions&), Functions right,
+                                   std::vector<Mistake<Functions>> mistakes) {
         static_assert(std::is_trivially_copyable_v<Functions>);
         if (about.functions.size() * sizeof(void*) != sizeof(Functions))
-            throw std::logic_error(std::string(about.slug) + ": it names another number of functions than its struct has");
+            throw std::logic_error(std::string(about.slug) +
+                                   ": it names another number of functions than its struct has");
         Exercise added{.about = about,
                        .mistakes = {},
                        .examine_loaded =

@@ -50,7 +50,8 @@ std::string written(const Numbers& values, int digits) {
 }
 
 bool whole_numbers(const Numbers& values) {
-    return std::all_of(values.begin(), values.end(), [](double v) { return v == std::floor(v) && std::abs(v) < 1e15; });
+    return std::all_of(values.begin(), values.end(),
+                       [](double v) { return v == std::floor(v) && std::abs(v) < 1e15; });
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ public:
     void with(std::string where);
 
     // Notes what the answer gave; complains, with both, where it is not the right one. Says whether it was.
-    bool equal(const std::string& what, const Numbers& yours, const Numbers& right, double tolerance = usual_tolerance);
+    bool equal(const std::string& what, const Numbers& yours, const Numbers& right,
+               double tolerance = usual_tolerance);
     bool equal(const std::string& what, double yours, double right, double tolerance = usual_tolerance) {
         return equal(what, Numbers{yours}, Numbers{right}, tolerance);
     }
@@ -71,7 +72,9 @@ Numbers numbers(const tally::Array<double>& array);
 template <class T> Numbers gradient_of(const tally::Var<T>& variable) {  // empty where there is none
     return variable.has_grad() ? numbers(variable.grad()) : Numbers{};
 }
-template <class T> Numbers as_numbers(const std::vector<T>& values) { return Numbers(values.begin(), values.end()); }
+template <class T> Numbers as_numbers(const std::vector<T>& values) {
+    return Numbers(values.begin(), values.end());
+}
 
 std::string written(const Numbers& values);  // [-0.3536  0.0207 -0.6125]
 

@@ -27,8 +27,9 @@ std::vector<Exercise>& all_exercises() {
 
 namespace {
 
-constexpr int report_descriptor = 3;     // whatever the answer itself prints goes to the terminal
-constexpr int seconds_for_an_answer = 5;  // of waiting
+constexpr int report_descriptor = 3;      // whatever the answer itself prints goes to the terminal
+constexpr int seconds_for_an_answer = 5;   // of computing
+constexpr int seconds_of_waiting = 20;      // for whatever else
 constexpr rlim_t bytes_for_an_answer = 2u << 30;
 
 void report(std::string_view line) {
@@ -55,7 +56,7 @@ void write_plainly(const char* text) {
 }
 
 [[noreturn]] void ended_by(int signal) {
-    write_plainly(signal == SIGALRM || signal == SIGXCPU ? "verdict too-long\n"
+    write_plainly(signal == SIGALRM || signal == SIGPROF ? "verdict too-long\n"
                   : signal == SIGABRT                    ? "verdict aborted\n"
                   : signal == SIGFPE                     ? "verdict divided-by-zero\n"
                                                          : "verdict crashed\n");
@@ -74,7 +75,8 @@ void set_limits() {
     struct sigaction action {};
     action.sa_handler = ended_by;
     action.sa_flags = SA_ONSTACK;
-    for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM, SIGXCPU}) ::sigaction(signal, &action, nullptr);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM, SIGPROF})
+        ::sigaction(signal, &action, nullptr);
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
 #ifndef __SANITIZE_ADDRESS__
@@ -86,9 +88,10 @@ void set_limits() {
 #endif
 }
 
-void give_seconds(int seconds) {
-    const itimerval timer{{0, 0}, {seconds, 0}};
-    ::setitimer(ITIMER_REAL, &timer, nullptr);
+void give_seconds(int computing, int waiting) {
+    const itimerval busy{{0, 0}, {computing, 0}}, all{{0, 0}, {waiting, 0}};
+    ::setitimer(ITIMER_PROF, &busy, nullptr);
+    ::setitimer(ITIMER_REAL, &all, nullptr);
 }
 
 // ---- judging ----
@@ -140,14 +143,15 @@ void report_wrong(const Look& look, std::uint64_t seed) {
 int judge(const Exercise& exercise, const char* path, std::uint64_t seed) {
     set_limits();
     say_where("while it was loaded");
-    give_seconds(seconds_for_an_answer);
+    give_seconds(seconds_for_an_answer, seconds_of_waiting);
     const auto functions = load(exercise.about, path);
     if (!functions) return 1;
 
     Look look(seed);
     look.tell = say_where;
-    const char* failed = failed_attempt(look, [&](Look& at) { exercise.examine_loaded(at, functions->data()); });
-    give_seconds(0);
+    const char* failed =
+        failed_attempt(look, [&](Look& at) { exercise.examine_loaded(at, functions->data()); });
+    give_seconds(0, 0);
     if (failed != nullptr) {
         report(fmt::format("verdict {}", failed));
         report(fmt::format("where {}", look.place()));
@@ -194,7 +198,8 @@ void describe(const Exercise& exercise) {
 
 int main_of_the_checks(int argc, char** argv) {
     auto& all = all_exercises();
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.about.number < b.about.number; });
+    std::sort(all.begin(), all.end(),
+              [](const auto& a, const auto& b) { return a.about.number < b.about.number; });
     if (argc == 1) {
         for (const auto& exercise : all) describe(exercise);
         return 0;

@@ -6,15 +6,17 @@
 namespace exercise {
 
 inline tally::Tensor toy_rows() {
-    return constant(tally::Array<float>({6, 3}, {0.375f, -1.25f, 0.5f, -1.125f, 0.5f, -0.875f, 0.625f, 1.0f, -1.5f, -0.25f, -0.375f,
-                                                 0.25f, -1.5f, 0.75f, -0.625f, -0.2466f, -0.501f, -1.425f}));
+    return constant(tally::Array<float>(
+        {6, 3}, {0.375f, -1.25f, 0.5f, -1.125f, 0.5f, -0.875f, 0.625f, 1.0f, -1.5f, -0.25f, -0.375f, 0.25f,
+                 -1.5f, 0.75f, -0.625f, -0.2466f, -0.501f, -1.425f}));
 }
 inline tally::Tensor toy_weight() { return tally::parameter({0.5f, -1.25f, 0.75f}); }
 
 // Rows of random numbers, or a weight.
 inline tally::Tensor random_rows(Look& look, int rows, int columns) {
     std::vector<float> values;
-    for (const double value : look.uniforms(static_cast<std::size_t>(rows * columns))) values.push_back(static_cast<float>(value));
+    for (const double value : look.uniforms(static_cast<std::size_t>(rows * columns)))
+        values.push_back(static_cast<float>(value));
     return constant(tally::Array<float>({rows, columns}, values));
 }
 inline tally::Tensor random_weight(Look& look, int columns) {
