@@ -4,6 +4,8 @@
 
 using namespace tally;
 
+inline namespace exercise_15 {
+
 // One layer: (rows, n) -> (rows, n). Of each layer that is recorded its result is kept until backward.
 inline Tensor layer(const Tensor& x, const Tensor& w) { return tanh(matmul(x, w)); }
 
@@ -17,6 +19,8 @@ inline Tensor layers(Tensor x, const std::vector<Tensor>& w, std::size_t from, s
 inline void backward_plainly(const Tensor& x, const std::vector<Tensor>& w) {
     mean(layers(x, w, 0, w.size())).backward();
 }
+
+}  // namespace exercise_15
 
 // Leaves the same gradients, but never keeps the results of more than one half of the layers.
 void backward_in_two(const Tensor& x, const std::vector<Tensor>& w);

@@ -22,6 +22,7 @@ struct NotYet {};
 // Stands where something is missing. It fits wherever a value is wanted, and ends the program in a friendly way.
 [[noreturn]] inline void todo() { throw exercise::NotYet{}; }
 
+// What an exercise gives besides lies in an inline namespace of its own, since all checks are one program.
 // HAND_IN(name) lets the check find the function of that name in an answer.
 #ifdef TALLY_ANSWER
 #define HAND_IN(name) \

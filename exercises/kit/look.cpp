@@ -77,8 +77,8 @@ void Look::complain(std::vector<std::string> lines) {
 }
 
 bool Look::equal(const std::string& what, const Numbers& yours, const Numbers& right, double tolerance) {
-    noted_.push_back(static_cast<double>(yours.size()));
-    noted_.insert(noted_.end(), yours.begin(), yours.end());
+    note(static_cast<double>(yours.size()));
+    for (const double value : yours) note(value);
     if (close(yours, right, tolerance * std::max(largest(right), 1e-30))) return true;
     int digits = whole_numbers(yours) && whole_numbers(right) ? 0 : 4;
     while (digits > 0 && digits < 12 && written(yours, digits) == written(right, digits)) digits += 4;
@@ -98,14 +98,14 @@ bool Look::equal(const std::string& what, const Numbers& yours, const Numbers& r
 }
 
 bool Look::at_most(const std::string& what, double yours, double bound) {
-    noted_.push_back(yours);
+    note(yours, 0.08);
     if (yours <= bound) return true;
     complain({fmt::format("{}: {}, and at most {} is the target", what, written({yours}), written({bound}))});
     return false;
 }
 
 bool Look::holds(bool condition, const std::string& sentence) {
-    noted_.push_back(condition ? 1 : 0);
+    note(condition ? 1 : 0);
     if (!condition) complain({sentence});
     return condition;
 }
@@ -113,12 +113,12 @@ bool Look::holds(bool condition, const std::string& sentence) {
 bool Look::runs(const std::function<void()>& answer) {
     try {
         answer();
-        noted_.push_back(1);
+        note(1);
         return true;
     } catch (const std::bad_alloc&) {
         throw;
     } catch (const std::exception& error) {
-        noted_.push_back(0);
+        note(0);
         complain({fmt::format("it ended in an error: {}", error.what())});
         return false;
     }
@@ -144,8 +144,9 @@ Numbers Look::uniforms(std::size_t count, double from, double to) {
 bool Look::like(const Look& other) const {
     if (noted_.size() != other.noted_.size()) return false;
     for (std::size_t i = 0; i < noted_.size(); ++i) {
-        const double size = std::max({1e-3, std::abs(noted_[i]), std::abs(other.noted_[i])});
-        if (!close(noted_[i], other.noted_[i], std::isfinite(size) ? 1e-4 * size : 0)) return false;
+        const double mine = noted_[i].value, theirs = other.noted_[i].value;
+        const double size = std::max({1e-3, std::abs(mine), std::abs(theirs)});
+        if (!close(mine, theirs, std::isfinite(size) ? noted_[i].tolerance * size : 0)) return false;
     }
     return true;
 }

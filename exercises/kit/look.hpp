@@ -35,6 +35,7 @@ public:
     bool equal(const std::string& what, double yours, double right, double tolerance = usual_tolerance) {
         return equal(what, Numbers{yours}, Numbers{right}, tolerance);
     }
+    // A quantity with a target, such as bytes. Answers that differ little in it did alike.
     bool at_most(const std::string& what, double yours, double bound);
     // Notes whether it holds; the sentence is the complaint.
     bool holds(bool condition, const std::string& sentence);
@@ -61,7 +62,12 @@ private:
 
     std::uint64_t state_;
     std::string where_;
-    Numbers noted_;
+    struct Noted {
+        double value, tolerance;  // within which another answer has given the same
+    };
+    void note(double value, double tolerance = 1e-4) { noted_.push_back({value, tolerance}); }
+
+    std::vector<Noted> noted_;
     std::vector<Complaint> complaints_;
     int cases_ = 0, wrong_cases_ = 0;
     bool wrong_here_ = false;

@@ -28,8 +28,8 @@ std::vector<Exercise>& all_exercises() {
 namespace {
 
 constexpr int report_descriptor = 3;      // whatever the answer itself prints goes to the terminal
-constexpr int seconds_for_an_answer = 5;   // of computing
-constexpr int seconds_of_waiting = 20;      // for whatever else
+constexpr int seconds_for_an_answer = 5;  // of computing
+constexpr int seconds_of_waiting = 20;    // for whatever else
 constexpr rlim_t bytes_for_an_answer = 2u << 30;
 
 void report(std::string_view line) {

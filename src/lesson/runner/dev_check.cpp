@@ -101,15 +101,14 @@ private:
         for (const auto& hint : exercise_.hints) shown += "\n" + hint;
         for (const auto& [name, sentence] : exercise_.mistakes) shown += "\n" + sentence;
         std::istringstream lines(exercises_.answer(exercise_, "right"));
-        int hidden = 0;
         for (std::string line; std::getline(lines, line);) {
             const std::string code = trimmed(line);
             if (code.size() < least_code) continue;
-            if (start.find(code) == std::string::npos) ++hidden;
             if (start.find(code) == std::string::npos && shown.find(code) != std::string::npos)
                 faults_.push_back("a line of the answer stands in a hint or a sentence: " + code);
         }
-        if (hidden == 0) faults_.push_back("all lines of the answer stand in the file that a learner gets");
+        if (start.find(exercises_.answer(exercise_, "right")) != std::string::npos)
+            faults_.push_back("the file that a learner gets is the answer");
     }
 
     const Exercises& exercises_;
