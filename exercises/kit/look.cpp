@@ -84,7 +84,9 @@ bool Look::equal(const std::string& what, const Numbers& yours, const Numbers& r
     while (digits > 0 && digits < 12 && written(yours, digits) == written(right, digits)) digits += 4;
     std::vector<std::string> lines{fmt::format("{:<16} {}", "your " + what, written(yours, digits)),
                                    fmt::format("{:<16} {}", "the right one", written(right, digits))};
-    if (yours.size() != right.size()) {
+    if (yours.empty()) {
+        lines.push_back("nothing has come there");
+    } else if (yours.size() != right.size()) {
         lines.push_back(fmt::format("that is {} numbers, where {} are wanted", yours.size(), right.size()));
     } else if (const double factor = factor_between(yours, right); factor > 1.0001) {
         lines.push_back(fmt::format("that is {:.4g} times too large", factor));

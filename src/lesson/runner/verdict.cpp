@@ -27,6 +27,7 @@ struct InWords {
 
 // What g++ and clang++ say, and what it most often means. The first that fits is taken.
 constexpr std::array in_words{
+    InWords{"';' before", "A semicolon is missing, here or at the end of the line before."},
     InWords{"expected ';'", "A semicolon is missing, here or at the end of the line before."},
     InWords{"expected '}' at end", "A closing brace } is missing: the file ends inside of a block."},
     InWords{"expected '}'", "A closing brace } is missing, or one thing too many stands before it."},
