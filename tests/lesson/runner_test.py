@@ -136,12 +136,12 @@ def test_an_unknown_lesson_names_the_nearest(runner, sample):
 def test_usage(runner, sample):
     with Course(runner, *THREE) as course:
         for arguments in (["frobnicate"], ["run"], ["graph", "divide"], ["--device=gpu"], ["run", "divide", "--dtype=half"],
-                          ["bench"], ["web"], ["check"]):
+                          ["bench"], ["web"], ["hint"], ["check", "--wach"]):
             result = course.run(*arguments)
             assert result.returncode == 2 and result.stdout == "" and result.stderr.count("\n") == 1, (arguments, result)
         help_text = course.run("--help")
-        assert help_text.returncode == 0 and all(w in help_text.stdout for w in ("list", "run", "graph", "doctor", "--dtype"))
-        assert not any(w in help_text.stdout for w in ("bench", "web", "--present", "reset"))
+        assert help_text.returncode == 0 and all(w in help_text.stdout for w in ("list", "run", "graph", "doctor", "check", "reset", "--dtype"))
+        assert not any(w in help_text.stdout for w in ("bench", "web", "--present"))
 
 
 def test_flags_reach_the_lesson_from_either_side(runner, sample):
@@ -190,6 +190,13 @@ def test_no_lessons(runner, sample):
         result = course.run("list")
         assert result.returncode == 5 and "no lessons in" in result.stderr, result
         assert course.run("doctor").returncode == 0
+
+
+def test_no_exercises(runner, sample):
+    with Course(runner, THREE[0]) as course:
+        for words in (["check"], ["score"], ["hint", "divide"]):
+            result = course.run(*words)
+            assert result.returncode == 5 and "no exercises in" in result.stderr and result.stdout == "", result
 
 
 def test_doctor(runner, sample):

@@ -226,4 +226,8 @@ Finished run_reporting(const std::vector<std::string>& command) {
     return run(reporting, report_descriptor);
 }
 
+Finished run_capturing(const std::vector<std::string>& command, int descriptor) {
+    return run(command, descriptor);
+}
+
 }  // namespace tally::lesson

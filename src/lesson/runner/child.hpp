@@ -17,6 +17,8 @@ struct Finished {
 // would end or stop us goes to it, and we end or stop when it has: until then the terminal is not as it was.
 constexpr int report_descriptor = 3;
 Finished run_reporting(const std::vector<std::string>& command);
+// The same for a program that is not told so, and for another descriptor.
+Finished run_capturing(const std::vector<std::string>& command, int descriptor);
 
 // What it writes to standard output, for one that only answers. Throws AskedToEnd when a
 // signal came meanwhile.

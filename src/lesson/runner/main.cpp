@@ -17,14 +17,14 @@
 #include "tally/lesson/runner/child.hpp"
 #include "tally/lesson/runner/course.hpp"
 #include "tally/lesson/runner/doctor.hpp"
+#include "tally/lesson/runner/exit.hpp"
+#include "tally/lesson/runner/practice.hpp"
 #include "tally/lesson/terminal.hpp"
 #include "tally/lesson/text.hpp"
 
 namespace tally::lesson {
 
 namespace {
-
-enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
 
 void print(const std::string& line) { write_to(STDOUT_FILENO, line + "\n"); }
 
@@ -33,10 +33,10 @@ std::string work_folder() {
     return folder == nullptr ? "work" : folder;
 }
 
-std::string lessons_beside(const char* started_as) {
+std::string folder_beside(const char* started_as, const char* name) {
     std::error_code elsewhere;  // than on Linux
     const auto itself = std::filesystem::read_symlink("/proc/self/exe", elsewhere);
-    return ((elsewhere ? std::filesystem::path(started_as) : itself).parent_path() / "lessons").string();
+    return ((elsewhere ? std::filesystem::path(started_as) : itself).parent_path() / name).string();
 }
 
 class Runner {
@@ -215,12 +215,16 @@ int main_of_the_runner(int argc, const char* const* argv) {
     graph->add_option("-o", file, "F.svg or F.dot")->required();
     auto* find_out =
         app.add_subcommand("doctor", "versions, devices, terminal, what is optional and missing");
+    PracticeWords practised;
+    add_practice(app, practised);
     app.footer("./learn alone runs the next unfinished lesson; without a terminal all of them, plainly.");
 
     try {
         catch_interrupts();
         if (const Parsed parsed = parse(app, argc, argv); parsed.done) return parsed.code;
-        const std::string lessons = lessons_beside(argv[0]);
+        if (asked_for_practice(practised))
+            return practice(practised, flags, folder_beside(argv[0], "exercises"), work_folder());
+        const std::string lessons = folder_beside(argv[0], "lessons");
         if (*find_out) return doctor(flags, lessons);
         Runner runner(flags, lessons);
         if (*list) return runner.list();

@@ -1,0 +1,178 @@
+// Exercise 15, two segments: the answer, the mistakes that are known, and the check.
+#include "15_two_segments.hpp"
+
+#include "check.hpp"
+
+namespace {
+
+namespace right {
+void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
+    const std::size_t half = w.size() / 2;
+    Tensor middle;
+    {
+        const NoGrad off;
+        middle = parameter(layers(x, w, 0, half).value());
+    }
+    mean(layers(middle, w, half, w.size())).backward();
+    sum(layers(x, w, 0, half) * constant(middle.grad())).backward();
+}
+}  // namespace right
+
+namespace first_half_forgotten {
+void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
+    const std::size_t half = w.size() / 2;
+    Tensor middle;
+    {
+        const NoGrad off;
+        middle = parameter(layers(x, w, 0, half).value());
+    }
+    mean(layers(middle, w, half, w.size())).backward();
+}
+}  // namespace first_half_forgotten
+
+namespace plain {
+void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) { backward_plainly(x, w); }
+}  // namespace plain
+
+namespace graph_in_the_first_pass {
+void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
+    const std::size_t half = w.size() / 2;
+    Tensor first = layers(x, w, 0, half);
+    Tensor middle = parameter(first.value());
+    mean(layers(middle, w, half, w.size())).backward();
+    sum(first * constant(middle.grad())).backward();
+}
+}  // namespace graph_in_the_first_pass
+
+namespace gradient_not_sent {
+void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
+    const std::size_t half = w.size() / 2;
+    Tensor middle;
+    {
+        const NoGrad off;
+        middle = parameter(layers(x, w, 0, half).value());
+    }
+    mean(layers(middle, w, half, w.size())).backward();
+    sum(layers(x, w, 0, half)).backward();
+}
+}  // namespace gradient_not_sent
+
+namespace mean_on_the_way_back {
+void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
+    const std::size_t half = w.size() / 2;
+    Tensor middle;
+    {
+        const NoGrad off;
+        middle = parameter(layers(x, w, 0, half).value());
+    }
+    mean(layers(middle, w, half, w.size())).backward();
+    mean(layers(x, w, 0, half) * constant(middle.grad())).backward();
+}
+}  // namespace mean_on_the_way_back
+
+namespace whole_chain_again {
+void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
+    const std::size_t half = w.size() / 2;
+    Tensor middle;
+    {
+        const NoGrad off;
+        middle = parameter(layers(x, w, 0, half).value());
+    }
+    mean(layers(middle, w, half, w.size())).backward();
+    backward_plainly(x, w);
+}
+}  // namespace whole_chain_again
+
+struct Functions {
+    decltype(&::backward_in_two) backward_in_two;
+};
+
+std::vector<Tensor> some_weights(exercise::Look& look, int count, int size) {
+    std::vector<Tensor> weights;
+    for (int i = 0; i < count; ++i) {
+        std::vector<float> values;
+        for (const double v : look.uniforms(static_cast<std::size_t>(size * size)))
+            values.push_back(static_cast<float>(v));
+        weights.push_back(parameter(Array<float>({size, size}, values)));
+    }
+    return weights;
+}
+
+// What backward adds to the memory in use, at its peak, beyond the gradients that stay.
+double bytes_beyond(const std::vector<Tensor>& w, const std::function<void()>& backward) {
+    for (const Tensor& weight : w) weight.zero_grad();
+    const auto before = memory::in_use();
+    memory::reset_peak();
+    backward();
+    return static_cast<double>(memory::peak() - before);
+}
+
+void examine(exercise::Look& look, const Functions& yours) {
+    for (const int count : {40, 60, 8, 2}) {
+        const int size = 4, rows = count == 2 ? 3 : 128;
+        look.with(std::to_string(count) + " layers, " + std::to_string(rows) + " rows of " +
+                  std::to_string(size) + " numbers");
+        const auto w = some_weights(look, count, size);
+        std::vector<float> values;
+        for (const double v : look.uniforms(static_cast<std::size_t>(rows * size)))
+            values.push_back(static_cast<float>(v));
+        const Tensor x = constant(Array<float>({rows, size}, values));
+        backward_plainly(x, w);  // so that all gradients have their memory
+        const double plain = bytes_beyond(w, [&] { backward_plainly(x, w); });
+        std::vector<exercise::Numbers> wanted;
+        for (const Tensor& weight : w) wanted.push_back(exercise::gradient_of(weight));
+        double bytes = 0;
+        if (!look.runs([&] { bytes = bytes_beyond(w, [&] { yours.backward_in_two(x, w); }); })) continue;
+        bool good = true;
+        for (std::size_t i = 0; i < w.size() && good; ++i)
+            good = look.equal("gradient of w[" + std::to_string(i) + "]", exercise::gradient_of(w[i]),
+                              wanted[i], 1e-4);
+        // Of few layers, what else an answer holds on to weighs as much as they do.
+        const double target = std::floor(count > 8 ? 0.8 * plain : 4 * plain);
+        look.at_most("bytes beyond the weights (plainly " + exercise::written({plain}) + ")", bytes, target);
+    }
+}
+
+const exercise::Add add(
+    {.number = 15,
+     .slug = "two-segments",
+     .title = "a checkpoint by hand, measured in bytes",
+     .minutes = 15,
+     .lesson = "checkpointing",
+     .functions = {"backward_in_two"},
+     .hints = {"When the second half goes backward, who needs the results of the first half's layers?",
+               "The first half runs twice: once inside { const NoGrad off; ... } for its last value only, "
+               "once more, recorded, after the second half has gone backward.",
+               "middle = parameter(...) from a value made without a graph; mean(...) of the second half from "
+               "`middle` goes backward; then the sum of the first half, made again, times "
+               "constant(middle.grad())."},
+     .why = "At no time were the results of both halves kept: the price is one more forward through the "
+            "first half. That is all that checkpoint() does, for any number of segments and any function; "
+            "the engine does it inside of the sweep."},
+    examine, Functions{right::backward_in_two},
+    {{"first_half_forgotten",
+      {first_half_forgotten::backward_in_two},
+      "The second half is right, and the first half's weights have got no gradient: nothing went back from "
+      "the middle. Step 3 is missing."},
+     {"plain",
+      {plain::backward_in_two},
+      "The gradients are right, and the memory is that of the plain way: all results of all layers were kept "
+      "at the same time."},
+     {"graph_in_the_first_pass",
+      {graph_in_the_first_pass::backward_in_two},
+      "The gradients are right, but the first half's first run was recorded, so its results were kept all "
+      "the while. It wants a NoGrad around it, and a second run afterwards."},
+     {"gradient_not_sent",
+      {gradient_not_sent::backward_in_two},
+      "The first half went backward from a plain sum, as if each number in the middle counted 1. It has to "
+      "count what middle.grad() says."},
+     {"mean_on_the_way_back",
+      {mean_on_the_way_back::backward_in_two},
+      "The first half's gradients are too small, as often as the middle has numbers: on the way back it must "
+      "be sum(h * g), since the mean was taken already, at the end."},
+     {"whole_chain_again",
+      {whole_chain_again::backward_in_two},
+      "The second half went backward twice, so its gradients are twice too large: in step 3 only the first "
+      "half runs again, and gets the middle's gradient."}});
+
+}  // namespace

@@ -1,0 +1,197 @@
+// Exercise 17, cut the chain: the answer, the mistakes that are known, and the check.
+#include "17_cut_the_chain.hpp"
+
+#include "check.hpp"
+
+namespace {
+
+namespace right {
+std::vector<int> cuts(const std::vector<int>& kept, int budget) {
+    std::vector<int> first_layers;
+    int sum = 0;
+    for (int layer = static_cast<int>(kept.size()) - 1; layer >= 0; --layer) {
+        sum += kept[static_cast<std::size_t>(layer)];
+        if (sum <= budget) continue;
+        first_layers.insert(first_layers.begin(), layer + 1);
+        sum = kept[static_cast<std::size_t>(layer)];
+    }
+    return first_layers;
+}
+}  // namespace right
+
+namespace not_cut {
+std::vector<int> cuts(const std::vector<int>& kept, int budget) { return {}; }
+}  // namespace not_cut
+
+namespace each_alone {
+std::vector<int> cuts(const std::vector<int>& kept, int budget) {
+    std::vector<int> first_layers;
+    for (int layer = 1; layer < static_cast<int>(kept.size()); ++layer) first_layers.push_back(layer);
+    return first_layers;
+}
+}  // namespace each_alone
+
+namespace from_the_front {
+std::vector<int> cuts(const std::vector<int>& kept, int budget) {
+    std::vector<int> first_layers;
+    int sum = 0;
+    for (int layer = 0; layer < static_cast<int>(kept.size()); ++layer) {
+        sum += kept[static_cast<std::size_t>(layer)];
+        if (sum <= budget) continue;
+        first_layers.push_back(layer);
+        sum = kept[static_cast<std::size_t>(layer)];
+    }
+    return first_layers;
+}
+}  // namespace from_the_front
+
+namespace one_too_many {
+std::vector<int> cuts(const std::vector<int>& kept, int budget) {
+    std::vector<int> first_layers;
+    int sum = 0;
+    for (int layer = static_cast<int>(kept.size()) - 1; layer > 0; --layer) {
+        sum += kept[static_cast<std::size_t>(layer)];
+        if (sum <= budget) continue;
+        first_layers.insert(first_layers.begin(), layer);
+        sum = 0;
+    }
+    return first_layers;
+}
+}  // namespace one_too_many
+
+namespace by_number {
+std::vector<int> cuts(const std::vector<int>& kept, int budget) {
+    const int layers = static_cast<int>(kept.size());
+    int all = 0;
+    for (int k : kept) all += k;
+    const int segments = (all + budget - 1) / budget;
+    std::vector<int> first_layers;
+    for (int segment = 1; segment < segments; ++segment) first_layers.push_back(layers * segment / segments);
+    return first_layers;
+}
+}  // namespace by_number
+
+namespace full_counts_as_too_much {
+std::vector<int> cuts(const std::vector<int>& kept, int budget) {
+    std::vector<int> first_layers;
+    int sum = 0;
+    for (int layer = static_cast<int>(kept.size()) - 1; layer >= 0; --layer) {
+        sum += kept[static_cast<std::size_t>(layer)];
+        if (sum < budget || layer + 1 == static_cast<int>(kept.size())) continue;
+        first_layers.insert(first_layers.begin(), layer + 1);
+        sum = kept[static_cast<std::size_t>(layer)];
+    }
+    return first_layers;
+}
+}  // namespace full_counts_as_too_much
+
+struct Functions {
+    decltype(&::cuts) cuts;
+};
+
+// A chain of layers on `rows` rows, with four numbers between them; of a layer that keeps k KiB, 4 k numbers a row are kept.
+struct Chain {
+    static constexpr int rows = 64, between = 4;
+    std::vector<tally::Tensor> wide, narrow;
+    mutable int begun = 0;
+
+    explicit Chain(const std::vector<int>& kept) {
+        for (const int kib : kept) {
+            wide.push_back(tally::parameter(tally::full({between, 4 * kib}, 0.1)));
+            narrow.push_back(tally::parameter(tally::full({4 * kib, between}, 0.1)));
+        }
+    }
+    tally::Tensor run(tally::Tensor x, std::size_t from, std::size_t to) const {
+        for (std::size_t i = from; i < to; ++i, ++begun) x = matmul(tanh(matmul(x, wide[i])), narrow[i]);
+        return x;
+    }
+    // What is saved at the peak, in KiB, with these segments; counts the layers that are begun.
+    double saved(const std::vector<int>& first_layers) const {
+        std::vector<std::size_t> ends;
+        for (const int first : first_layers) ends.push_back(static_cast<std::size_t>(first));
+        tally::Tensor x = tally::constant(tally::Array<float>::full({rows, between}, 1));
+        tally::memory::reset_peak();
+        std::size_t from = 0;
+        for (const std::size_t to : ends) {
+            x = tally::checkpoint([this, from, to](const tally::Tensor& in) { return run(in, from, to); },
+                                  std::move(x));
+            from = to;
+        }
+        sum(run(std::move(x), from, wide.size())).backward();
+        const auto report = tally::memory::report();
+        return static_cast<double>(report.peak_by[static_cast<int>(tally::MemoryClass::saved)]) / 1024;
+    }
+};
+
+void examine(exercise::Look& look, const Functions& yours) {
+    const auto look_at = [&](const std::vector<int>& kept, int budget) {
+        look.with("layers that keep " + exercise::written(exercise::as_numbers(kept)) + " KiB, a budget of " +
+                  std::to_string(budget));
+        std::vector<int> given;
+        if (!look.runs([&] { given = yours.cuts(kept, budget); })) return;
+        bool ascending = true;
+        for (std::size_t i = 0; i < given.size(); ++i)
+            ascending = ascending && given[i] > (i == 0 ? 0 : given[i - 1]) &&
+                        given[i] < static_cast<int>(kept.size());
+        if (!look.holds(ascending, "your cuts " + exercise::written(exercise::as_numbers(given)) +
+                                       " are no layers after the first, in ascending order"))
+            return;
+        const Chain chain(kept);
+        const double saved = chain.saved(given);
+        const int again = chain.begun - static_cast<int>(kept.size());
+        const Chain best(kept);
+        best.saved(right::cuts(kept, budget));
+        // Beside its layers a segment keeps the inputs of its layers, and those of the other segments are there: 1 KiB each.
+        look.at_most("KiB saved at the peak", std::floor(saved),
+                     budget + 2 * static_cast<double>(kept.size()) + 2);
+        look.at_most("layers that ran again", again, best.begun - static_cast<double>(kept.size()));
+    };
+    look_at({30, 10, 20, 80, 40, 10, 70, 20, 50, 10, 60, 20}, 120);
+    look_at({60, 60, 60, 60, 60, 60}, 120);
+    look_at({10, 20, 30}, 200);
+    for (int draw = 0; draw < 3; ++draw) {
+        std::vector<int> kept;
+        for (int layer = 0; layer < 12; ++layer) kept.push_back(10 * look.whole(1, 8));
+        look_at(kept, 10 * look.whole(14, 20));
+    }
+}
+
+const exercise::Add add(
+    {.number = 17,
+     .slug = "cut-the-chain",
+     .title = "cut unequal layers, measured in bytes and in layers that run again",
+     .minutes = 15,
+     .lesson = "checkpointing",
+     .functions = {"cuts"},
+     .hints = {"Which layers run only once, and how could there be more of them?",
+               "Begin at the end: take layers into the last segment as long as they fit. Then go on with the "
+               "one before it, in the same way.",
+               "A loop from the last layer down to 0, with a sum. Where the sum exceeds the budget a segment "
+               "begins at layer + 1, and the new sum is this layer's."},
+     .why = "Whatever lies before the last segment runs twice, however it is cut: so the last one is made as "
+            "long as memory allows. The others only have to fit. fit_into() of the library does that with "
+            "measured layers."},
+    examine, Functions{right::cuts},
+    {{"not_cut",
+      {not_cut::cuts},
+      "No cut at all: nothing runs again, and all layers are kept at the same time."},
+     {"each_alone",
+      {each_alone::cuts},
+      "Each layer is a segment of its own: hardly anything is kept, and nearly all of them run again. The "
+      "budget allows for more."},
+     {"from_the_front",
+      {from_the_front::cuts},
+      "Your segments keep to the budget, but they were filled from the front, so the last one got what was "
+      "left over. It is the one that never runs again: begin at the end, and fill it first."},
+     {"one_too_many",
+      {one_too_many::cuts},
+      "Each segment has one layer too many: the cut comes after the layer that went over the budget. It must "
+      "come before it."},
+     {"by_number",
+      {by_number::cuts},
+      "These segments have equally many layers. The layers are unequal: count their KiB."},
+     {"full_counts_as_too_much",
+      {full_counts_as_too_much::cuts},
+      "A segment that fills the budget exactly still fits: the cut comes one layer too early there."}});
+
+}  // namespace

@@ -1,0 +1,252 @@
+// Exercise 22, an operation of your own: the answer, the mistakes that are known, and the check.
+#include "22_your_own_operation.hpp"
+
+#include "check.hpp"
+
+namespace {
+
+namespace right {
+Tensor64 softsign(const Tensor64& x) {
+    const auto forward = [](const Array<double>& in) {
+        std::vector<double> y = in.to_vector();
+        for (double& v : y) v = v / (1 + std::abs(v));
+        return Array<double>(in.shape(), y);
+    };
+    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
+                             const Array<double>& in) {
+        std::vector<double> dx = in.to_vector();
+        const std::vector<double> given = dy.to_vector();
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            const double below = 1 + std::abs(dx[i]);
+            dx[i] = given[i] / (below * below);
+        }
+        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
+    };
+    return custom("softsign", forward, backward, x);
+}
+}  // namespace right
+
+namespace several_things {
+Tensor64 softsign(const Tensor64& x) {
+    const auto forward = [](const Array<double>& in) {
+        std::vector<double> y = in.to_vector();
+        for (double& v : y) v = v / (1 + std::abs(v));
+        return Array<double>(in.shape(), y);
+    };
+    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
+                             const Array<double>& in) {
+        std::vector<double> dx = in.to_vector();
+        const std::vector<double> given = dy.to_vector();
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            const double below = 1 + dx[i];
+            dx[i] = 1 / below;
+        }
+        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
+    };
+    return custom("softsign", forward, backward, x);
+}
+}  // namespace several_things
+
+namespace dy_forgotten {
+Tensor64 softsign(const Tensor64& x) {
+    const auto forward = [](const Array<double>& in) {
+        std::vector<double> y = in.to_vector();
+        for (double& v : y) v = v / (1 + std::abs(v));
+        return Array<double>(in.shape(), y);
+    };
+    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
+                             const Array<double>& in) {
+        std::vector<double> dx = in.to_vector();
+        const std::vector<double> given = dy.to_vector();
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            const double below = 1 + std::abs(dx[i]);
+            dx[i] = 1 / (below * below);
+        }
+        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
+    };
+    return custom("softsign", forward, backward, x);
+}
+}  // namespace dy_forgotten
+
+namespace not_squared {
+Tensor64 softsign(const Tensor64& x) {
+    const auto forward = [](const Array<double>& in) {
+        std::vector<double> y = in.to_vector();
+        for (double& v : y) v = v / (1 + std::abs(v));
+        return Array<double>(in.shape(), y);
+    };
+    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
+                             const Array<double>& in) {
+        std::vector<double> dx = in.to_vector();
+        const std::vector<double> given = dy.to_vector();
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            const double below = 1 + std::abs(dx[i]);
+            dx[i] = given[i] / below;
+        }
+        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
+    };
+    return custom("softsign", forward, backward, x);
+}
+}  // namespace not_squared
+
+namespace no_absolute_value {
+Tensor64 softsign(const Tensor64& x) {
+    const auto forward = [](const Array<double>& in) {
+        std::vector<double> y = in.to_vector();
+        for (double& v : y) v = v / (1 + std::abs(v));
+        return Array<double>(in.shape(), y);
+    };
+    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
+                             const Array<double>& in) {
+        std::vector<double> dx = in.to_vector();
+        const std::vector<double> given = dy.to_vector();
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            const double below = 1 + dx[i];
+            dx[i] = given[i] / (below * below);
+        }
+        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
+    };
+    return custom("softsign", forward, backward, x);
+}
+}  // namespace no_absolute_value
+
+namespace dy_added {
+Tensor64 softsign(const Tensor64& x) {
+    const auto forward = [](const Array<double>& in) {
+        std::vector<double> y = in.to_vector();
+        for (double& v : y) v = v / (1 + std::abs(v));
+        return Array<double>(in.shape(), y);
+    };
+    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
+                             const Array<double>& in) {
+        std::vector<double> dx = in.to_vector();
+        const std::vector<double> given = dy.to_vector();
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            const double below = 1 + std::abs(dx[i]);
+            dx[i] = given[i] + 1 / (below * below);
+        }
+        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
+    };
+    return custom("softsign", forward, backward, x);
+}
+}  // namespace dy_added
+
+namespace sign_of_x {
+Tensor64 softsign(const Tensor64& x) {
+    const auto forward = [](const Array<double>& in) {
+        std::vector<double> y = in.to_vector();
+        for (double& v : y) v = v / (1 + std::abs(v));
+        return Array<double>(in.shape(), y);
+    };
+    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
+                             const Array<double>& in) {
+        std::vector<double> dx = in.to_vector();
+        const std::vector<double> given = dy.to_vector();
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            const double below = 1 + std::abs(dx[i]);
+            dx[i] = (dx[i] < 0 ? -1 : 1) * given[i] / (below * below);
+        }
+        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
+    };
+    return custom("softsign", forward, backward, x);
+}
+}  // namespace sign_of_x
+
+namespace forward_again {
+Tensor64 softsign(const Tensor64& x) {
+    const auto forward = [](const Array<double>& in) {
+        std::vector<double> y = in.to_vector();
+        for (double& v : y) v = v / (1 + std::abs(v));
+        return Array<double>(in.shape(), y);
+    };
+    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
+                             const Array<double>& in) {
+        std::vector<double> dx = in.to_vector();
+        const std::vector<double> given = dy.to_vector();
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            const double below = 1 + std::abs(dx[i]);
+            dx[i] = given[i] * dx[i] / below;
+        }
+        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
+    };
+    return custom("softsign", forward, backward, x);
+}
+}  // namespace forward_again
+
+struct Functions {
+    decltype(&::softsign) softsign;
+};
+
+void examine(exercise::Look& look, const Functions& yours) {
+    const auto array = [](const exercise::Numbers& values) {
+        return Array<double>({static_cast<std::int64_t>(values.size())}, values);
+    };
+    const auto look_at = [&](const std::string& where, const exercise::Numbers& at,
+                             const exercise::Numbers& weights) {
+        look.with(where);
+        exercise::Numbers wanted, value;
+        for (std::size_t i = 0; i < at.size(); ++i) {
+            wanted.push_back(weights[i] / ((1 + std::abs(at[i])) * (1 + std::abs(at[i]))));
+            value.push_back(at[i] / (1 + std::abs(at[i])));
+        }
+        look.runs([&] {
+            Tensor64 x = parameter(array(at));
+            Tensor64 y = yours.softsign(x);
+            look.equal("value", exercise::numbers(y.value()), value);
+            sum(y * constant(array(weights))).backward();
+            look.equal("gradient of x", exercise::gradient_of(x), wanted);
+        });
+    };
+    look_at("x = [0 1 3], dy = [1 1 1]", {0, 1, 3}, {1, 1, 1});
+    look_at("x = [0 1 3], dy = [1 2 -2]", {0, 1, 3}, {1, 2, -2});
+    look_at("x = [-0.5 -3], dy = [1 1]", {-0.5, -3}, {1, 1});
+    for (int draw = 0; draw < 3; ++draw) {
+        const auto size = static_cast<std::size_t>(look.whole(2, 5));
+        const auto at = look.uniforms(size, -4, 4);
+        look_at("random x and dy", at, look.uniforms(size));
+    }
+    look.with("random x, asked by gradcheck");
+    const auto at = array(look.uniforms(6, -2, 2));
+    look.runs([&] {
+        const auto found =
+            gradcheck([&](const std::vector<Tensor64>& in) { return yours.softsign(in[0]); }, {at});
+        look.holds(found.ok, "gradcheck says: " + found.report);
+    });
+}
+
+const exercise::Add add(
+    {.number = 22,
+     .slug = "your-own-operation",
+     .title = "an operation with a gradient, held against finite differences",
+     .minutes = 10,
+     .lesson = "arrays",
+     .functions = {"softsign"},
+     .hints = {"The comment has the derivative, and says what to multiply it by. Which parts of that does "
+               "the line with dx[i] lack?",
+               "Three: an absolute value, a square, and dy, whose numbers dy.to_vector() has.",
+               "With d = 1 + std::abs(dx[i]) it is the i-th number of dy divided by d * d."},
+     .why = "A rule is right when it is the derivative times dy, at every sign of x. gradcheck asks along a "
+            "random direction and with random weights, so that a forgotten dy cannot hide behind a gradient "
+            "of 1."},
+    examine, Functions{right::softsign},
+    {{"several_things",
+      {several_things::softsign},
+      "Three things are missing: |x| instead of x, the square, and dy."},
+     {"dy_forgotten",
+      {dy_forgotten::softsign},
+      "The derivative is right, but dy is not used: the chain rule multiplies by it. Right only where the "
+      "result's gradient happens to be 1."},
+     {"not_squared",
+      {not_squared::softsign},
+      "The derivative of x / (1 + |x|) has the square of 1 + |x| below; you have divided once."},
+     {"no_absolute_value",
+      {no_absolute_value::softsign},
+      "Right for positive x. For negative ones 1 + x is not 1 + |x|, and at -1 it is 0."},
+     {"dy_added", {dy_added::softsign}, "dy is added to the derivative. The chain rule multiplies."},
+     {"sign_of_x",
+      {sign_of_x::softsign},
+      "For negative x your derivative has the wrong sign. softsign rises everywhere: the two signs of x and "
+      "of |x| cancel."},
+     {"forward_again", {forward_again::softsign}, "This is dy times the value, not times the derivative."}});
+
+}  // namespace

@@ -1,0 +1,15 @@
+// Exercise 4, matmul: what is given.
+#pragma once
+#include "matrix.hpp"  // Matrix, product(a, b), transposed(a)
+
+inline namespace exercise_04 {
+
+struct Gradients {
+    Matrix a, b;
+};
+
+}  // namespace exercise_04
+
+// Of y = product(a, b), given dy, the gradient of y: the gradients of a and of b.
+Gradients matmul_backward(const Matrix& a, const Matrix& b, const Matrix& dy);
+HAND_IN(matmul_backward);

@@ -1,0 +1,24 @@
+// Exercise 11, once per update: what is given.
+#pragma once
+#include "exercise.hpp"
+
+using Numbers = std::vector<double>;
+
+inline namespace exercise_11 {
+
+struct State {
+    Numbers w, v;  // the weights, and their momentum
+};
+struct Options {
+    double rate, momentum, decay, max_norm;
+};
+
+inline double norm(const Numbers& g) {
+    return std::sqrt(std::inner_product(g.begin(), g.end(), g.begin(), 0.0));
+}
+
+}  // namespace exercise_11
+
+// One update from the gradients of N equally large micro-batches' means: g, decay * w on top, clip, momentum, step.
+void update(State& state, const std::vector<Numbers>& micros, const Options& options);
+HAND_IN(update);

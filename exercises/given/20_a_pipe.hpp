@@ -1,0 +1,19 @@
+// Exercise 20, a pipe: what is given.
+#pragma once
+#include "exercise.hpp"
+
+inline namespace exercise_20 {
+
+struct Work {
+    bool backward;
+    int micro;
+};
+inline Work F(int micro) { return {false, micro}; }
+inline Work B(int micro) { return {true, micro}; }
+
+}  // namespace exercise_20
+
+// What a stage does, in this order: F and B of each micro-batch once. Stage 0 is the first one of `stages`. F(m) of a
+// stage waits for F(m) of the stage before it, B(m) for B(m) of the stage behind it; each takes one unit of time.
+std::vector<Work> schedule(int stage, int stages, int micros);
+HAND_IN(schedule);

@@ -1,0 +1,40 @@
+// Exercise 24, an engine: what is given. Nothing of it is tally's.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "exercise.hpp"
+
+inline namespace exercise_24 {
+
+struct Node;
+using Value = std::shared_ptr<Node>;
+
+// A matrix, row after row, that remembers how it was made. Who is made later has the larger id.
+struct Node {
+    int rows, columns;
+    std::vector<float> value, gradient;     // the gradient has no numbers while nothing has come
+    std::vector<Value> inputs;              // what it was made of; empty: a leaf
+    std::function<void(const Node&)> rule;  // adds its gradient, times a derivative, to those of its inputs
+    int id = ++last_id;
+
+    static inline int last_id = 0;
+};
+
+inline Value leaf(int rows, int columns, std::vector<float> value) {
+    return Value(new Node{rows, columns, std::move(value), {}, {}, {}});
+}
+
+}  // namespace exercise_24
+
+Value matmul(const Value& a, const Value& b);
+Value add(const Value& a, const Value& b);  // of the same shape
+Value mean(const Value& x);                 // 1 x 1
+Value divide(const Value& x, float by);
+void backward(const Value& y);  // adds to the gradients of all leaves that y was made of; y is 1 x 1
+HAND_IN(matmul);
+HAND_IN(add);
+HAND_IN(mean);
+HAND_IN(divide);
+HAND_IN(backward);

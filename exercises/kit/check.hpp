@@ -1,0 +1,67 @@
+// An exercise as its check sees it: what it is about, how an answer is examined, and which mistakes it knows.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "look.hpp"
+
+namespace exercise {
+
+struct About {
+    int number;
+    const char* slug;
+    const char* title;  // what the learner writes, in a few words
+    int minutes;
+    const char* lesson;                  // where it is told
+    std::vector<const char*> functions;  // that an answer defines, in the order of its struct
+    std::vector<const char*> hints;      // a question, a pointer, almost the code
+    const char* why;                     // said after a pass
+};
+
+// Functions is a struct of function pointers, as `right` and each wrong answer define them.
+template <class Functions> struct Mistake {
+    const char* name;  // of its namespace in the file of the check
+    Functions functions;
+    const char* sentence;
+};
+
+struct Exercise {
+    About about;
+    std::vector<std::pair<std::string, std::string>> mistakes;  // name and sentence
+    std::function<void(Look&, void* const*)> examine_loaded;    // an answer's functions, as About lists them
+    std::function<void(Look&, std::size_t)> examine_mistake;
+    std::function<void(Look&)> examine_right;
+};
+
+std::vector<Exercise>& all_exercises();
+
+// One of these at the end of each file of checks adds it to the course.
+struct Add {
+    template <class Functions> Add(About about, void (*examine)(Look&, const Functions&), Functions right,
+                                   std::vector<Mistake<Functions>> mistakes) {
+        static_assert(std::is_trivially_copyable_v<Functions>);
+        if (about.functions.size() * sizeof(void*) != sizeof(Functions))
+            throw std::logic_error(std::string(about.slug) +
+                                   ": it names another number of functions than its struct has");
+        Exercise added{.about = about,
+                       .mistakes = {},
+                       .examine_loaded =
+                           [=](Look& look, void* const* loaded) {
+                               Functions functions;
+                               std::memcpy(&functions, loaded, sizeof functions);
+                               examine(look, functions);
+                           },
+                       .examine_mistake =
+                           [=](Look& look, std::size_t which) { examine(look, mistakes[which].functions); },
+                       .examine_right = [=](Look& look) { examine(look, right); }};
+        for (const auto& mistake : mistakes) added.mistakes.emplace_back(mistake.name, mistake.sentence);
+        all_exercises().push_back(std::move(added));
+    }
+};
+
+}  // namespace exercise

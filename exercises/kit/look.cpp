@@ -1,0 +1,156 @@
+// Noting what an answer gave, and saying what is wrong with it.
+#include "look.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace exercise {
+
+namespace {
+
+double largest(const Numbers& values) {
+    double most = 0;
+    for (const double value : values)
+        if (std::isfinite(value)) most = std::max(most, std::abs(value));
+    return most;
+}
+
+bool close(double a, double b, double tolerance) {
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+    return a == b || std::abs(a - b) <= tolerance;
+}
+
+bool close(const Numbers& a, const Numbers& b, double tolerance) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (!close(a[i], b[i], tolerance)) return false;
+    return true;
+}
+
+// The factor between them, where it is one and the same: 0 where it is not.
+double factor_between(const Numbers& yours, const Numbers& right) {
+    double factor = 0;
+    for (std::size_t i = 0; i < right.size(); ++i)
+        if (std::abs(right[i]) == largest(right) && right[i] != 0) factor = yours[i] / right[i];
+    Numbers scaled = right;
+    for (double& value : scaled) value *= factor;
+    return std::isfinite(factor) && close(yours, scaled, 1e-4 * largest(yours)) ? factor : 0;
+}
+
+std::string written(const Numbers& values, int digits) {
+    if (values.empty()) return "nothing";
+    if (values.size() == 1) return fmt::format("{:.{}f}", values[0], digits);
+    std::string text = "[";
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (i == 12) return text + fmt::format(" ... {} numbers]", values.size());
+        text += fmt::format("{}{:.{}f}", i == 0 ? "" : " ", values[i], digits);
+    }
+    return text + "]";
+}
+
+bool whole_numbers(const Numbers& values) {
+    return std::all_of(values.begin(), values.end(),
+                       [](double v) { return v == std::floor(v) && std::abs(v) < 1e15; });
+}
+
+}  // namespace
+
+std::string written(const Numbers& values) { return written(values, whole_numbers(values) ? 0 : 4); }
+
+Numbers numbers(const tally::Array<float>& array) { return as_numbers(array.to_vector()); }
+Numbers numbers(const tally::Array<double>& array) { return array.to_vector(); }
+
+Look::Look(std::uint64_t seed) : state_(seed) {}
+
+void Look::with(std::string where) {
+    where_ = std::move(where);
+    wrong_here_ = false;
+    ++cases_;
+    if (tell) tell(where_);
+}
+
+void Look::complain(std::vector<std::string> lines) {
+    if (!wrong_here_) ++wrong_cases_;
+    wrong_here_ = true;
+    complaints_.push_back({where_, std::move(lines)});
+}
+
+bool Look::equal(const std::string& what, const Numbers& yours, const Numbers& right, double tolerance) {
+    note(static_cast<double>(yours.size()));
+    for (const double value : yours) note(value);
+    if (close(yours, right, tolerance * std::max(largest(right), 1e-30))) return true;
+    int digits = whole_numbers(yours) && whole_numbers(right) ? 0 : 4;
+    while (digits > 0 && digits < 12 && written(yours, digits) == written(right, digits)) digits += 4;
+    std::vector<std::string> lines{fmt::format("{:<16} {}", "your " + what, written(yours, digits)),
+                                   fmt::format("{:<16} {}", "the right one", written(right, digits))};
+    if (yours.empty()) {
+        lines.push_back("nothing has come there");
+    } else if (yours.size() != right.size()) {
+        lines.push_back(fmt::format("that is {} numbers, where {} are wanted", yours.size(), right.size()));
+    } else if (const double factor = factor_between(yours, right); factor > 1.0001) {
+        lines.push_back(fmt::format("that is {:.4g} times too large", factor));
+    } else if (factor > 0 && factor < 0.9999) {
+        lines.push_back(fmt::format("that is {:.4g} of what it should be", factor));
+    } else if (factor < 0) {
+        lines.push_back(fmt::format("that is {:.4g} times the right one: the sign is wrong", factor));
+    }
+    complain(std::move(lines));
+    return false;
+}
+
+bool Look::at_most(const std::string& what, double yours, double bound) {
+    note(yours, 0.08);
+    if (yours <= bound) return true;
+    complain({fmt::format("{}: {}, and at most {} is the target", what, written({yours}), written({bound}))});
+    return false;
+}
+
+bool Look::holds(bool condition, const std::string& sentence) {
+    note(condition ? 1 : 0);
+    if (!condition) complain({sentence});
+    return condition;
+}
+
+bool Look::runs(const std::function<void()>& answer) {
+    try {
+        answer();
+        note(1);
+        return true;
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& error) {
+        note(0);
+        complain({fmt::format("it ended in an error: {}", error.what())});
+        return false;
+    }
+}
+
+double Look::uniform(double from, double to) {  // splitmix64: the same numbers with every C++ library
+    state_ += 0x9e3779b97f4a7c15u;
+    std::uint64_t mixed = state_;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+    mixed ^= mixed >> 31;
+    return from + (to - from) * static_cast<double>(mixed >> 11) * 0x1p-53;
+}
+
+int Look::whole(int from, int to) { return from + static_cast<int>(uniform(0, 1) * (to - from + 1)); }
+
+Numbers Look::uniforms(std::size_t count, double from, double to) {
+    Numbers values(count);
+    for (double& value : values) value = uniform(from, to);
+    return values;
+}
+
+bool Look::like(const Look& other) const {
+    if (noted_.size() != other.noted_.size()) return false;
+    for (std::size_t i = 0; i < noted_.size(); ++i) {
+        const double mine = noted_[i].value, theirs = other.noted_[i].value;
+        const double size = std::max({1e-3, std::abs(mine), std::abs(theirs)});
+        if (!close(mine, theirs, std::isfinite(size) ? noted_[i].tolerance * size : 0)) return false;
+    }
+    return true;
+}
+
+}  // namespace exercise

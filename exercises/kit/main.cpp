@@ -1,0 +1,223 @@
+// exercise-checks: describes all exercises, and judges one answer, compiled as a library, by running it.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "check.hpp"
+
+namespace exercise {
+
+std::vector<Exercise>& all_exercises() {
+    static std::vector<Exercise> all;
+    return all;
+}
+
+namespace {
+
+constexpr int report_descriptor = 3;      // whatever the answer itself prints goes to the terminal
+constexpr int seconds_for_an_answer = 5;  // of computing
+constexpr int seconds_of_waiting = 30;    // for whatever else
+constexpr rlim_t bytes_for_an_answer = 2u << 30;
+
+void report(std::string_view line) {
+    const std::string whole = std::string(line) + "\n";
+    for (std::string_view left = whole; !left.empty();) {
+        const ssize_t written = ::write(report_descriptor, left.data(), left.size());
+        if (written < 0 && errno != EINTR) return;
+        if (written > 0) left.remove_prefix(static_cast<std::size_t>(written));
+    }
+}
+
+// ---- what ends an answer from outside: said by a handler, which may only write ----
+
+std::array<char, 512> place{};  // where the answer is, in words
+
+void say_where(const std::string& where) {
+    const std::size_t size = std::min(where.size(), place.size() - 1);
+    where.copy(place.data(), size);
+    place[size] = 0;
+}
+
+void write_plainly(const char* text) {
+    [[maybe_unused]] const ssize_t written = ::write(report_descriptor, text, std::strlen(text));
+}
+
+[[noreturn]] void ended_by(int signal) {
+    write_plainly(signal == SIGPROF   ? "verdict too-long\n"
+                  : signal == SIGALRM ? "verdict waits\n"
+                  : signal == SIGABRT ? "verdict aborted\n"
+                  : signal == SIGFPE  ? "verdict divided-by-zero\n"
+                                      : "verdict crashed\n");
+    write_plainly("where ");
+    write_plainly(place.data());
+    write_plainly("\n");
+    ::_exit(1);
+}
+
+void set_limits() {
+    static std::array<char, 1 << 16> stack;  // of the handler: endless recursion leaves none
+    stack_t other{};
+    other.ss_sp = stack.data();
+    other.ss_size = stack.size();
+    ::sigaltstack(&other, nullptr);
+    struct sigaction action {};
+    action.sa_handler = ended_by;
+    action.sa_flags = SA_ONSTACK;
+    for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM, SIGPROF})
+        ::sigaction(signal, &action, nullptr);
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+#ifndef __SANITIZE_ADDRESS__
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t bytes = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + bytes_for_an_answer;
+    const rlimit memory{bytes, bytes};
+    ::setrlimit(RLIMIT_AS, &memory);
+#endif
+}
+
+void give_seconds(int computing, int waiting) {
+    const itimerval busy{{0, 0}, {computing, 0}}, all{{0, 0}, {waiting, 0}};
+    ::setitimer(ITIMER_PROF, &busy, nullptr);
+    ::setitimer(ITIMER_REAL, &all, nullptr);
+}
+
+// ---- judging ----
+
+// The functions of an answer; reports and gives nothing where one is missing.
+std::optional<std::vector<void*>> load(const About& about, const char* path) {
+    std::vector<void*> functions;
+    void* library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+        report("verdict not-loaded");
+        report(fmt::format("say {}", ::dlerror()));
+        return std::nullopt;
+    }
+    for (const char* name : about.functions) {
+        void* found = ::dlsym(library, fmt::format("hand_in_{}", name).c_str());
+        if (found == nullptr) {
+            report("verdict missing");
+            report(fmt::format("function {}", name));
+            return std::nullopt;
+        }
+        functions.push_back(reinterpret_cast<void* (*)()>(found)());
+    }
+    return functions;
+}
+
+const char* failed_attempt(Look& look, const std::function<void(Look&)>& examine) {
+    try {
+        examine(look);
+        return nullptr;
+    } catch (const NotYet&) {
+        return "todo";
+    } catch (const std::bad_alloc&) {
+        return "too-much-memory";
+    } catch (const std::exception& error) {
+        report(fmt::format("say {}", error.what()));
+        return "threw";
+    } catch (...) {
+        return "threw";
+    }
+}
+
+void report_wrong(const Look& look, std::uint64_t seed) {
+    const Complaint& first = look.complaints().front();
+    report(fmt::format("where {}", first.where));
+    for (const auto& line : first.lines) report(fmt::format("say {}", line));
+    report(fmt::format("cases {} {} {}", look.cases() - look.wrong_cases(), look.cases(), seed));
+}
+
+int judge(const Exercise& exercise, const char* path, std::uint64_t seed) {
+    set_limits();
+    say_where("while it was loaded");
+    give_seconds(seconds_for_an_answer, seconds_of_waiting);
+    const auto functions = load(exercise.about, path);
+    if (!functions) return 1;
+
+    Look look(seed);
+    look.tell = say_where;
+    const char* failed =
+        failed_attempt(look, [&](Look& at) { exercise.examine_loaded(at, functions->data()); });
+    give_seconds(0, 0);
+    if (failed != nullptr) {
+        report(fmt::format("verdict {}", failed));
+        report(fmt::format("where {}", look.place()));
+        return 1;
+    }
+    if (look.complaints().empty()) {
+        report("verdict passed");
+        report(fmt::format("cases {} {} {}", look.cases(), look.cases(), seed));
+        return 0;
+    }
+    report("verdict wrong");
+    for (std::size_t which = 0; which < exercise.mistakes.size(); ++which) {
+        Look known(seed);
+        try {
+            exercise.examine_mistake(known, which);
+        } catch (const std::exception&) {
+            continue;
+        }
+        if (!look.like(known)) continue;
+        report(fmt::format("mistake {}", exercise.mistakes[which].first));
+        report(fmt::format("sentence {}", exercise.mistakes[which].second));
+        break;
+    }
+    report_wrong(look, seed);
+    return 1;
+}
+
+void describe(const Exercise& exercise) {
+    const About& about = exercise.about;
+    nlohmann::ordered_json json{{"v", 1},
+                                {"exercise", about.number},
+                                {"slug", about.slug},
+                                {"title", about.title},
+                                {"minutes", about.minutes},
+                                {"lesson", about.lesson},
+                                {"functions", about.functions},
+                                {"hints", about.hints},
+                                {"why", about.why},
+                                {"mistakes", nlohmann::ordered_json::array()}};
+    for (const auto& [name, sentence] : exercise.mistakes)
+        json["mistakes"].push_back({{"name", name}, {"sentence", sentence}});
+    std::cout << json.dump() << "\n";
+}
+
+int main_of_the_checks(int argc, char** argv) {
+    auto& all = all_exercises();
+    std::sort(all.begin(), all.end(),
+              [](const auto& a, const auto& b) { return a.about.number < b.about.number; });
+    if (argc == 1) {
+        for (const auto& exercise : all) describe(exercise);
+        return 0;
+    }
+    for (const auto& exercise : all)
+        if (argc == 4 && exercise.about.slug == std::string_view(argv[1]))
+            return judge(exercise, argv[2], std::strtoull(argv[3], nullptr, 10));
+    std::cerr << "usage: exercise-checks [SLUG ANSWER.so SEED]\n";
+    return 2;
+}
+
+}  // namespace
+
+}  // namespace exercise
+
+int main(int argc, char** argv) {
+    const int code = exercise::main_of_the_checks(argc, argv);
+    std::cout.flush();
+    ::_exit(code);  // nothing of the answer is run once more
+}

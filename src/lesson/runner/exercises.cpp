@@ -1,0 +1,118 @@
+// Finding exercises and their texts.
+#include "tally/lesson/runner/exercises.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+#include <stdexcept>
+
+#include "tally/lesson/runner/child.hpp"
+#include "tally/lesson/text.hpp"
+
+namespace tally::lesson {
+
+namespace {
+
+Exercise parsed(const std::string& line) {
+    const auto json = nlohmann::json::parse(line);
+    Exercise exercise{.number = json.at("exercise"),
+                      .slug = json.at("slug"),
+                      .title = json.at("title"),
+                      .minutes = json.at("minutes"),
+                      .lesson = json.at("lesson"),
+                      .functions = json.at("functions"),
+                      .hints = json.at("hints"),
+                      .why = json.at("why"),
+                      .mistakes = {}};
+    for (const auto& mistake : json.at("mistakes"))
+        exercise.mistakes.emplace_back(mistake.at("name"), mistake.at("sentence"));
+    return exercise;
+}
+
+}  // namespace
+
+std::string Exercise::stem() const {
+    std::string name = slug;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return fmt::format("{:02}_{}", number, name);
+}
+
+std::string text_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!file) throw std::runtime_error("cannot read " + path);
+    return text;
+}
+
+Exercises::Exercises(const std::string& folder) : checks(folder + "/exercise-checks") {
+    std::ifstream settings(folder + "/settings");
+    std::getline(settings, sources);
+    for (std::string word; std::getline(settings, word);)
+        if (!word.empty()) compiler.push_back(word);
+    if (compiler.empty())
+        throw std::runtime_error(fmt::format("no exercises in {}; build them first", folder));
+    std::istringstream lines(captured_from({checks}));
+    try {
+        for (std::string line; std::getline(lines, line);) all.push_back(parsed(line));
+    } catch (const nlohmann::json::exception&) {
+        throw std::runtime_error(fmt::format("{} does not say which exercises there are", checks));
+    }
+    if (all.empty()) throw std::runtime_error(fmt::format("{} has no exercises", checks));
+}
+
+const Exercise* Exercises::find(const std::string& which, std::string& message) const {
+    const bool is_number = !which.empty() && which.find_first_not_of("0123456789") == std::string::npos;
+    const Exercise* nearest = &all.front();
+    std::vector<const Exercise*> begun;
+    for (const auto& exercise : all) {
+        if (is_number ? fmt::format("{:0>9}", which) == fmt::format("{:09}", exercise.number)
+                      : which == exercise.slug || which == exercise.stem())
+            return &exercise;
+        if (exercise.slug.rfind(which, 0) == 0) begun.push_back(&exercise);
+        if (edit_distance(which, exercise.slug) < edit_distance(which, nearest->slug)) nearest = &exercise;
+    }
+    if (begun.size() == 1) return begun.front();
+    if (is_number) {
+        message = fmt::format("no exercise {}; there are {} to {} (./learn score)", which, all.front().number,
+                              all.back().number);
+    } else {
+        message = fmt::format("no exercise '{}'; the nearest is '{}' (./learn score)", which, nearest->slug);
+    }
+    return nullptr;
+}
+
+std::string Exercises::starting_text(const Exercise& exercise) const {
+    return text_of(fmt::format("{}/{}.cpp", sources, exercise.stem()));
+}
+
+std::string Exercises::answer(const Exercise& exercise, const std::string& name) const {
+    const std::string path = fmt::format("{}/checks/{}.cpp", sources, exercise.stem());
+    const std::string text = text_of(path), first = fmt::format("\nnamespace {} {{\n", name),
+                      last = fmt::format("\n}}  // namespace {}\n", name);
+    const std::size_t from = text.find(first), to = text.find(last);
+    if (from == std::string::npos || to == std::string::npos)
+        throw std::runtime_error(fmt::format("{} has no answer '{}'", path, name));
+    return text.substr(from + first.size(), to + 1 - from - first.size());
+}
+
+std::string Exercises::whole_answer(const Exercise& exercise, const std::string& name) const {
+    const std::string start = starting_text(exercise), include = "#include \"" + exercise.stem() + ".hpp\"\n";
+    const std::size_t at = start.find(include);
+    if (at == std::string::npos)
+        throw std::runtime_error(fmt::format("{} does not include {}.hpp", exercise.stem(), exercise.stem()));
+    return start.substr(0, at + include.size()) + "\n" + answer(exercise, name);
+}
+
+std::string Exercises::declaration(const Exercise& exercise, const std::string& function) const {
+    const std::string given = text_of(fmt::format("{}/given/{}.hpp", sources, exercise.stem()));
+    std::smatch found;
+    const std::regex declared("(?:^|\\n)([^\\n;/]*\\b" + function + "\\([^;]*?\\));");
+    return std::regex_search(given, found, declared) ? found[1].str() : function;
+}
+
+}  // namespace tally::lesson

@@ -1,0 +1,46 @@
+// The exercises as they are built: what they are about, and the texts of their files.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tally::lesson {
+
+struct Exercise {
+    int number = 0;
+    std::string slug, title;
+    int minutes = 0;
+    std::string lesson;
+    std::vector<std::string> functions, hints;
+    std::string why;
+    std::vector<std::pair<std::string, std::string>> mistakes;  // name and sentence
+
+    std::string stem() const;  // 05_divide
+};
+
+// Where they lie, how an answer is compiled, and all of them by number. Throws std::runtime_error.
+struct Exercises {
+    explicit Exercises(const std::string& folder);  // of the build, which has exercise-checks and settings
+
+    // A slug, the beginning of just one, or a number; otherwise nullptr, and in `message` what it was nearest to.
+    const Exercise* find(const std::string& which, std::string& message) const;
+
+    std::string starting_text(const Exercise& exercise) const;
+    // What an answer of the check's file puts below the #include: of "right", or of a mistake.
+    std::string answer(const Exercise& exercise, const std::string& name) const;
+    std::string whole_answer(const Exercise& exercise,
+                             const std::string& name) const;  // as a file of its own
+    // As the exercise declares it, with what is said about it.
+    std::string declaration(const Exercise& exercise, const std::string& function) const;
+
+    std::string checks;                 // the program that judges
+    std::string sources;                // the folder exercises/ of the checkout
+    std::vector<std::string> compiler;  // and its words, but for the file
+    std::vector<Exercise> all;
+};
+
+// The text of a file. Throws std::runtime_error.
+std::string text_of(const std::string& path);
+
+}  // namespace tally::lesson

@@ -1,0 +1,8 @@
+// The exit codes of ./learn that the runner itself gives.
+#pragma once
+
+namespace tally::lesson {
+
+enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
+
+}  // namespace tally::lesson

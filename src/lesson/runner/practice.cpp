@@ -1,0 +1,335 @@
+// Doing exercises: check one, ask for a hint, begin again, see the answer.
+#include "tally/lesson/runner/practice.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "tally/lesson/files.hpp"
+#include "tally/lesson/runner/child.hpp"
+#include "tally/lesson/runner/dev_check.hpp"
+#include "tally/lesson/runner/exit.hpp"
+#include "tally/lesson/runner/notebook.hpp"
+#include "tally/lesson/runner/verdict.hpp"
+#include "tally/lesson/text.hpp"
+
+namespace tally::lesson {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class Practice {
+public:
+    Practice(const Flags& flags, const std::string& built, const std::string& work)
+        : flags_(flags),
+          mode_(mode_for(flags, Surroundings::of_this_process())),
+          exercises_(built),
+          notebook_(work) {}
+
+    int check(const std::string& which, bool watch) {
+        const Exercise* exercise = which.empty() ? next() : named(which);
+        if (exercise == nullptr) return which.empty() ? good : usage;
+        if (watch && !mode_.not_waiting.empty()) {
+            complain("learn", fmt::format("check --watch waits for you to save: {}", mode_.not_waiting));
+            return usage;
+        }
+        const bool begun = begin(*exercise);
+        return watch ? watch_over(*exercise) : begun ? skipped : check_once(*exercise);
+    }
+
+    int hint(const std::string& which) {
+        const Exercise* exercise = named(which);
+        if (exercise == nullptr) return usage;
+        const std::size_t number = static_cast<std::size_t>(notebook_.entry(*exercise).hints);
+        const std::size_t all = exercise->hints.size(), shown = std::min(number, all - 1);
+        if (number < all) notebook_.note(*exercise, "hint");
+        if (flags_.json)
+            return answered(*exercise, {{"hint", shown + 1}, {"of", all}, {"text", exercise->hints[shown]}});
+        say(fmt::format("Hint {} of {}: {}", shown + 1, all, exercise->hints[shown]));
+        if (number >= all)
+            say("That was the last one. ./learn solution " + exercise->slug + " --yes shows an answer.");
+        return good;
+    }
+
+    int reset(const std::string& which) {
+        const Exercise* exercise = named(which);
+        if (exercise == nullptr) return usage;
+        const std::string file = notebook_.file(*exercise);
+        if (!notebook_.has(*exercise)) {
+            begin(*exercise);
+            return good;
+        }
+        if (!flags_.yes && !agreed(fmt::format("Begin {} again? Yours will be kept.", shortened(file))))
+            return usage;
+        const std::string kept = notebook_.keep(*exercise);
+        notebook_.write(*exercise, exercises_.starting_text(*exercise));
+        notebook_.note(*exercise, "reset");
+        if (flags_.json) return answered(*exercise, {{"file", file}, {"kept", kept}});
+        say(fmt::format("{} is as it was in the beginning; yours is {}.", shortened(file), shortened(kept)));
+        return good;
+    }
+
+    int solution(const std::string& which) {
+        const Exercise* exercise = named(which);
+        if (exercise == nullptr) return usage;
+        const Entry& entry = notebook_.entry(*exercise);
+        if (!entry.passed && !flags_.yes) {
+            complain("learn",
+                     fmt::format(
+                         "{} has not passed yet; ./learn hint {} helps, and with --yes the answer is shown",
+                         exercise->slug, exercise->slug));
+            return usage;
+        }
+        if (!entry.passed) notebook_.note(*exercise, "shown");
+        const std::string text = exercises_.answer(*exercise, "right");
+        if (flags_.json) return answered(*exercise, {{"answer", text}, {"why", exercise->why}});
+        print(text);
+        say(exercise->why);
+        return good;
+    }
+
+    int score() {
+        int passed = 0;
+        for (const auto& exercise : exercises_.all) {
+            const Entry& entry = notebook_.entry(exercise);
+            passed += entry.passed ? 1 : 0;
+            const std::string state = entry.passed ? "passed" : notebook_.has(exercise) ? "begun" : "open";
+            if (flags_.json) {
+                print(nlohmann::ordered_json{{"v", 1},
+                                             {"exercise", exercise.number},
+                                             {"slug", exercise.slug},
+                                             {"state", state},
+                                             {"tries", entry.tries},
+                                             {"hints", entry.hints},
+                                             {"shown", entry.shown},
+                                             {"mistakes", entry.mistakes}}
+                          .dump());
+                continue;
+            }
+            std::string line = fmt::format("{:>3}  {:<18}  {:>3} min  {:<6}", exercise.number, exercise.slug,
+                                           exercise.minutes, state);
+            if (entry.tries > 0)
+                line += fmt::format("  {} {}", entry.tries, entry.tries == 1 ? "try" : "tries");
+            if (entry.hints > 0)
+                line += fmt::format(", {} {}", entry.hints, entry.hints == 1 ? "hint" : "hints");
+            if (entry.shown) line += ", answer shown";
+            print(line);
+        }
+        if (!flags_.json) print(fmt::format("{} of {} passed", passed, exercises_.all.size()));
+        return good;
+    }
+
+    int dev_check(const std::string& which) {
+        std::vector<const Exercise*> chosen;
+        for (const auto& exercise : exercises_.all) chosen.push_back(&exercise);
+        if (!which.empty()) chosen = {named(which)};
+        if (chosen.front() == nullptr) return usage;
+        return check_the_exercises(exercises_, chosen, flags_.seed) ? good : check_failed;
+    }
+
+private:
+    static void print(const std::string& line) { write_to(STDOUT_FILENO, line + "\n"); }
+
+    void say(const std::string& text, std::size_t indent = 0) const {
+        const std::string margin(indent, ' ');
+        for (const auto& line : wrapped(margin + (mode_.style.ascii ? to_ascii(text) : text),
+                                        std::min<std::size_t>(mode_.style.width, 80), indent))
+            print(line);
+    }
+
+    // One object, and a good end.
+    static int answered(const Exercise& exercise, const nlohmann::ordered_json& what) {
+        nlohmann::ordered_json json{{"v", 1}, {"exercise", exercise.number}, {"slug", exercise.slug}};
+        json.update(what);
+        print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        return good;
+    }
+
+    static std::string shortened(const std::string& path) {  // as seen from where the learner is
+        std::error_code elsewhere;
+        const auto relative = fs::relative(path, elsewhere);
+        return elsewhere || relative.string().rfind("..", 0) == 0 ? path : relative.string();
+    }
+
+    const Exercise* named(const std::string& which) const {
+        std::string message;
+        const Exercise* exercise = exercises_.find(which, message);
+        if (exercise == nullptr) complain("learn", message);
+        return exercise;
+    }
+
+    const Exercise* next() {
+        for (const auto& exercise : exercises_.all)
+            if (!notebook_.entry(exercise).passed) return &exercise;
+        print(fmt::format("All {} exercises have passed. ./learn check SLUG looks at one again.",
+                          exercises_.all.size()));
+        return nullptr;
+    }
+
+    // Whether the learner has only got the file now.
+    bool begin(const Exercise& exercise) {
+        if (notebook_.has(exercise)) return false;
+        notebook_.write(exercise, exercises_.starting_text(exercise));
+        if (flags_.json) {
+            answered(exercise, {{"judged", "begun"}, {"file", notebook_.file(exercise)}});
+            return true;
+        }
+        say(fmt::format("Exercise {}, {}: {} ({} min; see ./learn run {})", exercise.number, exercise.slug,
+                        exercise.title, exercise.minutes, exercise.lesson));
+        say(fmt::format("{} is yours: open it, read what is wanted, write it, and save.",
+                        shortened(notebook_.file(exercise))));
+        say(fmt::format("./learn check {} looks at it; with --watch, whenever you save.", exercise.slug));
+        return true;
+    }
+
+    bool agreed(const std::string& question) const {
+        if (!mode_.not_waiting.empty()) {
+            complain("learn", "this asks first; --yes says yes: " + mode_.not_waiting);
+            return false;
+        }
+        write_to(STDOUT_FILENO, question + " [y/N] ");
+        std::string answer;
+        std::getline(std::cin, answer);
+        if (answer == "y" || answer == "Y" || answer == "yes") return true;
+        print("Nothing was changed.");
+        return false;
+    }
+
+    int check_once(const Exercise& exercise) {
+        const std::string file = notebook_.file(exercise);
+        const Verdict verdict = judge(exercises_, exercise, file, notebook_.scratch(), flags_.seed);
+        if (verdict.asked_by != 0) throw AskedToEnd{verdict.asked_by};
+        if (flags_.json) {
+            print(json_of(exercise, verdict));
+        } else {
+            tell(exercise, verdict);
+        }
+        if (verdict.judged == Judged::not_yet) return skipped;
+        if (verdict.judged == Judged::passed) {
+            notebook_.note(exercise, "passed");
+            return good;
+        }
+        notebook_.note(exercise, verdict.judged == Judged::wrong ? "wrong" : "error", verdict.mistake);
+        return check_failed;
+    }
+
+    static std::string json_of(const Exercise& exercise, const Verdict& verdict) {
+        const char* names[] = {"passed", "wrong", "todo", "does-not-compile", "broken"};
+        return nlohmann::ordered_json{{"v", 1},
+                                      {"exercise", exercise.number},
+                                      {"slug", exercise.slug},
+                                      {"judged", names[static_cast<int>(verdict.judged)]},
+                                      {"mistake", verdict.mistake},
+                                      {"sentence", verdict.sentence},
+                                      {"where", verdict.where},
+                                      {"shown", verdict.shown},
+                                      {"cases", verdict.cases}}
+            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    }
+
+    void tell(const Exercise& exercise, const Verdict& verdict) {
+        const std::string file = shortened(notebook_.file(exercise));
+        if (verdict.judged == Judged::passed) {
+            print(painted(" [ok] ", Tone::good, mode_.style) +
+                  fmt::format("{}: {}", exercise.slug, verdict.cases));
+            say(exercise.why, 6);
+            say("./learn solution " + exercise.slug + " shows how we wrote it.", 6);
+            tell_next(exercise);
+            return;
+        }
+        const bool todo = verdict.judged == Judged::not_yet;
+        print(painted(todo ? " [todo] " : " [wrong] ", todo ? Tone::warn : Tone::bad, mode_.style) + file +
+              (verdict.judged == Judged::not_compiled && !verdict.where.empty() ? ", " + verdict.where : ""));
+        say(verdict.sentence, 2);
+        if (flags_.quiet) return;
+        if (verdict.judged == Judged::wrong || verdict.judged == Judged::broken) {
+            if (!verdict.where.empty()) say("with " + verdict.where + ":", 2);
+        }
+        for (const auto& line : verdict.shown) print("    " + (mode_.style.ascii ? to_ascii(line) : line));
+        if (!verdict.cases.empty()) say(verdict.cases, 2);
+        say(fmt::format("./learn hint {} asks a question that helps.", exercise.slug), 2);
+    }
+
+    void tell_next(const Exercise& passed) {
+        for (const auto& exercise : exercises_.all) {
+            if (exercise.slug == passed.slug || notebook_.entry(exercise).passed) continue;
+            say(fmt::format("Next: ./learn check {} ({})", exercise.slug, exercise.title), 6);
+            return;
+        }
+    }
+
+    // Looks again whenever the file was saved. Some editors write a file in several goes: it must have come to rest.
+    int watch_over(const Exercise& exercise) {
+        const std::string file = notebook_.file(exercise);
+        const auto state = [&] {
+            std::error_code gone;
+            const auto time = fs::last_write_time(file, gone).time_since_epoch().count();
+            const auto size = fs::file_size(file, gone);
+            return std::pair{time, gone ? 0 : size};
+        };
+        std::optional<decltype(state())> checked;
+        for (auto seen = state();; seen = state()) {
+            if (seen != checked) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                if (state() != seen || !notebook_.has(exercise)) continue;
+                checked = seen;
+                check_once(exercise);
+                print(fmt::format("watching {} (Ctrl-C ends)", shortened(file)));
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        }
+    }
+
+    const Flags& flags_;
+    Mode mode_;
+    Exercises exercises_;
+    Notebook notebook_;
+};
+
+}  // namespace
+
+void add_practice(CLI::App& app, PracticeWords& words) {
+    const auto command = [&](const char* name, const char* about) {
+        auto* added = app.add_subcommand(name, about);
+        return added;
+    };
+    words.check = command("check", "check your answer to an exercise (default: the next one)");
+    words.check->add_option("SLUG", words.which, "a slug, the beginning of one, or a number");
+    words.check->add_flag("--watch", words.watch, "again whenever you save");
+    words.hint = command("hint", "the next hint: a question, a pointer, almost the code");
+    words.reset = command("reset", "begin an exercise again (asks; yours is kept)");
+    words.solution = command("solution", "an answer, after yours has passed (or with --yes)");
+    for (auto* one : {words.hint, words.reset, words.solution})
+        one->add_option("SLUG", words.which, "a slug, the beginning of one, or a number")->required();
+    words.score = command("score", "the exercises, and how it went");
+    words.dev_check = command("dev-check", "whether each exercise knows its answer and its mistakes");
+    words.dev_check->add_option("SLUG", words.which, "only this one");
+}
+
+bool asked_for_practice(const PracticeWords& words) {
+    for (const CLI::App* one :
+         {words.check, words.hint, words.reset, words.solution, words.score, words.dev_check})
+        if (*one) return true;
+    return false;
+}
+
+int practice(const PracticeWords& words, const Flags& flags, const std::string& built,
+             const std::string& work) {
+    Practice doing(flags, built, work);
+    if (*words.hint) return doing.hint(words.which);
+    if (*words.reset) return doing.reset(words.which);
+    if (*words.solution) return doing.solution(words.which);
+    if (*words.score) return doing.score();
+    if (*words.dev_check) return doing.dev_check(words.which);
+    return doing.check(words.which, words.watch);
+}
+
+}  // namespace tally::lesson

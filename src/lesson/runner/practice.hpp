@@ -1,0 +1,27 @@
+// ./learn check, hint, reset, solution, score: the exercises as a learner does them.
+#pragma once
+
+#include <string>
+
+#include "tally/lesson/flags.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace tally::lesson {
+
+struct PracticeWords {
+    CLI::App *check = nullptr, *hint = nullptr, *reset = nullptr, *solution = nullptr, *score = nullptr,
+             *dev_check = nullptr;
+    std::string which;
+    bool watch = false;
+};
+
+void add_practice(CLI::App& app, PracticeWords& words);
+bool asked_for_practice(const PracticeWords& words);
+// The exit code. `built` is the folder of exercise-checks, `work` the learner's.
+int practice(const PracticeWords& words, const Flags& flags, const std::string& built,
+             const std::string& work);
+
+}  // namespace tally::lesson

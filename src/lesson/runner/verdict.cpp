@@ -1,0 +1,260 @@
+// Compiling an answer, running its check, and finding words for what happened.
+#include "tally/lesson/runner/verdict.hpp"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <regex>
+#include <sstream>
+
+#include "tally/lesson/files.hpp"
+#include "tally/lesson/runner/child.hpp"
+
+namespace tally::lesson {
+
+namespace {
+
+struct InWords {
+    const char* part;  // of what a compiler says
+    const char* sentence;
+};
+
+// What g++ and clang++ say, and what it most often means. The first that fits is taken.
+constexpr std::array in_words{
+    InWords{"signal terminated", "The compiler itself was ended, perhaps for want of memory. Try once more."},
+    InWords{"';' before", "A semicolon is missing, here or at the end of the line before."},
+    InWords{"expected ';'", "A semicolon is missing, here or at the end of the line before."},
+    InWords{"expected '}' at end", "A closing brace } is missing: the file ends inside of a block."},
+    InWords{"expected '}'", "A closing brace } is missing, or one thing too many stands before it."},
+    InWords{"expected ')'", "A closing parenthesis ) is missing, here or a little before."},
+    InWords{"no return statement", "The function can end without returning anything."},
+    InWords{"non-void function does not return", "The function can end without returning anything."},
+    InWords{"control reaches end", "The function can end without returning anything."},
+    InWords{"ambiguating new declaration",
+            "The function's first line was changed: what it returns is part of the exercise."},
+    InWords{"differ only in their return type",
+            "The function's first line was changed: what it returns is part of the exercise."},
+    InWords{"redefinition", "The same thing is defined twice."},
+    InWords{"was not declared",
+            "There is nothing of this name here: a slip of the pen, or a variable of another block?"},
+    InWords{"use of undeclared",
+            "There is nothing of this name here: a slip of the pen, or a variable of another block?"},
+    InWords{"has no member", "It has nothing of this name: see docs/tensors.md for what a tensor has."},
+    InWords{"no member named", "It has nothing of this name: see docs/tensors.md for what a tensor has."},
+    InWords{"no match for", "These two do not fit together: what is the type of each of them?"},
+    InWords{"invalid operands", "These two do not fit together: what is the type of each of them?"},
+    InWords{"no matching function",
+            "No function of this name takes such arguments: how many are there, and of which types?"},
+    InWords{"cannot convert", "This is of another type than what is wanted here."},
+    InWords{"could not convert", "This is of another type than what is wanted here."},
+    InWords{"no viable conversion", "This is of another type than what is wanted here."},
+    InWords{"const", "Something that was promised not to change is changed here."},
+    InWords{"No such file", "This file was not found. What an exercise needs is included already."},
+};
+
+std::string plain_quotes(std::string text) {
+    for (const char* quote : {"‘", "’"})
+        for (std::size_t at; (at = text.find(quote)) != std::string::npos;)
+            text.replace(at, std::strlen(quote), "'");
+    return text;
+}
+
+std::string meaning_of(const std::string& error) {
+    for (const auto& known : in_words)
+        if (error.find(known.part) != std::string::npos) return known.sentence;
+    return "It does not compile.";
+}
+
+std::string demangled(const std::string& name) {
+    int failed = 0;
+    const std::unique_ptr<char, void (*)(void*)> found(
+        abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &failed), std::free);
+    return failed == 0 ? found.get() : name;
+}
+
+std::string missing_function(const Exercises& exercises, const Exercise& exercise,
+                             const std::string& function) {
+    return fmt::format(
+        "The check looks for {}, and the file has no such function. Keep its first line as it was, outside "
+        "of any "
+        "namespace, below the #include: {}",
+        function, exercises.declaration(exercise, function));
+}
+
+std::string why_not_loaded(const Exercises& exercises, const Exercise& exercise, const std::string& said) {
+    std::smatch symbol;
+    if (!std::regex_search(said, symbol, std::regex("undefined symbol: (\\w+)")))
+        return "It cannot be loaded: " + said;
+    const std::string name = demangled(symbol[1]);
+    for (const auto& function : exercise.functions)
+        if (name.rfind(function + "(", 0) == 0) return missing_function(exercises, exercise, function);
+    return fmt::format("{} is declared and used, but nowhere is there a body of it.", name);
+}
+
+// What the check reports: lines of a word and the rest.
+struct Report {
+    std::string verdict, mistake, sentence, where, cases, function;
+    std::vector<std::string> said;
+
+    explicit Report(const std::string& text) {
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);) {
+            const std::size_t blank = std::min(line.find(' '), line.size());
+            const std::string word = line.substr(0, blank),
+                              rest = line.substr(std::min(blank + 1, line.size()));
+            if (word == "say") said.push_back(rest);
+            for (const auto& [name, place] : {std::pair{"verdict", &verdict},
+                                              {"mistake", &mistake},
+                                              {"sentence", &sentence},
+                                              {"where", &where},
+                                              {"cases", &cases},
+                                              {"function", &function}})
+                if (word == name) *place = rest;
+        }
+    }
+    std::string first_said() const { return said.empty() ? "an error" : said.front(); }
+};
+
+std::string of_cases(const std::string& three) {  // right, all, seed
+    int right = 0, all = 0;
+    std::uint64_t seed = 0;
+    std::istringstream(three) >> right >> all >> seed;
+    return right == all ? fmt::format("{} cases, seed {}", all, seed)
+                        : fmt::format("{} of {} cases are right (seed {})", right, all, seed);
+}
+
+struct Ending {
+    const char* verdict;
+    const char* sentence;
+};
+
+constexpr std::array endings{
+    Ending{"too-long", "It was stopped after 5 seconds. Is there a loop that never ends?"},
+    Ending{
+        "waits",
+        "It was stopped after half a minute in which it waited. Does it read from the keyboard, or sleep?"},
+    Ending{"crashed",
+           "It crashed: it read or wrote where nothing is. An index out of range? A function that calls "
+           "itself without end?"},
+    Ending{"aborted", "It ended itself (abort). An assertion, or an error that nobody caught?"},
+    Ending{"divided-by-zero", "It divided a whole number by zero."},
+    Ending{"too-much-memory",
+           "It asked for more memory than an exercise has (2 GiB). Does something grow without end?"},
+};
+
+Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const Finished& finished) {
+    const Report report(finished.captured);
+    Verdict verdict{.mistake = report.mistake,
+                    .sentence = report.sentence,
+                    .where = report.where,
+                    .shown = {},
+                    .cases = {}};
+    verdict.asked_by = finished.asked_by;
+    if (report.verdict == "passed" || report.verdict == "wrong") {
+        verdict.judged = report.verdict == "passed" ? Judged::passed : Judged::wrong;
+        verdict.shown = report.said;
+        verdict.cases = of_cases(report.cases);
+        if (verdict.judged == Judged::wrong && verdict.sentence.empty())
+            verdict.sentence =
+                "Not right yet, and none of the mistakes that this exercise knows. This is what came:";
+        return verdict;
+    }
+    if (report.verdict == "todo") {
+        verdict.judged = Judged::not_yet;
+        verdict.sentence = "Not done yet: the check has come upon todo(), where something is missing.";
+        return verdict;
+    }
+    for (const auto& known : endings)
+        if (report.verdict == known.verdict) verdict.sentence = known.sentence;
+    if (report.verdict == "threw")
+        verdict.sentence = "It ended in an error that nobody caught: " + report.first_said();
+    if (report.verdict == "missing")
+        verdict.sentence = missing_function(exercises, exercise, report.function);
+    if (report.verdict == "not-loaded")
+        verdict.sentence = why_not_loaded(exercises, exercise, report.first_said());
+    if (verdict.sentence.empty()) {
+        verdict.sentence = finished.signal != 0
+                               ? fmt::format("It was ended by signal {} ({}).", finished.signal,
+                                             ::strsignal(finished.signal))
+                               : "It ended the program itself (exit?) before the check was through.";
+    }
+    return verdict;
+}
+
+}  // namespace
+
+Verdict first_error(const std::string& said, const std::string& file) {
+    Verdict verdict{.judged = Judged::not_compiled,
+                    .mistake = {},
+                    .sentence = "It does not compile.",
+                    .where = {},
+                    .shown = {},
+                    .cases = {}};
+    const std::string text = plain_quotes(said);
+    std::istringstream lines(text);
+    std::string in_file, error;  // the last place in the file before the error, which may be in what it calls
+    std::vector<std::string> shown;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.rfind(file + ":", 0) == 0 && (error.empty() || in_file.empty()))
+            in_file = line.substr(file.size() + 1);
+        const std::size_t at = line.find("error: ");
+        if (error.empty() && at != std::string::npos) {
+            error = line.substr(at + 7);
+        } else if (!error.empty() && std::regex_search(line, std::regex("^ +(\\d+ )?\\|"))) {
+            shown.push_back(line);
+        } else if (!shown.empty()) {
+            break;
+        }
+    }
+    if (error.empty()) {
+        verdict.sentence = "The compiler could not do it: " + text.substr(0, text.find('\n'));
+        return verdict;
+    }
+    verdict.sentence = meaning_of(error);
+    const int number = std::atoi(in_file.c_str());
+    if (number > 0) verdict.where = fmt::format("line {}", number);
+    verdict.shown.push_back(error);
+    std::istringstream source(text_of(file));
+    std::string line;
+    for (int i = 0; i < number; ++i) std::getline(source, line);
+    if (number > 0) {
+        const std::string margin = fmt::format("{:>5} | ", number);
+        verdict.shown.push_back(margin + line);
+        if (shown.size() > 1 && shown[0].find(line) != std::string::npos && !line.empty())
+            verdict.shown.push_back("      | " +
+                                    shown[1].substr(std::min(shown[1].size(), shown[1].find('|') + 2)));
+    }
+    return verdict;
+}
+
+Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::string& file,
+              const std::string& scratch, std::uint64_t seed) {
+    make_folder(scratch);
+    const std::string library = fmt::format("{}/{}.{}.so", scratch, exercise.stem(), ::getpid());
+    std::vector<std::string> command{"/usr/bin/env", "LC_ALL=C"};  // the words that in_words knows
+    command.insert(command.end(), exercises.compiler.begin(), exercises.compiler.end());
+    for (const auto& word : {std::string("-shared"), std::string("-o"), library, file})
+        command.push_back(word);
+    const Finished compiled = run_capturing(command, STDERR_FILENO);
+    Verdict verdict;
+    if (compiled.asked_by != 0) {
+        verdict.asked_by = compiled.asked_by;
+    } else if (compiled.code != 0 || compiled.signal != 0) {
+        verdict = first_error(compiled.captured, file);
+    } else {
+        const Finished ran = run_capturing(
+            {exercises.checks, exercise.slug, library, fmt::format("{}", seed)}, report_descriptor);
+        verdict = verdict_of(exercises, exercise, ran);
+    }
+    std::error_code gone;
+    std::filesystem::remove(library, gone);
+    return verdict;
+}
+
+}  // namespace tally::lesson

@@ -1,0 +1,287 @@
+"""A learner who does exercises: gives wrong, broken and right answers, asks for hints, begins again. Usage: practice_test.py LEARN_RUNNER"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from terminal_driver import Terminal, clean_environment, have_terminals, run_tests
+
+ANSWER = re.compile(r"^(?:void|int|double|std::|Tensor|Numbers).*?^}$", re.M | re.S)
+
+
+class Learner:
+    """Somebody with a folder of their own."""
+
+    def __init__(self, runner):
+        self.folder = tempfile.TemporaryDirectory()
+        self.work, self.runner = self.folder.name + "/work", runner
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.folder.cleanup()
+
+    def run(self, *words, stdout=subprocess.PIPE, **environment):
+        return subprocess.run([self.runner, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False,
+                              timeout=300, cwd=self.folder.name, env=clean_environment(TALLY_WORK=self.work, **environment))
+
+    def path(self, stem):
+        return f"{self.work}/exercises/{stem}.cpp"
+
+    def read(self, stem):
+        with open(self.path(stem), encoding="utf-8") as file:
+            return file.read()
+
+    def write(self, stem, text):
+        os.makedirs(self.work + "/exercises", exist_ok=True)
+        with open(self.path(stem), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def log(self):
+        with open(self.work + "/exercises/log", encoding="utf-8") as file:
+            return file.read().split("\n")[:-1]
+
+    def answer(self, slug):
+        """The code that ./learn solution shows, without the words below it."""
+        shown = self.run("solution", slug, "--yes").stdout
+        return "\n".join(ANSWER.findall(shown)) + "\n"
+
+
+def head(learner, stem):
+    return learner.read(stem).split(f'#include "{stem}.hpp"\n')[0] + f'#include "{stem}.hpp"\n'
+
+
+def words_of(text):
+    return " ".join(text.split())
+
+
+def check_divide(learner, body, before="", after=""):
+    """What is said about divide with this body of accumulate()."""
+    learner.write("05_divide", '#include "05_divide.hpp"\n' + before + "void accumulate(const Tensor& x, const Tensor& w, int size) {\n" + body + "\n}\n" + after)
+    result = learner.run("check", "divide")
+    assert "kit/" not in result.stdout and "given/" not in result.stdout, result.stdout
+    return result
+
+
+def test_the_first_time_a_learner_gets_the_file(runner):
+    with Learner(runner) as learner:
+        first = learner.run("check")
+        assert first.returncode == 77 and "work/exercises/01_set_or_add.cpp is yours" in words_of(first.stdout), first
+        again = learner.run("check")
+        assert again.returncode == 77 and "[todo]" in again.stdout and "./learn hint set-or-add" in again.stdout, again
+        assert not os.path.exists(learner.work + "/exercises/log"), "looking is no try"
+
+
+def test_a_wrong_answer_gets_its_sentence_and_the_numbers(runner):
+    with Learner(runner) as learner:
+        learner.run("check", "divide")
+        result = learner.run("check", "divide")
+        assert result.returncode == 1, result
+        said = words_of(result.stdout)
+        assert "Nothing was divided" in said and "[-1.0608 0.0620 -1.8375]" in said and "[-0.3536 0.0207 -0.6125]" in said, said
+        assert "3 times too large" in said and "1 of 8 cases are right (seed 0)" in said, said
+        assert learner.log() == ["divide wrong not_divided"]
+        as_json = json.loads(learner.run("check", "divide", "--json").stdout)
+        assert (as_json["judged"], as_json["mistake"]) == ("wrong", "not_divided")
+        assert "(seed 7)" in learner.run("check", "divide", "--seed", "7").stdout
+
+
+def test_a_wrong_answer_that_nobody_knows_gets_the_numbers(runner):
+    with Learner(runner) as learner:
+        result = check_divide(learner, "    for (const Tensor& m : split(x, size)) (mean(matmul(m, w)) * 0.7).backward();")
+        assert result.returncode == 1 and "none of the mistakes" in words_of(result.stdout) and "2.1 times too large" in result.stdout, result
+        assert learner.log() == ["divide wrong"]
+
+
+def test_right_answers_pass_whoever_wrote_them(runner):
+    with Learner(runner) as learner:
+        result = check_divide(learner, "    const auto all = static_cast<double>(x.shape()[0]);\n"
+                                       "    for (const Tensor& m : split(x, size)) (sum(matmul(m, w)) / all).backward();")
+        assert result.returncode == 0 and "[ok] divide: 8 cases" in result.stdout and "Next: ./learn check set-or-add" in result.stdout, result
+        for slug, stem in (("set-or-add", "01_set_or_add"), ("two-segments", "15_two_segments")):
+            learner.run("check", slug)
+            learner.write(stem, head(learner, stem) + learner.answer(slug))
+            result = learner.run("check", slug)
+            assert result.returncode == 0 and "[ok]" in result.stdout, result
+        score = learner.run("score").stdout
+        assert "3 of 24 passed" in score and re.search(r"5  divide .* passed  1 try$", score, re.M), score
+        assert re.search(r"15  two-segments .* passed  1 try, answer shown$", score, re.M), score
+        states = {line["slug"]: line["state"] for line in map(json.loads, learner.run("score", "--json").stdout.splitlines())}
+        assert len(states) == 24 and states["divide"] == "passed" and states["ring"] == "open", states
+        learner.run("check")
+        assert os.path.exists(learner.path("02_newest_first")), "the next that has not passed"
+
+
+def test_what_does_not_compile_is_shown_in_the_learners_file(runner):
+    with Learner(runner) as learner:
+        for body, line, sentence in (("    Tensor loss = mean(x)\n    loss.backward();", 4, "end of the line before"), ("    losss.backward();", 3, "nothing of this name"),
+                                     ("    Tensor loss = w.bakward();", 3, "nothing of this name"), ("    int n = std::string(\"a\");", 3, "another type"),
+                                     ("    matmul(3, w);", 3, "takes such arguments"), ("    for (;;) {", 4, "brace")):
+            result = check_divide(learner, body)
+            assert result.returncode == 1 and sentence in words_of(result.stdout), (body, result.stdout)
+            assert re.search(rf"05_divide.cpp, line {line}$", result.stdout, re.M), (body, result.stdout)
+            assert len(result.stdout.splitlines()) < 12, result.stdout
+        assert learner.log() == ["divide error"] * 6
+        in_ours = check_divide(learner, "    Tensor y = checkpoint([](const Tensor& h) { return 3; }, x);")
+        assert ", line 3" in in_ours.stdout and "checkpoint([]" in in_ours.stdout, in_ours.stdout
+
+
+def test_what_ends_otherwise_is_said(runner):
+    with Learner(runner) as learner:
+        for body, sentence in (("    int* nowhere = nullptr;\n    *nowhere = 1;", "crashed"), ("    accumulate(x, w, size + 1);", "without end"),
+                               ("    std::abort();", "ended itself"), ("    std::exit(0);", "exit?"), ("    volatile int zero = 0;\n    zero = 7 / zero;", "by zero"),
+                               ("    std::vector<std::vector<double>> all;\n    while (true) all.emplace_back(1 << 20);", "more memory"),
+                               ("    while (true) {\n    }", "never ends"), ("    throw std::runtime_error(\"no idea\");", "no idea"), ("    throw 3;", "nobody caught"),
+                               ("    ::pause();", "in which it waited"),
+                               ("    mean(matmul(w, x)).backward();", "[matmul]")):
+            result = check_divide(learner, body)
+            assert result.returncode == 1 and sentence in words_of(result.stdout), (body, result.stdout)
+            assert "six rows, 2 in a micro-batch" in words_of(result.stdout) or "exit" in body, result.stdout
+
+
+def test_a_function_that_is_not_there_is_named(runner):
+    with Learner(runner) as learner:
+        for text, sentence in (("", "accumulate"), ("// nothing\n", "accumulate"), ('#include "05_divide.hpp"\n', "void accumulate(const Tensor& x, const Tensor& w, int size)"),
+                               ('#include "05_divide.hpp"\nvoid accumulate(const Tensor& x, const Tensor& w) {}\n', "Keep its first line"),
+                               ('#include "05_divide.hpp"\nint accumulate(const Tensor& x, const Tensor& w, int size) { return 1; }\n', "what it returns is part"),
+                               ('#include "05_divide.hpp"\nint help(int);\nvoid accumulate(const Tensor&, const Tensor&, int n) { help(n); }\n', "nowhere is there a body")):
+            learner.write("05_divide", text)
+            result = learner.run("check", "divide")
+            assert result.returncode == 1 and sentence in words_of(result.stdout), (text, result)
+
+
+def test_what_an_answer_prints_is_seen(runner):
+    with Learner(runner) as learner:
+        learner.write("05_divide", '#include <iostream>\n#include "05_divide.hpp"\nvoid accumulate(const Tensor&, const Tensor&, int n) { std::cout << "size " << n << std::endl; }\n')
+        assert "size 2\n" in learner.run("check", "divide").stdout
+
+
+def test_the_page_has_each_exercise(runner):
+    described = subprocess.run([os.path.join(os.path.dirname(runner), "exercises/exercise-checks")], stdout=subprocess.PIPE, text=True, check=True).stdout
+    exercises = [json.loads(line) for line in described.splitlines()]
+    with open(os.path.join(os.path.dirname(__file__), "../../docs/exercises.md"), encoding="utf-8") as page:
+        text = page.read()
+    for e in exercises:
+        row = f"| {e['exercise']} | {e['slug']} | {e['title']} | {e['lesson']} | {e['minutes']} | {len(e['mistakes'])} |"
+        assert row in text, row
+    assert f"recognised, {sum(len(e['mistakes']) for e in exercises)} together" in words_of(text)
+    assert f"## The {len(exercises)}\n" in text
+
+
+def test_hints_come_one_by_one(runner):
+    with Learner(runner) as learner:
+        said = [words_of(learner.run("hint", "divide").stdout) for _ in range(4)]
+        assert [text[:13] for text in said] == ["Hint 1 of 3: ", "Hint 2 of 3: ", "Hint 3 of 3: ", "Hint 3 of 3: "], said
+        assert "?" in said[0] and "last one" in said[3] and learner.log() == ["divide hint"] * 3
+
+
+def test_the_answer_is_not_shown_before(runner):
+    with Learner(runner) as learner:
+        refused = learner.run("solution", "divide")
+        assert refused.returncode == 2 and refused.stdout == "" and "--yes" in refused.stderr, refused
+        assert "parts" in learner.run("solution", "divide", "--yes").stdout and learner.log() == ["divide shown"]
+
+
+def test_beginning_again_keeps_what_was_written(runner):
+    with Learner(runner) as learner:
+        learner.run("check", "divide")
+        start = learner.read("05_divide")
+        for number, text in ((1, "mine\n"), (2, "mine, too\n")):
+            learner.write("05_divide", text)
+            refused = learner.run("reset", "divide")
+            assert refused.returncode == 2 and "--yes" in refused.stderr and learner.read("05_divide") == text, refused
+            result = learner.run("reset", "divide", "--yes")
+            assert result.returncode == 0 and f"kept/05_divide.{number}.cpp" in result.stdout, result
+            assert learner.read("05_divide") == start and learner.read(f"kept/05_divide.{number}") == text
+
+
+def test_an_unknown_exercise_names_the_nearest(runner):
+    with Learner(runner) as learner:
+        for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), "1 to 24"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "no exercise 't'")):
+            result = learner.run(*words)
+            assert result.returncode == 2 and part in result.stderr and result.stdout == "", result
+        for which in ("5", "05", "div", "05_divide"):
+            assert learner.run("hint", which).returncode == 0, which
+
+
+def test_a_log_that_is_none_is_kept_aside(runner):
+    with Learner(runner) as learner:
+        learner.run("hint", "divide")
+        with open(learner.work + "/exercises/log", "a", encoding="utf-8") as log:
+            log.write("\x00\x01 rubbish\n")
+        result = learner.run("score")
+        assert result.returncode == 0 and "log.1.broken" in result.stderr and "0 of 24 passed" in result.stdout, result
+        with open(learner.work + "/exercises/log.1.broken", encoding="utf-8") as log:
+            assert log.read().startswith("divide hint\n")
+        assert learner.run("score").stderr == ""
+
+
+def test_what_cannot_be_written_is_exit_5(runner):
+    with Learner(runner) as learner, open("/dev/full", "w") as full:
+        for words in (["score"], ["check", "divide"], ["hint", "ring"], ["solution", "ring", "--yes"]):
+            result = learner.run(*words, stdout=full)
+            assert result.returncode == 5 and "No space left" in result.stderr, (words, result)
+    with Learner(runner) as learner:
+        open(learner.work, "w").close()  # no folder can be made here
+        for words in (["check", "divide"], ["hint", "divide"]):
+            result = learner.run(*words)
+            assert result.returncode == 5 and learner.work in result.stderr, (words, result)
+
+
+def test_json_is_an_object_for_each_answer(runner):
+    with Learner(runner) as learner:
+        for words, key in ((["check", "divide"], "file"), (["check", "divide"], "sentence"), (["hint", "divide"], "text"), (["solution", "divide", "--yes"], "answer"),
+                           (["reset", "divide", "--yes"], "kept")):
+            lines = learner.run(*words, "--json").stdout.splitlines()
+            assert len(lines) == 1 and json.loads(lines[0])["slug"] == "divide" and json.loads(lines[0])[key], (words, lines)
+        quiet = learner.run("check", "divide", "--quiet").stdout
+        assert "Nothing was divided" in quiet and "your w.grad" not in quiet, quiet
+
+
+def test_watching_wants_a_terminal(runner):
+    with Learner(runner) as learner:
+        result = learner.run("check", "divide", "--watch")
+        assert result.returncode == 2 and "terminal" in result.stderr and result.stdout == "", result
+
+
+def test_watching_sees_what_is_saved(runner):
+    if not have_terminals():
+        return
+    with Learner(runner) as learner:
+        learner.run("check", "divide")
+        right = head(learner, "05_divide") + learner.answer("divide")
+        with Terminal([runner, "check", "divide", "--watch"], TALLY_WORK=learner.work) as terminal:
+            terminal.expect("Nothing was divided")
+            terminal.expect("watching")
+            learner.write("05_divide", right.replace("/ parts", "/ size"))
+            terminal.expect("You have divided by the number of rows")
+            terminal.expect("watching")
+            with open(learner.path("05_divide") + ".new", "w", encoding="utf-8") as file:  # as editors do that save by renaming
+                file.write(right)
+            os.replace(learner.path("05_divide") + ".new", learner.path("05_divide"))
+            terminal.expect("[ok] divide")
+            terminal.expect("watching")
+            terminal.type("\x03")
+            assert terminal.wait() == 130 and terminal.restored()
+        assert learner.log()[-3:] == ["divide wrong not_divided", "divide wrong divided_by_rows", "divide passed"]
+
+
+def test_a_terminal_is_asked_before_beginning_again(runner):
+    if not have_terminals():
+        return
+    with Learner(runner) as learner:
+        learner.write("05_divide", "mine\n")
+        for key, kept in (("n\n", True), ("\n", True), ("y\n", False)):
+            with Terminal([runner, "reset", "divide"], TALLY_WORK=learner.work) as terminal:
+                terminal.expect("[y/N]")
+                terminal.type(key)
+                code = terminal.wait()
+            assert (learner.read("05_divide") == "mine\n") == kept and (code == 0) != kept, key
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__], *sys.argv[1:])
