@@ -40,7 +40,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
         check_equal("the sum of six arrows", w.grad(), sum);
         graph("full-batch", "Six items, one w: forward, and six gradients back that are added",
               [](Picture& p) {
-                  const Toy toy;
+                  const Toy toy;  // with a w of its own
                   std::vector<Tensor> products;
                   for (const auto& [row, number] : toy.micro_batches(1)) {
                       p.name(row, "row " + number);

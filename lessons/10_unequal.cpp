@@ -13,10 +13,8 @@ struct Unequal : Toy {
 
         step("Six rows as 4 + 2: what each micro-batch's own mean sends back.");
         auto own = table({"rows", "b", "g, the gradient of its mean"});
-        for (const auto& micro : split(x, four_and_two)) {
-            const Array<real> gradient = grad(mean(matmul(micro, w)), {w}).front();
-            own.row(micro.shape()[0] == 4 ? "0-3" : "4-5", micro.shape()[0], gradient);
-        }
+        for (const auto& [micro, rows] : micro_batches(4))
+            own.row(rows, micro.shape()[0], grad(mean(matmul(micro, w)), {w}).front());
         check_own(own);
 
         predict("The sum of both, divided by N = 2 as in lesson 7, is",
@@ -33,13 +31,11 @@ struct Unequal : Toy {
         step("The weights b / B: each micro-loss times 4/6 or 2/6, its share of the rows.");
         w.zero_grad();
         auto after = table({"rows", "share", "w.grad after it"});
-        int row = 0;
-        for (const auto& micro : split(x, four_and_two)) {
-            if (row == 0) code(2);
+        for (const auto& [micro, rows] : micro_batches(4)) {
+            if (!w.has_grad()) code(2);
             const double share = double(micro.shape()[0]) / 6;
             (mean(matmul(micro, w)) * share).backward();
-            after.row(row == 0 ? "0-3" : "4-5", share, w.grad());
-            row += 4;
+            after.row(rows, share, w.grad());
         }
         check_weighed();
         graph("unequal", "Four rows and two: each micro-batch counts as many sixths as it has rows",

@@ -10,7 +10,8 @@ struct MicroBatch {
     std::string rows;  // which of the six these are: "0-1"
 };
 
-// A lesson that is a Toy calls the rows x and the weights w.
+// A lesson that is a Toy calls the rows x and the weights w. A picture goes backward once more, so it takes a Toy of
+// its own, with another w.
 struct Toy {
     // The last row may be another: a twin of the toy has one of short binary fractions.
     template <class S = real>
@@ -35,9 +36,9 @@ struct Toy {
         std::vector<MicroBatch> all;
         std::int64_t from = 0;
         for (const Tensor& micro : tally::split(x, size)) {
-            const std::int64_t last = from + size - 1;
-            all.push_back({micro, std::to_string(from) + (size > 1 ? "-" + std::to_string(last) : "")});
-            from += size;
+            const std::int64_t last = from + micro.shape()[0] - 1;
+            all.push_back({micro, std::to_string(from) + (last > from ? "-" + std::to_string(last) : "")});
+            from = last + 1;
         }
         return all;
     }

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "catch.hpp"
-#include "tally/lesson/talk.hpp"
+#include "tally/lesson/toy.hpp"
 
 using namespace tally::lesson;
 using tally::test::contains;
@@ -128,6 +128,20 @@ TEST_CASE("a program runs the lesson that it was given, in the type that it was 
     CHECK(run_with("--dtype=float64", 98) == 1);
     CHECK(talks == 1);
     CHECK_THROWS_WITH(run_with("--dtype=float32", 97), contains("no lesson"));
+}
+
+TEST_CASE("the toy's micro-batches say which rows they are") {
+    Stage stage;
+    const Toy toy;
+    std::vector<std::string> said;
+    for (const std::int64_t size : {1, 4, 6})
+        for (const auto& [micro, rows] : toy.micro_batches(size))
+            said.push_back(rows + " of " + std::to_string(micro.shape()[0]));
+    CHECK(said == std::vector<std::string>{"0 of 1", "1 of 1", "2 of 1", "3 of 1", "4 of 1", "5 of 1",
+                                           "0-3 of 4", "4-5 of 2", "0-5 of 6"});
+    CHECK(std::abs(toy.largest_column() - 5.175) < 1e-6);
+    CHECK(std::abs(toy.mean_columns(6)[0] - 4.1216) < 1e-6);
+    CHECK(std::abs(toy.mean_columns(6)[1] - 4.376) < 1e-6);
 }
 
 TEST_CASE("a table without rows waits for the first one") {
