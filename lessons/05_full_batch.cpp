@@ -75,14 +75,13 @@ template <class S> void full_batch() {
 
     step("Six arrows back to one w: row i brings x_i / 6, and w.grad is their sum.");
     auto arrows = table({"row", "brings", "sum so far"});
-    std::vector<S> so_far(3);
+    const auto so_far = parameter(w.value().clone());  // its gradient is
     int number = 0;
     for (const auto& row : split(x, 1)) {
-        const std::vector<S> brought = grad(matmul(row, w) / 6, {w}).front().to_vector();
-        for (std::size_t j = 0; j < 3; ++j) so_far[j] += brought[j];
-        arrows.row(number++, brought, so_far);
+        (matmul(row, so_far) / 6).backward();
+        arrows.row(number++, grad(matmul(row, w) / 6, {w}).front().to_vector(), so_far.grad().to_vector());
     }
-    check_equal("the sum of six arrows", w.grad(), so_far);
+    check_equal("the sum of six arrows", w.grad(), so_far.grad());
     const Picture picture = drawn(x, w.value());
     graph("full-batch", picture.svg(), picture.dot());
 
