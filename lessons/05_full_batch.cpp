@@ -30,14 +30,13 @@ struct FullBatch : Toy {  // six rows x, three weights w
 
         step("Six arrows back to one w: row i brings x_i / 6, and w.grad is their sum.");
         auto arrows = table({"row", "brings", "sum so far"});
-        Tensor sum = Array<real>::zeros({3}, options().device);
+        const Tensor so_far = parameter(w.value().clone());  // its gradient is
         for (int i = 0; i < 6; ++i) {
             const Tensor row = slice(x, 0, i, i + 1);
-            const Tensor brought = grad(matmul(row, w) / 6, {w}).front();
-            sum = sum + brought;
-            arrows.row(i, brought, sum);
+            (matmul(row, so_far) / 6).backward();
+            arrows.row(i, grad(matmul(row, w) / 6, {w}).front(), so_far.grad());
         }
-        check_equal("the sum of six arrows", w.grad(), sum);
+        check_equal("the sum of six arrows", w.grad(), so_far.grad());
         graph("full-batch", "Six items, one w: forward, and six gradients back that are added",
               [](Picture& p) {
                   const Toy toy;  // with a w of its own

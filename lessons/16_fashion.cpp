@@ -58,10 +58,8 @@ struct ARealTraining {
 
         const bool ordered = products() == Products::ordered;
         predict("The same by 16 x 4. After an epoch the weights are",
-                {"similar, no more", "the same, but for what rounding does", "the same bits"},
-                answer(ordered ? 3 : 2),
-                ordered ? "The same sums, added in the same order: a cut is only a pause."
-                        : "The same sums, added in another order.");
+                {"similar", "the same but for rounding", "the same bits"}, answer(ordered ? 3 : 2),
+                ordered ? "The same sums, in one order." : "The same sums, in another order.");
         const Epoch by_16 = train(micro, data.train, 16, rate);
         const Tested after_16 = test(micro, data.test, batch);
         print(by_16.lines, after_16);
