@@ -27,8 +27,10 @@ MAKE = """
             test_flock -n 8 || echo overlap >>"$calls"
             trap 'rm -f "$target"; exit 143' INT TERM HUP
             sleep 0.02 # as long as a real one needs before it writes
-            mkdir -p "$2/lessons"
-            for part in one.o two.o libtally.a lessons/lesson_07_divide learn-runner; do
+            mkdir -p "$2/lessons" "$2/exercises"
+            parts="one.o two.o libtally.a lessons/lesson_07_divide learn-runner"
+            case "$*" in *tally_practice*) parts="$parts exercises/exercise-checks" ;; esac
+            for part in $parts; do
                 target=$2/$part
                 [ -e "$target" ] && [ ! "$2/../../src/x" -nt "$target" ] && continue
                 echo "[ 50%] Building CXX object $part"
@@ -57,7 +59,7 @@ class Misfortunes(Faked):
             (self.bin / "test_flock").symlink_to(shutil.which("flock"))
         else:
             self.fake("test_flock", "exit 0")
-        for folder in ("src", "lessons", "cmake"):
+        for folder in ("src", "lessons", "exercises", "cmake"):
             (self.tree / folder).mkdir()
         for file in ("src/x", "CMakeLists.txt", "CMakePresets.json"):
             (self.tree / file).write_text("")
@@ -118,6 +120,23 @@ class Misfortunes(Faked):
             self.assertFalse(self.asks(*words), words)
         (self.tree / "README.md").write_text("not built from")
         self.assertFalse(self.asks())
+
+    def test_exercises_are_built_when_they_are_asked_for_and_kept_up_from_then_on(self):
+        checks = self.tree / "build/release/exercises/exercise-checks"
+        self.assertTrue(self.asks())
+        self.assertFalse(checks.exists())
+        self.assertTrue(self.asks("check", "divide"))
+        self.assertTrue(checks.exists())
+        for words in (["check"], ["hint", "divide"], ["reset", "divide"], ["solution", "divide"], ["score"], ["dev-check"], ["list"]):
+            self.assertFalse(self.asks(*words), words)
+        before = checks.stat().st_mtime_ns
+        (self.tree / "src/x").write_text("newer")
+        self.assertTrue(self.asks("list"))
+        self.assertGreater(checks.stat().st_mtime_ns, before)
+        (self.tree / "exercises/99_new.cpp").write_text("")
+        self.assertTrue(self.asks("check"))
+        checks.unlink()
+        self.assertTrue(self.asks("score"))
 
     def test_what_is_changed_is_built_once(self):
         release = self.tree / "build/release"

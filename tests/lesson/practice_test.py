@@ -159,6 +159,13 @@ def test_what_an_answer_prints_is_seen(runner):
         assert "size 2\n" in learner.run("check", "divide").stdout
 
 
+def test_the_page_has_each_exercise(runner):
+    with Learner(runner) as learner, open(os.path.join(os.path.dirname(__file__), "../../docs/exercises.md"), encoding="utf-8") as page:
+        rows = re.findall(r"^\| (\d+) \| ([\w-]+) \| .* \| [\w-]+ \| (\d+) \| \d+ \|$", page.read(), re.M)
+        score = learner.run("score").stdout
+        assert rows == re.findall(r"^ *(\d+)  ([\w-]+) +(\d+) min", score, re.M), (rows, score)
+
+
 def test_hints_come_one_by_one(runner):
     with Learner(runner) as learner:
         said = [words_of(learner.run("hint", "divide").stdout) for _ in range(4)]
