@@ -6,8 +6,8 @@
 //     Policy::drop    they make none, and are forgotten
 //     Policy::carry   they wait, and the next epoch fills their window up
 //
-// Return the gradient of every update of all epochs, in order: each is the mean over the ITEMS of its window, sum
-// through items. (The micro-batches of one window need not be equally large.) This here follows no policy at all.
+// Return the gradient of every update of all epochs, in order: each is the mean over the ITEMS of its window, their
+// sum divided by their number. (Micro-batches need not be equally large.) What is missing is the end of an epoch.
 #include "07_the_tail.hpp"
 
 std::vector<double> updates(const std::vector<Epoch>& epochs, int size, Policy policy) {

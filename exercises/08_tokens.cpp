@@ -5,7 +5,7 @@
 // have 900 of them, and the next one 10, or none.
 //
 // Return the gradient of that mean. What is written here takes each micro-batch's own mean, and then the mean of these:
-// the mistake that large trainers shipped until October 2024.
+// a mistake that large trainers shipped for years, until it was found in October 2024.
 #include "08_tokens.hpp"
 
 double gradient(const std::vector<Micro>& micros) {

@@ -1,7 +1,7 @@
 // Exercise 14: the noise, read off the micro-batches.
 //
-// How large should a batch be? That depends on how noisy a gradient is: on the variance of one item's gradient. Who
-// accumulates has that for nothing. The N micro-batches of a window are N means over `size` items each; they scatter
+// How large should a batch be? That depends on how noisy a gradient is: on the variance of one item's gradient. If you
+// accumulate, you get that for free. The N micro-batches of a window are N means over `size` items each; they scatter
 // around each other, and a mean over b items has 1/b of the variance of one item.
 //
 // Return an estimate of the variance of ONE item, from these N means alone. It shall be right on average: from N means,

@@ -1,7 +1,7 @@
 // Exercise 16: dropout inside a checkpoint.
 //
 // A checkpoint runs its layers a second time, and the second time must give what the first one gave. Dropout draws
-// random numbers; a generator that goes on draws others. The remedy: item i's random number is a function of the
+// random numbers, and a generator that simply goes on draws others. The remedy: item i's random number is a function of the
 // update's seed, of the layer and of the item's number in the window, and of nothing else. Then recomputing gives the
 // same mask, and micro-batches have the masks of the full batch, however it is cut.
 //

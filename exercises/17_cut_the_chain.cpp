@@ -1,6 +1,6 @@
 // Exercise 17: cut twelve unequal layers.
 //
-// Twelve layers keep 1 to 8 KiB each, and only 12 KiB may be kept at a time. So the chain is cut into segments. Each
+// Twelve layers keep 10 to 80 KiB each, and only 120 KiB may be kept at a time. So the chain is cut into segments. Each
 // but the last is a checkpoint: on the way back it runs again, and keeps its layers only then. The last segment never
 // runs again, since the way back begins there.
 //

@@ -1,6 +1,6 @@
 // Exercise 18: where to put the next snapshot.
 //
-// A chain of 10 steps must be gone back through, newest first, and each step needs its input. With c snapshots, the
+// Backward goes through a chain of 10 steps, the last one first, and each step needs its input. With c snapshots, the
 // chain's input among them: run k steps, take a snapshot there, do all behind it (with one snapshot less), let that one
 // go, and do the k steps before it. Where none is free, every step runs anew from the held input.
 //

@@ -100,9 +100,8 @@ const exercise::Add add(
                "With Write::set assign the part, factor * dy[i]; with Write::add assign the sum of what is "
                "there and the part."},
      .why = "The first part overwrites, so nobody has to fill places with zeros, and nobody may read what "
-            "lies there. All later parts add. "
-            "Into makes that a thing that each rule is handed, rather than a habit that one of them may "
-            "forget."},
+            "lies there. All later parts add. Into hands this decision to each rule, so that none of them "
+            "can forget it."},
     examine, Functions{right::times_backward},
     {{"always_set",
       {always_set::times_backward},

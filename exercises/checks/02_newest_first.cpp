@@ -126,30 +126,26 @@ const exercise::Add add(
      .lesson = "the-diamond",
      .functions = {"order"},
      .hints = {"Of all values that wait, which one can be sure that nobody who still waits has used it?",
-               "Who uses a value is newer than it. So the one with the largest number is always ready, and a "
-               "waiting list that "
-               "holds each number once, in order, has it at its end.",
+               "Whatever uses a value is newer than it. So the one with the largest number is always ready, "
+               "and a waiting list that holds each number once, in order, has it at its end.",
                "Make `waiting` a std::set<int>; its largest element is where rbegin() points. Erase it, "
                "visit it, insert its inputs."},
      .why = "A value is always newer than what it was made of. So the newest one that waits has got all of "
-            "its gradient, and a "
-            "single pass over the waiting ones, newest first, visits each once: 60 visits where there are "
-            "2^60 paths."},
+            "its gradient, and a single pass over the waiting ones, newest first, visits each once: 60 "
+            "visits where there are 2^60 paths."},
     examine, Functions{right::order},
     {{"once_for_each_path",
       {once_for_each_path::order},
-      "A value is visited again for each path that leads to it; with sixty doublings that would never end. Who "
-      "waits must wait once."},
+      "A value is visited again for each path that leads to it; with sixty doublings that would never end. A "
+      "value should wait only once."},
      {"deep_first",
       {deep_first::order},
       "You go as deep as you can and then come back. So a value is visited before another one that used it "
-      "as well: its gradient is "
-      "not complete yet."},
+      "as well: its gradient is not complete yet."},
      {"first_come_first_served",
       {first_come_first_served::order},
-      "Who was found first is visited first. But a value may be found early and used by one that is found "
-      "later: its gradient is not "
-      "complete yet."},
+      "The value that was found first is visited first. But a value may be found early and used by one that "
+      "is found later: its gradient is not complete yet."},
      {"oldest_first",
       {oldest_first::order},
       "These are the right values in the order in which they were made, as forward goes. Backward must begin "
@@ -161,7 +157,6 @@ const exercise::Add add(
      {"without_the_leaves",
       {without_the_leaves::order},
       "The values that were made of nothing are missing. They hand on nothing, but backward comes by: that "
-      "is where a parameter keeps "
-      "its gradient."}});
+      "is where a parameter keeps its gradient."}});
 
 }  // namespace

@@ -102,12 +102,10 @@ const exercise::Add add(
      .hints =
          {"Which number of the operand did forward use for row i and column j of the result?",
           "Where the operand has a single row, forward took row 0 for every i; likewise for columns. The "
-          "gradient goes where the "
-          "number came from.",
+          "gradient goes where the number came from.",
           "The place is row (rows == 1 ? 0 : i), and the column likewise; add dy.at(i, j) there with +=."},
      .why = "Broadcasting uses a number several times, so its mirror image adds up: along each axis that was "
-            "stretched there is a sum, "
-            "and nothing is divided."},
+            "stretched there is a sum, and nothing is divided."},
     examine, Functions{right::un_broadcast},
     {{"set_instead_of_add",
       {set_instead_of_add::un_broadcast},

@@ -85,16 +85,14 @@ const exercise::Add add(
      .hints = {"If a[i][l] grows by a little h, which numbers of y change, and by how much each?",
                "da has a row for each row of dy, and db a column for each column of dy: that says on which "
                "side dy stands.",
-               "da is dy times b turned over, and db is a turned over times dy. transposed() turns over."},
+               "da is dy times b transposed, and db is a transposed times dy."},
      .why = "a[i][l] moves y[i][j] by b[l][j], for every j: so da[i][l] is the sum over j of dy[i][j] "
-            "b[l][j], a product with b turned "
-            "over. For db likewise. In accumulation it is the second one that adds up row after row: aT dy "
-            "is a sum over the rows of "
-            "the batch."},
+            "b[l][j], a product with b transposed. For db likewise. In accumulation it is the second one "
+            "that adds up row after row: aT dy is a sum over the rows of the batch."},
     examine, Functions{right::matmul_backward},
     {{"nothing_transposed",
       {nothing_transposed::matmul_backward},
-      "Nothing is turned over: dy b and a dy fit square matrices only. da[i][l] needs b[l][j] for all j: a "
+      "Nothing is transposed: dy b and a dy fit square matrices only. da[i][l] needs b[l][j] for all j: a "
       "row of b."},
      {"wrong_side",
       {wrong_side::matmul_backward},
@@ -105,16 +103,14 @@ const exercise::Add add(
       "Both products are right, but they are exchanged: da and db have changed places."},
      {"dy_transposed",
       {dy_transposed::matmul_backward},
-      "These are the right gradients turned over. Either dy was transposed instead of the operand, or the "
-      "two factors are exchanged as "
-      "well."},
+      "These are the right gradients, transposed. Either dy was transposed instead of the operand, or the "
+      "two factors are exchanged as well."},
      {"other_operand_missing",
       {other_operand_missing::matmul_backward},
       "da is right. For db you have used b again: the gradient of b is made of the other operand, a."},
      {"operands_themselves",
       {operands_themselves::matmul_backward},
       "You return the other operand, as if dy were 1. That is the derivative of a product of two numbers "
-      "before dy has come; the chain "
-      "rule multiplies by dy."}});
+      "before dy has come; the chain rule multiplies by dy."}});
 
 }  // namespace

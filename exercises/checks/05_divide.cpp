@@ -97,12 +97,11 @@ const exercise::Add add(
      .hints = {"Three means of two rows each are added up. What would the mean of these three means be?",
                "Each micro-batch's loss has to count less before it goes backward; how much less depends on "
                "how many micro-batches there are.",
-               "There are x.shape()[0] rows in all, so the number of micro-batches is that number through "
-               "`size`. Divide the loss by it."},
+               "There are x.shape()[0] rows in all, so there are x.shape()[0] / size micro-batches. Divide "
+               "each loss by that number."},
      .why = "The mean over all rows is the mean of the micro-batches' means, as long as they are equally "
-            "large. backward() adds, so each "
-            "one must bring its N-th part: its loss is divided by N, the number of micro-batches, before it "
-            "goes backward."},
+            "large. backward() adds, so each one must bring its N-th part: its loss is divided by N, the "
+            "number of micro-batches, before it goes backward."},
     examine, Functions{right::accumulate},
     {{"not_divided",
       {not_divided::accumulate},
@@ -123,7 +122,7 @@ const exercise::Add add(
      {"only_the_last",
       {only_the_last::accumulate},
       "Only the last micro-batch went backward; the losses of the others were thrown away. backward() "
-      "belongs into the loop."},
+      "belongs in the loop."},
      {"only_the_last_undivided",
       {only_the_last_undivided::accumulate},
       "This is the gradient of the last micro-batch alone: something clears the gradient between "

@@ -99,17 +99,14 @@ const exercise::Add add(
      .lesson = "unequal",
      .functions = {"accumulate"},
      .hints = {"In a micro-batch's own mean each row counts 1 / (its rows). In the whole mean it must count "
-               "1 / (all rows). What "
-               "factor lies between?",
+               "1 / (all rows). What factor lies between?",
                "Count all rows first, in a loop of its own. Then a micro-batch of b rows out of B has the "
-               "weight b / B. Mind that b / B "
-               "of whole numbers is 0.",
-               "Multiply each loss by a double: its rows, made a double, through all rows. (Or take sum() "
-               "instead of mean(), and divide "
-               "by all rows.)"},
+               "weight b / B. Mind that b / B of whole numbers is 0.",
+               "Multiply each loss by a double: its rows, converted to double, divided by all rows. (Or take "
+               "sum() instead of mean(), and divide by all rows.)"},
      .why = "A mean of means is the mean only where the parts are equally large. With weights b_k / B, or "
-            "with sums that are divided once "
-            "by the number of all rows, each row counts the same, however they were cut."},
+            "with sums that are divided once by the number of all rows, each row counts the same, however "
+            "they were cut."},
     examine, Functions{right::accumulate},
     {{"mean_of_means",
       {mean_of_means::accumulate},
@@ -120,7 +117,7 @@ const exercise::Add add(
       "Each micro-batch brings its whole mean, and they are added: nothing was divided."},
      {"sums_not_divided",
       {sums_not_divided::accumulate},
-      "Sums make each row count the same, which is half of the way. Now they want dividing, once, by the "
+      "Sums make each row count the same, which is half of the way. Now they must be divided, once, by the "
       "number of all rows."},
      {"sums_by_micro_batches",
       {sums_by_micro_batches::accumulate},

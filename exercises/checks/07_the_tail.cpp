@@ -193,50 +193,45 @@ void examine(exercise::Look& look, const Functions& yours) {
     }
 }
 
-const exercise::Add add({.number = 7,
-                         .slug = "the-tail",
-                         .title = "what becomes of an epoch's last micro-batches",
-                         .minutes = 10,
-                         .lesson = "the-tail",
-                         .functions = {"updates"},
-                         .hints = {"When an epoch ends, which of sum, items and micros may still be larger "
-                                   "than 0, and what does each policy want to happen "
-                                   "to them?",
-                                   "carry: nothing happens. scale: an update, if there is anything, and all "
-                                   "three begin anew. drop: all three begin anew.",
-                                   "After the inner loop: unless it is carry, push sum / items where the "
-                                   "policy is scale and micros > 0, then set all three "
-                                   "to 0."},
-                         .why = "Items that came are what an update is divided by, also in the tail: then "
-                                "each item of it counts as those of any other. A tail "
-                                "that nobody settles leaks into the next epoch's first update."},
-                        examine, Functions{right::updates},
-                        {{"always_carry",
-                          {always_carry::updates},
-                          "Nothing happens at the end of an epoch, whatever the policy: what is left over "
-                          "leaks into the next epoch's first update, which is "
-                          "what carry means, and no other."},
-                         {"always_scale",
-                          {always_scale::updates},
-                          "Each tail makes an update of its own, whatever the policy. drop wants none, and "
-                          "carry wants it to wait."},
-                         {"tail_by_a_full_window",
-                          {tail_by_a_full_window::updates},
-                          "The tail is divided by the items of a full window, as most wrappers do it: its "
-                          "update is too small. Divide by the items that "
-                          "came."},
-                         {"dropped_items_stay",
-                          {dropped_items_stay::updates},
-                          "With drop the number of micro-batches begins anew, but their sum and their items "
-                          "stay: what was dropped comes back in the next "
-                          "update."},
-                         {"scale_does_not_start_anew",
-                          {scale_does_not_start_anew::updates},
-                          "With scale the tail makes its update and is then counted a second time, in the "
-                          "next epoch: set sum, items and micros to 0."},
-                         {"update_without_items",
-                          {update_without_items::updates},
-                          "Where nothing is left over there is nothing to divide: 0 / 0 is no number. An "
-                          "empty tail makes no update."}});
+const exercise::Add add(
+    {.number = 7,
+     .slug = "the-tail",
+     .title = "what becomes of an epoch's last micro-batches",
+     .minutes = 10,
+     .lesson = "the-tail",
+     .functions = {"updates"},
+     .hints = {"When an epoch ends, which of sum, items and micros may still be larger than 0, and what does "
+               "each policy want to happen to them?",
+               "carry: nothing happens. scale: an update, if there is anything, and all three begin anew. "
+               "drop: all three begin anew.",
+               "After the inner loop: unless it is carry, push sum / items where the policy is scale and "
+               "micros > 0, then set all three to 0."},
+     .why = "Items that came are what an update is divided by, also in the tail: then each item of it counts "
+            "as those of any other. A tail that nobody settles leaks into the next epoch's first update."},
+    examine, Functions{right::updates},
+    {{"always_carry",
+      {always_carry::updates},
+      "Nothing happens at the end of an epoch, whatever the policy: what is left over leaks into the next "
+      "epoch's first update, which is what carry means, and no other."},
+     {"always_scale",
+      {always_scale::updates},
+      "Each tail makes an update of its own, whatever the policy. drop wants none, and carry wants it to "
+      "wait."},
+     {"tail_by_a_full_window",
+      {tail_by_a_full_window::updates},
+      "The tail is divided by the items of a full window, as most wrappers do it: its update is too small. "
+      "Divide by the items that came."},
+     {"dropped_items_stay",
+      {dropped_items_stay::updates},
+      "With drop the number of micro-batches begins anew, but their sum and their items stay: what was "
+      "dropped comes back in the next update."},
+     {"scale_does_not_start_anew",
+      {scale_does_not_start_anew::updates},
+      "With scale the tail makes its update and is then counted a second time, in the next epoch: set sum, "
+      "items and micros to 0."},
+     {"update_without_items",
+      {update_without_items::updates},
+      "Where nothing is left over there is nothing to divide: 0 / 0 is no number. An empty tail makes no "
+      "update."}});
 
 }  // namespace

@@ -154,24 +154,21 @@ const exercise::Add add(
                "a mean of two means?",
                "Add up sums and counts over the whole window, and divide only at the very end.",
                "Two variables outside of all loops, one for the sum and one for the tokens; after the loops "
-               "one quotient, unless nothing "
-               "was counted."},
+               "one quotient, unless nothing was counted."},
      .why = "One sum and one count over the window, one division at the end: each token that counts weighs "
-            "the same, padding weighs "
-            "nothing, and a micro-batch without tokens is no special case."},
+            "the same, padding weighs nothing, and a micro-batch without tokens is no special case."},
     examine, Functions{right::gradient},
     {{"mean_of_means",
       {mean_of_means::gradient},
       "A mean of the micro-batches' means: the tokens of a micro-batch with few of them count too much, and "
-      "where there is none it is "
-      "0 / 0."},
+      "where there is none it is 0 / 0."},
      {"mean_of_means_without_empty_ones",
       {mean_of_means_without_empty_ones::gradient},
       "Empty micro-batches do no harm any more, but it is still a mean of means: tokens weigh more where "
       "they are few."},
      {"mean_of_rows",
       {mean_of_rows::gradient},
-      "Each row counts the same here, long or short. Wanted is that each token does."},
+      "Each row counts the same here, long or short. It is each token that should."},
      {"padding_counted",
       {padding_counted::gradient},
       "The sum leaves the padding out, but the count does not: you have divided by all places instead of "

@@ -124,21 +124,18 @@ const exercise::Add add(
      .functions = {"gradient"},
      .hints = {"If a rare item weighs 9, as how many items does it count in the denominator?",
                "It is exercise 8 again: sums over the whole window, one for the numerator and one for the "
-               "denominator. What is added "
-               "to each of them for one item?",
+               "denominator. What is added to each of them for one item?",
                "Add the weight times the gradient to one, and the weight to the other; divide at the end."},
      .why = "A weighted mean has a denominator, too: the sum of the weights. It belongs to the window, like "
-            "the count of tokens: what "
-            "each micro-batch divides by on its own is no weight of anything."},
+            "the count of tokens: a micro-batch must not divide by its own."},
     examine, Functions{right::gradient},
     {{"mean_of_weighted_means",
       {mean_of_weighted_means::gradient},
       "Each micro-batch is divided by its own weights, and then the mean is taken: a rare item alone in its "
-      "micro-batch loses its weight, "
-      "9 / 9."},
+      "micro-batch loses its weight, 9 / 9."},
      {"weighted_means_by_items",
       {weighted_means_by_items::gradient},
-      "Micro-batches count by their numbers of items here. It must be by the sums of their weights."},
+      "Each micro-batch counts by its number of items here. It must count by the sum of its weights."},
      {"divided_by_items",
       {divided_by_items::gradient},
       "The numerator is right. The denominator is the number of items, as if each weighed 1: it must be the "

@@ -144,16 +144,13 @@ const exercise::Add add(
      .functions = {"dice_gradients"},
      .hints = {"The formula for d loss / d p names I and D. Over which pixels are these two sums taken?",
                "Two loops over the micro-batches, one after the other: the second one can begin only when "
-               "the first one has seen all of "
-               "them.",
+               "the first one has seen all of them.",
                "Take I and D out of the loop, so that they begin at 0 once; close the loop behind the sums, "
-               "and open a second one for "
-               "the gradients."},
-     .why = "Two numbers are all that the micro-batches must know of each other. A first pass without a "
-            "graph finds them, a second one "
-            "makes gradients with them: exact, for the price of one forward more. Contrastive losses are "
-            "mended in the same way, with "
-            "representations in the place of two numbers."},
+               "and open a second one for the gradients."},
+     .why =
+         "Two numbers are all that the micro-batches must know of each other. A first pass without a graph "
+         "finds them, a second one makes gradients with them: exact, for the price of one more forward. "
+         "Contrastive losses are made exact in the same way, with representations instead of two numbers."},
     examine, Functions{right::dice_gradients},
     {{"ratio_of_each",
       {ratio_of_each::dice_gradients},
@@ -162,13 +159,11 @@ const exercise::Add add(
      {"mean_of_ratios",
       {mean_of_ratios::dice_gradients},
       "This is the mean of the micro-batches' ratios: divided, as one learns it, and still another loss. A "
-      "ratio of sums is no mean of "
-      "ratios."},
+      "ratio of sums is no mean of ratios."},
      {"sums_so_far",
       {sums_so_far::dice_gradients},
       "I and D run on over the micro-batches, but the first ones are given their gradients before the sums "
-      "are complete. It takes two "
-      "passes."},
+      "are complete. It takes two passes."},
      {"denominator_is_constant",
       {denominator_is_constant::dice_gradients},
       "You have left out the second term: D depends on p as well, and a larger p makes the ratio smaller by "

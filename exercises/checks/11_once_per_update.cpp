@@ -169,22 +169,20 @@ const exercise::Add add(
      .minutes = 10,
      .lesson = "once-per-update",
      .functions = {"update"},
-     .hints = {"Of the five things in the loop, which one would be the same whether it is done once or in N "
-               "parts?",
-               "Only adding up is. Make g in front of the loop, add to it inside, and let all else happen "
-               "behind it.",
-               "Numbers g(state.w.size()) begins at 0. In the loop g[i] takes its part of micro[i], divided "
-               "by their number; then comes "
-               "the rest, once."},
-     .why =
-         "A mean can be added up part by part; clipping, momentum and a penalty cannot. So they belong to "
-         "the update, not to the "
-         "micro-batch: normalise, penalty, clip, momentum, step, each once. A Window does it in this order."},
+     .hints =
+         {"Of all that happens in the loop, which part gives the same result whether it is done once or in N "
+          "parts?",
+          "Only adding up is. Declare g before the loop, add to it inside, and let all else happen after it.",
+          "Numbers g(state.w.size()) begins at 0. In the loop g[i] takes its part of micro[i], divided by "
+          "their number; then comes the rest, once."},
+     .why = "A mean can be added up part by part; clipping, momentum and a penalty cannot. So they belong to "
+            "the update, not to the micro-batch: normalise, penalty, clip, momentum, step, each once. A "
+            "Window does it in this order."},
     examine, Functions{right::update},
     {{"all_of_it_each_time",
       {all_of_it_each_time::update},
       "Everything happens once for each micro-batch: N penalties, N clips, N steps of momentum. What belongs "
-      "to the update must stand behind the loop."},
+      "to the update must stand after the loop."},
      {"each_one_clipped",
       {each_one_clipped::update},
       "You clip each micro-batch's gradient. Clipping is not additive: the mean of clipped gradients is not "

@@ -192,11 +192,10 @@ const exercise::Add add(
                "Look at all of its numbers before you add any of them; `continue` goes on to the next "
                "micro-batch.",
                "A bool that begins as true and stays so only while std::isfinite() says yes for each number; "
-               "behind the loop over "
-               "micro-batches look whether items is still 0."},
+               "behind the loop over micro-batches look whether items is still 0."},
      .why = "Whatever is left out must be missing in the numerator and in the denominator alike, or the "
-            "update shrinks. Reset and drop "
-            "by not adding, never by multiplying with 0. A Window calls this policy drop_micro."},
+            "update shrinks. Reset and drop by not adding, never by multiplying with 0. A Window calls this "
+            "policy drop_micro."},
     examine, Functions{right::gradient},
     {{"poisoned",
       {poisoned::gradient},

@@ -161,12 +161,10 @@ const exercise::Add add(
          {"Which numbers must a micro-batch know of the others before it can go backward?",
           "z.grad() has a row for each item. Keep count of where a micro-batch's rows begin and end in it.",
           "First loop: encode under NoGrad into a vector. Then a parameter from concat(...).value(), and "
-          "backward. Second loop: the "
-          "sum of encode(...) times the constant slice of z.grad(), backward."},
+          "backward. Second loop: the sum of encode(...) times the constant slice of z.grad(), backward."},
      .why = "What crosses between micro-batches is two numbers for an item, not a graph. The price is one "
-            "forward more for each "
-            "micro-batch; the gradient is that of the whole batch. add_cached() of the library does this for "
-            "any encoder."},
+            "more forward for each micro-batch; the gradient is that of the whole batch. add_cached() of the "
+            "library does this for any encoder."},
     examine, Functions{right::accumulate},
     {{"loss_of_each",
       {loss_of_each::accumulate},

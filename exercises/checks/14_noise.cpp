@@ -141,24 +141,23 @@ const exercise::Add add(
      .functions = {"item_variance"},
      .hints = {"If one item has the variance 12, which variance does the mean over 4 of them have, and how "
                "do you come back?",
-               "The variance of the means is their squares through N - 1. One item's is larger, by a factor "
+               "The variance of the means is `squares` divided by N - 1. One item's is larger, by a factor "
                "that you know.",
                "Divide `squares` by the number of means less one, and multiply by `size`."},
      .why = "Var(mean of b) = Var(item) / b, so the scatter between micro-batches, times b, is the noise of "
-            "one item. With the squared "
-            "gradient beside it that says which batch is worth its time: the noise scale."},
+            "one item. With the squared gradient beside it that says which batch is worth its time: the "
+            "noise scale."},
     examine, Functions{right::item_variance},
     {{"of_a_micro_batch",
       {of_a_micro_batch::item_variance},
       "This is the variance of a micro-batch's mean. One item is noisier than a mean of `size` items."},
      {"divided_by_all",
       {divided_by_all::item_variance},
-      "Nearly: the squares must be divided by N - 1. Through N the estimate is too small on average, since "
-      "the mean was taken from the same numbers."},
+      "Nearly: the squares must be divided by N - 1. Divided by N the estimate is too small on average, "
+      "since the mean was taken from the same numbers."},
      {"both",
       {both::item_variance},
-      "Two things are missing: N - 1 in the place of N, and the step from a mean of `size` items to one "
-      "item."},
+      "Two things are missing: N - 1 instead of N, and the step from a mean of `size` items to one item."},
      {"of_the_window",
       {of_the_window::item_variance},
       "You have divided once more by N: that is the variance of the window's mean, the least noisy of all."},

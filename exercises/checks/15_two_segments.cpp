@@ -147,9 +147,8 @@ const exercise::Add add(
                "`middle` goes backward; then the sum of the first half, made again, times "
                "constant(middle.grad())."},
      .why = "At no time were the results of both halves kept: the price is one more forward through the "
-            "first half. That is all that "
-            "checkpoint() does, for any number of segments and any function; the engine does it inside of "
-            "the sweep."},
+            "first half. That is all that checkpoint() does, for any number of segments and any function; "
+            "the engine does it inside of the sweep."},
     examine, Functions{right::backward_in_two},
     {{"first_half_forgotten",
       {first_half_forgotten::backward_in_two},

@@ -126,12 +126,11 @@ const exercise::Add add(
      .hints = {"What would you have to know about item 5 to draw its number without drawing those of items 0 "
                "to 4?",
                "random() takes three things and forgets them again. Which number does the i-th item of this "
-               "micro-batch have in the "
-               "window?",
+               "micro-batch have in the window?",
                "The third thing is place.first_item + i; the static variable goes."},
-     .why = "A mask that is a function of (seed, layer, item) has no history. So a checkpoint can make it "
-            "again, in any order, and four "
-            "micro-batches of 16 drop what one batch of 64 drops, bit for bit."},
+     .why =
+         "A mask that is a function of (seed, layer, item) has no history. So a checkpoint can make it "
+         "again, in any order, and four micro-batches of 16 drop what one batch of 64 drops, bit for bit."},
     examine, Functions{right::mask},
     {{"goes_on",
       {goes_on::mask},

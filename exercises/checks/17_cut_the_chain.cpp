@@ -165,14 +165,12 @@ const exercise::Add add(
      .functions = {"cuts"},
      .hints = {"Which layers run only once, and how could there be more of them?",
                "Begin at the end: take layers into the last segment as long as they fit. Then go on with the "
-               "one before it, in the same "
-               "way.",
+               "one before it, in the same way.",
                "A loop from the last layer down to 0, with a sum. Where the sum exceeds the budget a segment "
-               "begins at layer + 1, and the "
-               "new sum is this layer's."},
+               "begins at layer + 1, and the new sum is this layer's."},
      .why = "Whatever lies before the last segment runs twice, however it is cut: so the last one is made as "
-            "long as memory allows. The "
-            "others only have to fit. fit_into() of the library does that with measured layers."},
+            "long as memory allows. The others only have to fit. fit_into() of the library does that with "
+            "measured layers."},
     examine, Functions{right::cuts},
     {{"not_cut",
       {not_cut::cuts},

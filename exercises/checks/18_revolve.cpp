@@ -119,46 +119,45 @@ void examine(exercise::Look& look, const Functions& yours) {
     }
 }
 
-const exercise::Add add({.number = 18,
-                         .slug = "revolve",
-                         .title = "the best place for the next snapshot",
-                         .minutes = 20,
-                         .lesson = "the-best-schedule",
-                         .functions = {"next_snapshot"},
-                         .hints = {"The formula for p names a smallest value over k. Which k gives it?",
-                                   "Write p as a function that calls itself, with the two cases that end it; "
-                                   "then try every k from 1 to steps - 1, with "
-                                   "c = free + 1.",
-                                   "Remember each p(l, c) in a table, or 64 steps take for ever: a static "
-                                   "std::vector of vectors, filled with -1, will do."},
-                         .why = "The part before the snapshot gets all snapshots back when the part behind "
-                                "is done, so it is the longer one. With c snapshots "
-                                "and r sweeps a chain may have C(c + r, c) steps: 8 snapshots and 3 runs of "
-                                "each step reach 165 steps."},
-                        examine, Functions{right::next_snapshot},
-                        {{"in_the_middle",
-                          {in_the_middle::next_snapshot},
-                          "In the middle the two parts are equally long, but the part behind has one "
-                          "snapshot less to work with: it must be the shorter one."},
-                         {"next_step",
-                          {next_step::next_snapshot},
-                          "A snapshot after each step uses all of them up at the very beginning, and the "
-                          "long rest behind has none."},
-                         {"at_the_end",
-                          {at_the_end::next_snapshot},
-                          "A snapshot just before the last step saves a single step. All others have the "
-                          "same way to go once more."},
-                         {"evenly",
-                          {evenly::next_snapshot},
-                          "Snapshots at even distances are good once; but each one that is free again can be "
-                          "used a second time, in the part before it."},
-                         {"root",
-                          {root::next_snapshot},
-                          "The root of the number of steps is right for segments that are kept whole. Here "
-                          "the snapshots are used again and again."},
-                         {"mirrored",
-                          {mirrored::next_snapshot},
-                          "The right two lengths, exchanged: k is how far to run first, and the part BEFORE "
-                          "the snapshot is the longer one, since it has all snapshots again."}});
+const exercise::Add add(
+    {.number = 18,
+     .slug = "revolve",
+     .title = "the best place for the next snapshot",
+     .minutes = 20,
+     .lesson = "the-best-schedule",
+     .functions = {"next_snapshot"},
+     .hints = {"The formula for p names a smallest value over k. Which k gives it?",
+               "Write p as a function that calls itself, with the two cases that end it; then try every k "
+               "from 1 to steps - 1, with c = free + 1.",
+               "Remember each p(l, c) in a table, or 64 steps take for ever: a static std::vector of "
+               "vectors, filled with -1, will do."},
+     .why = "The part before the snapshot gets all snapshots back when the part behind is done, so it is the "
+            "longer one. With c snapshots and r sweeps a chain may have C(c + r, c) steps: 8 snapshots and 3 "
+            "runs of each step reach 165 steps."},
+    examine, Functions{right::next_snapshot},
+    {{"in_the_middle",
+      {in_the_middle::next_snapshot},
+      "In the middle the two parts are equally long, but the part behind has one snapshot less to work with: "
+      "it must be the shorter one."},
+     {"next_step",
+      {next_step::next_snapshot},
+      "A snapshot after each step uses all of them up at the very beginning, and the long rest behind has "
+      "none."},
+     {"at_the_end",
+      {at_the_end::next_snapshot},
+      "A snapshot just before the last step saves a single step. All others have the same way to go once "
+      "more."},
+     {"evenly",
+      {evenly::next_snapshot},
+      "Snapshots at even distances are good once; but each one that is free again can be used a second time, "
+      "in the part before it."},
+     {"root",
+      {root::next_snapshot},
+      "The root of the number of steps is right for segments that are kept whole. Here the snapshots are "
+      "used again and again."},
+     {"mirrored",
+      {mirrored::next_snapshot},
+      "The right two lengths, exchanged: k is how far to run first, and the part BEFORE the snapshot is the "
+      "longer one, since it has all snapshots again."}});
 
 }  // namespace

@@ -117,15 +117,12 @@ const exercise::Add add(
      .hints = {"In round 0 rank r sends chunk r. Which chunk has rank r got by then from its left, and so "
                "can send on in round 1?",
                "In the first phase the number goes down by one each round. Behind it rank r has got chunk r "
-               "+ 1 last, complete: with "
-               "that one the second phase begins, and goes down again.",
+               "+ 1 last, complete: with that one the second phase begins, and goes down again.",
                "First phase: rank - round. Second phase, where round is at least ranks - 1: rank - round + "
-               "ranks. Both modulo ranks, made "
-               "positive before."},
+               "ranks. Both modulo ranks, made positive before."},
      .why = "Each chunk makes one way round to be added up, and one more to be handed out. A rank sends 2 (P "
-            "- 1) / P of the gradient: "
-            "nearly the same for 4 ranks and for 4000, and nobody is in the middle. That is why gradients "
-            "are summed in rings."},
+            "- 1) / P of the gradient: nearly the same for 4 ranks and for 4000, and nobody is in the "
+            "middle. That is why gradients are summed in rings."},
     examine, Functions{right::rounds, right::send},
     {{"chunk_of_its_own",
       {chunk_of_its_own::rounds, chunk_of_its_own::send},

@@ -201,48 +201,46 @@ void examine(exercise::Look& look, const Functions& yours) {
     }
 }
 
-const exercise::Add add({.number = 20,
-                         .slug = "a-pipe",
-                         .title = "a schedule for four stages, measured in waiting and in memory",
-                         .minutes = 20,
-                         .lesson = "checkpointing",
-                         .functions = {"schedule"},
-                         .hints = {"After its first F, how many micro-batches must the first of four stages "
-                                   "have sent before the first B can come back to it?",
-                                   "Count the F and the B that were done. A stage may do an F as long as it "
-                                   "is ahead by no more than the stages behind it; "
-                                   "otherwise it does a B.",
-                                   "A loop until all B are done: if there is an F left, and the F done are "
-                                   "at most the B done plus stages - 1 - stage, do the "
-                                   "next F; else the next B."},
-                         .why = "One forward, one backward: the same time as all forward first, (P - 1) / (M "
-                                "+ P - 1) of it waiting, but a stage keeps only as "
-                                "many micro-batches as are on their way behind it. More micro-batches make "
-                                "the bubble smaller and the memory no larger."},
-                        examine, Functions{right::schedule},
-                        {{"all_forward_first",
-                          {all_forward_first::schedule},
-                          "All forward, then all backward: the time is right, but each stage keeps all "
-                          "micro-batches. Stage s may be ahead by as many as there are stages behind it."},
-                         {"one_at_a_time",
-                          {one_at_a_time::schedule},
-                          "Each stage waits for a micro-batch's way back before it takes the next one: only "
-                          "one is on its way at any time, and three machines of four always wait."},
-                         {"one_too_few",
-                          {one_too_few::schedule},
-                          "Stage s goes ahead by one too few, so it waits where it could work. There are "
-                          "stages - 1 - s behind it."},
-                         {"one_too_many",
-                          {one_too_many::schedule},
-                          "The time is right, but each stage goes ahead by one too many, and keeps one "
-                          "micro-batch more than it needs."},
-                         {"other_way_round",
-                          {other_way_round::schedule},
-                          "The numbers of stages are counted from the wrong end: the first stage has all "
-                          "others behind it and goes ahead by most, the last one by none."},
-                         {"same_for_all",
-                          {same_for_all::schedule},
-                          "Every stage goes ahead as far as the first one may. The last one keeps "
-                          "micro-batches for nothing: it could go backward at once."}});
+const exercise::Add add(
+    {.number = 20,
+     .slug = "a-pipe",
+     .title = "a schedule for four stages, measured in waiting and in memory",
+     .minutes = 20,
+     .lesson = "checkpointing",
+     .functions = {"schedule"},
+     .hints = {"After its first F, how many micro-batches must the first of four stages have sent before the "
+               "first B can come back to it?",
+               "Count the F and the B that were done. A stage may do an F as long as it is ahead by no more "
+               "than the stages behind it; otherwise it does a B.",
+               "A loop until all B are done: if there is an F left, and the F done are at most the B done "
+               "plus stages - 1 - stage, do the next F; else the next B."},
+     .why = "One forward, one backward: the same time as all forward first, (P - 1) / (M + P - 1) of it "
+            "waiting, but a stage keeps only as many micro-batches as are on their way behind it. More "
+            "micro-batches make the bubble smaller and the memory no larger."},
+    examine, Functions{right::schedule},
+    {{"all_forward_first",
+      {all_forward_first::schedule},
+      "All forward, then all backward: the time is right, but each stage keeps all micro-batches. Stage s "
+      "may be ahead by as many as there are stages behind it."},
+     {"one_at_a_time",
+      {one_at_a_time::schedule},
+      "Each stage waits for a micro-batch's way back before it takes the next one: only one is on its way at "
+      "any time, and three machines of four always wait."},
+     {"one_too_few",
+      {one_too_few::schedule},
+      "Stage s goes ahead by one too few, so it waits where it could work. There are stages - 1 - s behind "
+      "it."},
+     {"one_too_many",
+      {one_too_many::schedule},
+      "The time is right, but each stage goes ahead by one too many, and keeps one micro-batch more than it "
+      "needs."},
+     {"other_way_round",
+      {other_way_round::schedule},
+      "The numbers of stages are counted from the wrong end: the first stage has all others behind it and "
+      "goes ahead by most, the last one by none."},
+     {"same_for_all",
+      {same_for_all::schedule},
+      "Every stage goes ahead as far as the first one may. The last one keeps micro-batches for nothing: it "
+      "could go backward at once."}});
 
 }  // namespace

@@ -110,13 +110,12 @@ const exercise::Add add_to_the_course(
      .hints = {"If the sum is 256 and you add 1, by how much has bf16(256 + 1) grown, and how much is "
                "therefore missing?",
                "Three steps: what should be added (x with the old loss); the new sum; the new loss, which is "
-               "what should be added less "
-               "what the sum has grown by.",
+               "what should be added less what the sum has grown by.",
                "Take the new sum into a variable of its own first: the loss needs both the old and the new "
                "one. Then assign."},
      .why = "One number more makes the error of a sum independent of its length: the loss waits until it is "
-            "large enough to be seen. "
-            "Accumulators of float32 do the same with sixteen bits more; this is what they buy."},
+            "large enough to be seen. Accumulators of float32 do the same with sixteen bits more; this is "
+            "what they buy."},
     examine, Functions{right::add},
     {{"plain",
       {plain::add},
@@ -127,7 +126,7 @@ const exercise::Add add_to_the_course(
       "the sign stands at the other place.)"},
      {"loss_not_given_back",
       {loss_not_given_back::add},
-      "You know what was lost, but nothing becomes of it: add `lost` to x before x is added."},
+      "You know what was lost, but never use it: add `lost` to x before x is added."},
      {"loss_piles_up",
       {loss_piles_up::add},
       "The loss is added to the loss of before, which was given back already: it counts twice, and more and "

@@ -181,7 +181,8 @@ void examine(exercise::Look& look, const Functions& yours) {
     const auto array = [](const exercise::Numbers& values) {
         return Array<double>({static_cast<std::int64_t>(values.size())}, values);
     };
-    const auto look_at = [&](const std::string& where, const exercise::Numbers& at, const exercise::Numbers& weights) {
+    const auto look_at = [&](const std::string& where, const exercise::Numbers& at,
+                             const exercise::Numbers& weights) {
         look.with(where);
         exercise::Numbers wanted, value;
         for (std::size_t i = 0; i < at.size(); ++i) {
@@ -207,7 +208,8 @@ void examine(exercise::Look& look, const Functions& yours) {
     look.with("random x, asked by gradcheck");
     const auto at = array(look.uniforms(6, -2, 2));
     look.runs([&] {
-        const auto found = gradcheck([&](const std::vector<Tensor64>& in) { return yours.softsign(in[0]); }, {at});
+        const auto found =
+            gradcheck([&](const std::vector<Tensor64>& in) { return yours.softsign(in[0]); }, {at});
         look.holds(found.ok, "gradcheck says: " + found.report);
     });
 }
@@ -219,18 +221,32 @@ const exercise::Add add(
      .minutes = 10,
      .lesson = "arrays",
      .functions = {"softsign"},
-     .hints = {"The comment has the derivative, and says what to multiply it by. Which parts of that does the line with dx[i] lack?",
+     .hints = {"The comment has the derivative, and says what to multiply it by. Which parts of that does "
+               "the line with dx[i] lack?",
                "Three: an absolute value, a square, and dy, whose numbers dy.to_vector() has.",
-               "With d = 1 + std::abs(dx[i]) it is the i-th number of dy through d * d."},
-     .why = "A rule is right when it is the derivative times dy, at every sign of x. gradcheck asks along a random direction and with "
-            "random weights, so that a forgotten dy cannot hide behind a gradient of 1."},
+               "With d = 1 + std::abs(dx[i]) it is the i-th number of dy divided by d * d."},
+     .why = "A rule is right when it is the derivative times dy, at every sign of x. gradcheck asks along a "
+            "random direction and with random weights, so that a forgotten dy cannot hide behind a gradient "
+            "of 1."},
     examine, Functions{right::softsign},
-    {{"several_things", {several_things::softsign}, "Three things are missing: |x| in the place of x, the square, and dy."},
-     {"dy_forgotten", {dy_forgotten::softsign}, "The derivative is right, but dy is not used: the chain rule multiplies by it. Right only where the result's gradient happens to be 1."},
-     {"not_squared", {not_squared::softsign}, "The derivative of x / (1 + |x|) has the square of 1 + |x| below; you have divided once."},
-     {"no_absolute_value", {no_absolute_value::softsign}, "Right for positive x. For negative ones 1 + x is not 1 + |x|, and at -1 it is 0."},
+    {{"several_things",
+      {several_things::softsign},
+      "Three things are missing: |x| instead of x, the square, and dy."},
+     {"dy_forgotten",
+      {dy_forgotten::softsign},
+      "The derivative is right, but dy is not used: the chain rule multiplies by it. Right only where the "
+      "result's gradient happens to be 1."},
+     {"not_squared",
+      {not_squared::softsign},
+      "The derivative of x / (1 + |x|) has the square of 1 + |x| below; you have divided once."},
+     {"no_absolute_value",
+      {no_absolute_value::softsign},
+      "Right for positive x. For negative ones 1 + x is not 1 + |x|, and at -1 it is 0."},
      {"dy_added", {dy_added::softsign}, "dy is added to the derivative. The chain rule multiplies."},
-     {"sign_of_x", {sign_of_x::softsign}, "For negative x your derivative has the wrong sign. softsign rises everywhere: the two signs of x and of |x| cancel."},
+     {"sign_of_x",
+      {sign_of_x::softsign},
+      "For negative x your derivative has the wrong sign. softsign rises everywhere: the two signs of x and "
+      "of |x| cancel."},
      {"forward_again", {forward_again::softsign}, "This is dy times the value, not times the derivative."}});
 
 }  // namespace

@@ -704,15 +704,13 @@ const exercise::Add add_to_the_course(
      .hints = {"What do exercises 2 and 4 say about the order of the visits, and about the two gradients of "
                "a product?",
                "Do mean and divide first: they are like add(). Then backward, with a std::map<int, Value> of "
-               "those that wait, by their id. "
-               "matmul comes last: three loops forward, and the same three loops in its rule.",
+               "those that wait, by their id. matmul comes last: three loops forward, and the same three "
+               "loops in its rule.",
                "backward: the gradient of y is 1; as long as somebody waits, take the one with the largest "
-               "id out; if it has inputs, call "
-               "its rule, clear its gradient, and let its inputs wait. matmul's rule: for each i, k, j one "
-               "product is added to da and one to db."},
+               "id out; if it has inputs, call its rule, clear its gradient, and let its inputs wait. "
+               "matmul's rule: for each i, k, j one product is added to da and one to db."},
      .why = "This is an engine. What tally adds is many operations, memory that is counted, two devices, and "
-            "care; the idea is the one "
-            "that you have written, and its bits are the same."},
+            "care; the idea is the one that you have written, and its bits are the same."},
     examine, Functions{right::matmul, right::add, right::mean, right::divide, right::backward},
     {{"parts_added_afterwards",
       {parts_added_afterwards::matmul, parts_added_afterwards::add, parts_added_afterwards::mean,
