@@ -226,6 +226,16 @@ def test_what_cannot_be_written_is_exit_5(runner):
             assert result.returncode == 5 and learner.work in result.stderr, (words, result)
 
 
+def test_json_is_an_object_for_each_answer(runner):
+    with Learner(runner) as learner:
+        for words, key in ((["check", "divide"], "file"), (["check", "divide"], "sentence"), (["hint", "divide"], "text"), (["solution", "divide", "--yes"], "answer"),
+                           (["reset", "divide", "--yes"], "kept")):
+            lines = learner.run(*words, "--json").stdout.splitlines()
+            assert len(lines) == 1 and json.loads(lines[0])["slug"] == "divide" and json.loads(lines[0])[key], (words, lines)
+        quiet = learner.run("check", "divide", "--quiet").stdout
+        assert "Nothing was divided" in quiet and "your w.grad" not in quiet, quiet
+
+
 def test_watching_wants_a_terminal(runner):
     with Learner(runner) as learner:
         result = learner.run("check", "divide", "--watch")

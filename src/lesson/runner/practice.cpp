@@ -50,8 +50,10 @@ public:
         if (exercise == nullptr) return usage;
         const std::size_t number = static_cast<std::size_t>(notebook_.entry(*exercise).hints);
         const std::size_t all = exercise->hints.size(), shown = std::min(number, all - 1);
-        say(fmt::format("Hint {} of {}: {}", shown + 1, all, exercise->hints[shown]));
         if (number < all) notebook_.note(*exercise, "hint");
+        if (flags_.json)
+            return answered(*exercise, {{"hint", shown + 1}, {"of", all}, {"text", exercise->hints[shown]}});
+        say(fmt::format("Hint {} of {}: {}", shown + 1, all, exercise->hints[shown]));
         if (number >= all)
             say("That was the last one. ./learn solution " + exercise->slug + " --yes shows an answer.");
         return good;
@@ -70,6 +72,7 @@ public:
         const std::string kept = notebook_.keep(*exercise);
         notebook_.write(*exercise, exercises_.starting_text(*exercise));
         notebook_.note(*exercise, "reset");
+        if (flags_.json) return answered(*exercise, {{"file", file}, {"kept", kept}});
         say(fmt::format("{} is as it was in the beginning; yours is {}.", shortened(file), shortened(kept)));
         return good;
     }
@@ -86,7 +89,9 @@ public:
             return usage;
         }
         if (!entry.passed) notebook_.note(*exercise, "shown");
-        print(exercises_.answer(*exercise, "right"));
+        const std::string text = exercises_.answer(*exercise, "right");
+        if (flags_.json) return answered(*exercise, {{"answer", text}, {"why", exercise->why}});
+        print(text);
         say(exercise->why);
         return good;
     }
@@ -140,6 +145,14 @@ private:
             print(line);
     }
 
+    // One object, and a good end.
+    static int answered(const Exercise& exercise, const nlohmann::ordered_json& what) {
+        nlohmann::ordered_json json{{"v", 1}, {"exercise", exercise.number}, {"slug", exercise.slug}};
+        json.update(what);
+        print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        return good;
+    }
+
     static std::string shortened(const std::string& path) {  // as seen from where the learner is
         std::error_code elsewhere;
         const auto relative = fs::relative(path, elsewhere);
@@ -165,6 +178,10 @@ private:
     bool begin(const Exercise& exercise) {
         if (notebook_.has(exercise)) return false;
         notebook_.write(exercise, exercises_.starting_text(exercise));
+        if (flags_.json) {
+            answered(exercise, {{"judged", "begun"}, {"file", notebook_.file(exercise)}});
+            return true;
+        }
         say(fmt::format("Exercise {}, {}: {} ({} min; see ./learn run {})", exercise.number, exercise.slug,
                         exercise.title, exercise.minutes, exercise.lesson));
         say(fmt::format("{} is yours: open it, read what is wanted, write it, and save.",
@@ -232,6 +249,7 @@ private:
         print(painted(todo ? " [todo] " : " [wrong] ", todo ? Tone::warn : Tone::bad, mode_.style) + file +
               (verdict.judged == Judged::not_compiled && !verdict.where.empty() ? ", " + verdict.where : ""));
         say(verdict.sentence, 2);
+        if (flags_.quiet) return;
         if (verdict.judged == Judged::wrong || verdict.judged == Judged::broken) {
             if (!verdict.where.empty()) say("with " + verdict.where + ":", 2);
         }
