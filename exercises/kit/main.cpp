@@ -29,7 +29,7 @@ namespace {
 
 constexpr int report_descriptor = 3;      // whatever the answer itself prints goes to the terminal
 constexpr int seconds_for_an_answer = 5;  // of computing
-constexpr int seconds_of_waiting = 20;    // for whatever else
+constexpr int seconds_of_waiting = 30;    // for whatever else
 constexpr rlim_t bytes_for_an_answer = 2u << 30;
 
 void report(std::string_view line) {
@@ -56,10 +56,11 @@ void write_plainly(const char* text) {
 }
 
 [[noreturn]] void ended_by(int signal) {
-    write_plainly(signal == SIGALRM || signal == SIGPROF ? "verdict too-long\n"
-                  : signal == SIGABRT                    ? "verdict aborted\n"
-                  : signal == SIGFPE                     ? "verdict divided-by-zero\n"
-                                                         : "verdict crashed\n");
+    write_plainly(signal == SIGPROF   ? "verdict too-long\n"
+                  : signal == SIGALRM ? "verdict waits\n"
+                  : signal == SIGABRT ? "verdict aborted\n"
+                  : signal == SIGFPE  ? "verdict divided-by-zero\n"
+                                      : "verdict crashed\n");
     write_plainly("where ");
     write_plainly(place.data());
     write_plainly("\n");

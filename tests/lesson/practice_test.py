@@ -136,6 +136,7 @@ def test_what_ends_otherwise_is_said(runner):
                                ("    std::abort();", "ended itself"), ("    std::exit(0);", "exit?"), ("    volatile int zero = 0;\n    zero = 7 / zero;", "by zero"),
                                ("    std::vector<std::vector<double>> all;\n    while (true) all.emplace_back(1 << 20);", "more memory"),
                                ("    while (true) {\n    }", "never ends"), ("    throw std::runtime_error(\"no idea\");", "no idea"), ("    throw 3;", "nobody caught"),
+                               ("    ::pause();", "in which it waited"),
                                ("    mean(matmul(w, x)).backward();", "[matmul]")):
             result = check_divide(learner, body)
             assert result.returncode == 1 and sentence in words_of(result.stdout), (body, result.stdout)

@@ -27,6 +27,7 @@ struct InWords {
 
 // What g++ and clang++ say, and what it most often means. The first that fits is taken.
 constexpr std::array in_words{
+    InWords{"signal terminated", "The compiler itself was ended, perhaps for want of memory. Try once more."},
     InWords{"';' before", "A semicolon is missing, here or at the end of the line before."},
     InWords{"expected ';'", "A semicolon is missing, here or at the end of the line before."},
     InWords{"expected '}' at end", "A closing brace } is missing: the file ends inside of a block."},
@@ -135,6 +136,9 @@ struct Ending {
 
 constexpr std::array endings{
     Ending{"too-long", "It was stopped after 5 seconds. Is there a loop that never ends?"},
+    Ending{
+        "waits",
+        "It was stopped after half a minute in which it waited. Does it read from the keyboard, or sleep?"},
     Ending{"crashed",
            "It crashed: it read or wrote where nothing is. An index out of range? A function that calls "
            "itself without end?"},
