@@ -33,8 +33,9 @@ struct FullBatch : Toy {  // six rows x, three weights w
         const Tensor so_far = parameter(w.value().clone());  // its gradient is
         for (int i = 0; i < 6; ++i) {
             const Tensor row = slice(x, 0, i, i + 1);
+            const Tensor brought = grad(matmul(row, w) / 6, {w}).front();
             (matmul(row, so_far) / 6).backward();
-            arrows.row(i, grad(matmul(row, w) / 6, {w}).front(), so_far.grad());
+            arrows.row(i, brought, so_far.grad());
         }
         check_equal("the sum of six arrows", w.grad(), so_far.grad());
         graph("full-batch", "Six items, one w: forward, and six gradients back that are added",

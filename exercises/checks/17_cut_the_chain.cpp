@@ -142,7 +142,7 @@ void examine(exercise::Look& look, const Functions& yours) {
         const Chain best(kept);
         best.saved(right::cuts(kept, budget));
         // Beside its layers a segment keeps the inputs of its layers, and those of the other segments are there: 1 KiB each.
-        look.at_most("KiB saved at the peak", std::floor(saved),
+        look.at_most("KiB saved at the peak, with up to 2 for the input of each layer", std::floor(saved),
                      budget + 2 * static_cast<double>(kept.size()) + 2);
         look.at_most("layers that ran again", again, best.begun - static_cast<double>(kept.size()));
     };

@@ -58,7 +58,7 @@ private:
 };
 static_assert(sizeof(Shape) == 32 && std::endian::native == std::endian::little);
 
-std::string to_string(const Shape& shape);                    // "(6, 3)", "(4)", "()"
+std::string to_string(const Shape& shape);  // "(6, 3)", "(4)", "()"
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 std::string in_words(std::span<const std::int64_t> extents);  // the same of what may be no shape; stays short
 
