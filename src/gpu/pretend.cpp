@@ -83,8 +83,7 @@ private:
         : base_(static_cast<std::byte*>(
               mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
         if (base_ == MAP_FAILED) throw Error("[pretend] no address space for the memory of a device");
-        madvise(base_, size,
-                MADV_HUGEPAGE);  // few pages, whose protection changes with every wait; if not, it is slower
+        madvise(base_, size, MADV_HUGEPAGE);  // of few pages the protection changes quickly, at every wait
     }
     void protect(int how) {
         if (mprotect(base_, size, how) != 0) throw Error("[pretend] mprotect failed");

@@ -271,7 +271,8 @@ private:
 // Calls a rule by `call(spare)`; `with_kept(f)` hands f what it keeps. False: it could not be tried, and next
 // time it is not.
 template <class T, class WithKept, class Call>
-[[gnu::cold, gnu::noinline]] bool called(const RuleCall<T>& rule, const WithKept& with_kept, const Call& call) {
+[[gnu::cold, gnu::noinline]] bool called(const RuleCall<T>& rule, const WithKept& with_kept,
+                                         const Call& call) {
     with_kept([&](const auto&... kept) { (expect_unwritten(rule.op, kept), ...); });
     const auto sums = [&] {  // of all that it is given
         return with_kept([&](const auto&... kept) { return std::vector{sum(rule.dy), sum(kept)...}; });

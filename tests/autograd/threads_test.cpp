@@ -11,7 +11,6 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "tally/reports/check_rules.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"
@@ -21,6 +20,7 @@
 #include "tally/autograd/tensor.hpp"
 #include "tally/base/random.hpp"
 #include "tally/checkpoint/checkpoint.hpp"
+#include "tally/reports/check_rules.hpp"
 #include "tally/values/array.hpp"
 
 using namespace tally;
