@@ -3,8 +3,9 @@
 // No tally in here: about sixty lines of yours are an engine for arrays, and at the end it gives the same BITS as the
 // real one on the toy. What a Node is stands in exercises/given/24_engine.hpp; add() is done, and shows how it goes.
 //
-//   matmul    sums of products. Its rule adds to the gradients of both operands (exercise 4): each product directly to
-//             the gradient that is there, row of a after row. That order is what makes the bits the same.
+//   matmul    sums of products, each added by std::fma(p, q, sum): p times q plus sum, rounded once. Its rule adds to the
+//             gradients of both operands (exercise 4): each product directly to the gradient that is there, row of a
+//             after row. That order, and rounding once, is what makes the bits the same.
 //   mean      its rule gives each number the gradient, divided by how many there are
 //   divide    divides, and so does its rule
 //   backward  the newest first (exercise 2). A leaf keeps its gradient, so that another backward adds to it.

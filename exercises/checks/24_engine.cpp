@@ -34,6 +34,84 @@ Value matmul(const Value& a, const Value& b) {
         for (int k = 0; k < inner; ++k)
             for (int j = 0; j < columns; ++j) {
                 float& sum = at(y->value, i * columns + j);
+                sum = std::fma(at(a->value, i * inner + k), at(b->value, k * columns + j), sum);
+            }
+    y->inputs = {a, b};
+    y->rule = [=](const Node& node) {
+        std::vector<float>&da = gradient_of(a), &db = gradient_of(b), dy = node.gradient;
+        for (int i = 0; i < rows; ++i)
+            for (int k = 0; k < inner; ++k)
+                for (int j = 0; j < columns; ++j) {
+                    float &ga = at(da, i * inner + k), &gb = at(db, k * columns + j);
+                    ga = std::fma(at(dy, i * columns + j), at(b->value, k * columns + j), ga);
+                    gb = std::fma(at(a->value, i * inner + k), at(dy, i * columns + j), gb);
+                }
+    };
+    return y;
+}
+
+Value mean(const Value& x) {
+    const float count = static_cast<float>(x->value.size());
+    Value y = leaf(1, 1, {std::accumulate(x->value.begin(), x->value.end(), 0.0f) / count});
+    y->inputs = {x};
+    y->rule = [=](const Node& node) {
+        for (float& g : gradient_of(x)) g += node.gradient[0] / count;
+    };
+    return y;
+}
+
+Value divide(const Value& x, float by) {
+    Value y = leaf(x->rows, x->columns, x->value);
+    for (float& v : y->value) v /= by;
+    y->inputs = {x};
+    y->rule = [=](const Node& node) {
+        for (std::size_t i = 0; i < node.gradient.size(); ++i) gradient_of(x)[i] += node.gradient[i] / by;
+    };
+    return y;
+}
+
+void backward(const Value& y) {
+    gradient_of(y)[0] = 1;
+    std::map<int, Value> waiting{{y->id, y}};
+    while (!waiting.empty()) {
+        const Value newest = std::prev(waiting.end())->second;
+        waiting.erase(newest->id);
+        if (newest->inputs.empty()) continue;
+        newest->rule(*newest);
+        newest->gradient.clear();
+        for (const Value& input : newest->inputs) waiting.emplace(input->id, input);
+    }
+}
+}  // namespace right
+
+namespace products_rounded {
+// The gradient to be added to: zeros, while nothing has come.
+std::vector<float>& gradient_of(const Value& x) {
+    x->gradient.resize(x->value.size());
+    return x->gradient;
+}
+
+Value add(const Value& a, const Value& b) {
+    Value y = leaf(a->rows, a->columns, a->value);
+    for (std::size_t i = 0; i < y->value.size(); ++i) y->value[i] += b->value[i];
+    y->inputs = {a, b};
+    y->rule = [](const Node& node) {
+        for (const Value& input : node.inputs)
+            for (std::size_t i = 0; i < node.gradient.size(); ++i) gradient_of(input)[i] += node.gradient[i];
+    };
+    return y;
+}
+
+Value matmul(const Value& a, const Value& b) {
+    const int rows = a->rows, inner = a->columns, columns = b->columns;
+    Value y = leaf(rows, columns, std::vector<float>(static_cast<std::size_t>(rows * columns)));
+    const auto at = [](std::vector<float>& values, int i) -> float& {
+        return values[static_cast<std::size_t>(i)];
+    };
+    for (int i = 0; i < rows; ++i)
+        for (int k = 0; k < inner; ++k)
+            for (int j = 0; j < columns; ++j) {
+                float& sum = at(y->value, i * columns + j);
                 sum += at(a->value, i * inner + k) * at(b->value, k * columns + j);
             }
     y->inputs = {a, b};
@@ -82,7 +160,7 @@ void backward(const Value& y) {
         for (const Value& input : newest->inputs) waiting.emplace(input->id, input);
     }
 }
-}  // namespace right
+}  // namespace products_rounded
 
 namespace parts_added_afterwards {
 // The gradient to be added to: zeros, while nothing has come.
@@ -112,7 +190,7 @@ Value matmul(const Value& a, const Value& b) {
         for (int k = 0; k < inner; ++k)
             for (int j = 0; j < columns; ++j) {
                 float& sum = at(y->value, i * columns + j);
-                sum += at(a->value, i * inner + k) * at(b->value, k * columns + j);
+                sum = std::fma(at(a->value, i * inner + k), at(b->value, k * columns + j), sum);
             }
     y->inputs = {a, b};
     y->rule = [=](const Node& node) {
@@ -121,8 +199,8 @@ Value matmul(const Value& a, const Value& b) {
             for (int k = 0; k < inner; ++k)
                 for (int j = 0; j < columns; ++j) {
                     float &ga = at(da, i * inner + k), &gb = at(db, k * columns + j);
-                    ga += at(dy, i * columns + j) * at(b->value, k * columns + j);
-                    gb += at(a->value, i * inner + k) * at(dy, i * columns + j);
+                    ga = std::fma(at(dy, i * columns + j), at(b->value, k * columns + j), ga);
+                    gb = std::fma(at(a->value, i * inner + k), at(dy, i * columns + j), gb);
                 }
         for (std::size_t i = 0; i < da.size(); ++i) gradient_of(a)[i] += da[i];
         for (std::size_t i = 0; i < db.size(); ++i) gradient_of(b)[i] += db[i];
@@ -192,7 +270,7 @@ Value matmul(const Value& a, const Value& b) {
         for (int k = 0; k < inner; ++k)
             for (int j = 0; j < columns; ++j) {
                 float& sum = at(y->value, i * columns + j);
-                sum += at(a->value, i * inner + k) * at(b->value, k * columns + j);
+                sum = std::fma(at(a->value, i * inner + k), at(b->value, k * columns + j), sum);
             }
     y->inputs = {a, b};
     y->rule = [=](const Node& node) {
@@ -203,8 +281,8 @@ Value matmul(const Value& a, const Value& b) {
             for (int k = 0; k < inner; ++k)
                 for (int j = 0; j < columns; ++j) {
                     float &ga = at(da, i * inner + k), &gb = at(db, k * columns + j);
-                    ga += at(dy, i * columns + j) * at(b->value, k * columns + j);
-                    gb += at(a->value, i * inner + k) * at(dy, i * columns + j);
+                    ga = std::fma(at(dy, i * columns + j), at(b->value, k * columns + j), ga);
+                    gb = std::fma(at(a->value, i * inner + k), at(dy, i * columns + j), gb);
                 }
     };
     return y;
@@ -272,7 +350,7 @@ Value matmul(const Value& a, const Value& b) {
         for (int k = 0; k < inner; ++k)
             for (int j = 0; j < columns; ++j) {
                 float& sum = at(y->value, i * columns + j);
-                sum += at(a->value, i * inner + k) * at(b->value, k * columns + j);
+                sum = std::fma(at(a->value, i * inner + k), at(b->value, k * columns + j), sum);
             }
     y->inputs = {a, b};
     y->rule = [=](const Node& node) {
@@ -281,8 +359,8 @@ Value matmul(const Value& a, const Value& b) {
             for (int k = 0; k < inner; ++k)
                 for (int j = 0; j < columns; ++j) {
                     float &ga = at(da, i * inner + k), &gb = at(db, k * columns + j);
-                    ga += at(dy, i * columns + j) * at(b->value, k * columns + j);
-                    gb += at(a->value, i * inner + k) * at(dy, i * columns + j);
+                    ga = std::fma(at(dy, i * columns + j), at(b->value, k * columns + j), ga);
+                    gb = std::fma(at(a->value, i * inner + k), at(dy, i * columns + j), gb);
                 }
     };
     return y;
@@ -352,7 +430,7 @@ Value matmul(const Value& a, const Value& b) {
         for (int k = 0; k < inner; ++k)
             for (int j = 0; j < columns; ++j) {
                 float& sum = at(y->value, i * columns + j);
-                sum += at(a->value, i * inner + k) * at(b->value, k * columns + j);
+                sum = std::fma(at(a->value, i * inner + k), at(b->value, k * columns + j), sum);
             }
     y->inputs = {a, b};
     y->rule = [=](const Node& node) {
@@ -361,8 +439,8 @@ Value matmul(const Value& a, const Value& b) {
             for (int k = 0; k < inner; ++k)
                 for (int j = 0; j < columns; ++j) {
                     float &ga = at(da, i * inner + k), &gb = at(db, k * columns + j);
-                    ga += at(dy, i * columns + j) * at(b->value, k * columns + j);
-                    gb += at(a->value, i * inner + k) * at(dy, i * columns + j);
+                    ga = std::fma(at(dy, i * columns + j), at(b->value, k * columns + j), ga);
+                    gb = std::fma(at(a->value, i * inner + k), at(dy, i * columns + j), gb);
                 }
     };
     return y;
@@ -428,7 +506,7 @@ Value matmul(const Value& a, const Value& b) {
         for (int k = 0; k < inner; ++k)
             for (int j = 0; j < columns; ++j) {
                 float& sum = at(y->value, i * columns + j);
-                sum += at(a->value, i * inner + k) * at(b->value, k * columns + j);
+                sum = std::fma(at(a->value, i * inner + k), at(b->value, k * columns + j), sum);
             }
     y->inputs = {a, b};
     y->rule = [=](const Node& node) {
@@ -437,8 +515,8 @@ Value matmul(const Value& a, const Value& b) {
             for (int k = 0; k < inner; ++k)
                 for (int j = 0; j < columns; ++j) {
                     float &ga = at(da, i * inner + k), &gb = at(db, k * columns + j);
-                    ga += at(dy, i * columns + j) * at(b->value, k * columns + j);
-                    gb += at(a->value, i * inner + k) * at(dy, i * columns + j);
+                    ga = std::fma(at(dy, i * columns + j), at(b->value, k * columns + j), ga);
+                    gb = std::fma(at(a->value, i * inner + k), at(dy, i * columns + j), gb);
                 }
     };
     return y;
@@ -506,7 +584,7 @@ Value matmul(const Value& a, const Value& b) {
         for (int k = 0; k < inner; ++k)
             for (int j = 0; j < columns; ++j) {
                 float& sum = at(y->value, i * columns + j);
-                sum += at(a->value, i * inner + k) * at(b->value, k * columns + j);
+                sum = std::fma(at(a->value, i * inner + k), at(b->value, k * columns + j), sum);
             }
     y->inputs = {a, b};
     y->rule = [=](const Node& node) {
@@ -515,8 +593,8 @@ Value matmul(const Value& a, const Value& b) {
             for (int k = 0; k < inner; ++k)
                 for (int j = 0; j < columns; ++j) {
                     float &ga = at(da, i * inner + k), &gb = at(db, k * columns + j);
-                    ga += at(dy, i * columns + j) * at(b->value, k * columns + j);
-                    gb += at(a->value, i * inner + k) * at(dy, i * columns + j);
+                    ga = std::fma(at(dy, i * columns + j), at(b->value, k * columns + j), ga);
+                    gb = std::fma(at(a->value, i * inner + k), at(dy, i * columns + j), gb);
                 }
     };
     return y;
@@ -584,7 +662,7 @@ Value matmul(const Value& a, const Value& b) {
         for (int k = 0; k < inner; ++k)
             for (int j = 0; j < columns; ++j) {
                 float& sum = at(y->value, i * columns + j);
-                sum += at(a->value, i * inner + k) * at(b->value, k * columns + j);
+                sum = std::fma(at(a->value, i * inner + k), at(b->value, k * columns + j), sum);
             }
     y->inputs = {a, b};
     y->rule = [=](const Node& node) {
@@ -593,8 +671,8 @@ Value matmul(const Value& a, const Value& b) {
             for (int k = 0; k < inner; ++k)
                 for (int j = 0; j < columns; ++j) {
                     float &ga = at(da, i * inner + k), &gb = at(db, k * columns + j);
-                    ga += at(dy, i * columns + j) * at(b->value, k * columns + j);
-                    gb += at(a->value, i * inner + k) * at(dy, i * columns + j);
+                    ga = std::fma(at(dy, i * columns + j), at(b->value, k * columns + j), ga);
+                    gb = std::fma(at(a->value, i * inner + k), at(dy, i * columns + j), gb);
                 }
     };
     return y;
@@ -712,7 +790,12 @@ const exercise::Add add_to_the_course(
      .why = "This is an engine. What tally adds is many operations, memory that is counted, two devices, and "
             "care; the idea is the one that you have written, and its bits are the same."},
     examine, Functions{right::matmul, right::add, right::mean, right::divide, right::backward},
-    {{"parts_added_afterwards",
+    {{"products_rounded",
+      {products_rounded::matmul, products_rounded::add, products_rounded::mean, products_rounded::divide,
+       products_rounded::backward},
+      "Right, to rounding. You round each product before you add it, and so round twice; std::fma(p, q, sum) "
+      "rounds once, as tally does."},
+     {"parts_added_afterwards",
       {parts_added_afterwards::matmul, parts_added_afterwards::add, parts_added_afterwards::mean,
        parts_added_afterwards::divide, parts_added_afterwards::backward},
       "Right, to rounding. For the same bits each product has to be added directly to the gradient that is "

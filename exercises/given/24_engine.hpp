@@ -1,5 +1,6 @@
 // Exercise 24, an engine: what is given. Nothing of it is tally's.
 #pragma once
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
