@@ -213,6 +213,7 @@ bool bandwidth(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+    set_products(Products::blas);  // cuBLAS's, as the floors' are
     Settings settings;
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];

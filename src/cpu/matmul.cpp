@@ -224,9 +224,12 @@ template <class S>
                     Run<S>{row.dst}, Run<S>{b});
         }
     };
-    const std::size_t parts = parts_of(p.m * p.n, least, p.m, unit_of_rows);
+    // So many rows end where a line of memory ends, beyond which nothing is read: it may be another thread's.
+    constexpr std::size_t unit = line / sizeof(float);
+    const bool in_lines = reinterpret_cast<std::uintptr_t>(c.dst) % line == 0;
+    const std::size_t parts = in_lines ? parts_of(p.m * p.n, least, p.m, unit) : 1;
     if (parts == 1) return rows(0, p.m);
-    share_extent(parts, p.m, unit_of_rows,
+    share_extent(parts, p.m, unit,
                  [&](std::size_t first, std::size_t count, const Workspace&) { rows(first, count); });
 }
 

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -46,23 +47,35 @@ private:
     sigset_t before_;
 };
 
+// A process that was forked has none of the threads of the one that it was forked from.
+std::atomic<bool> forked = false;
+
 class Pool {
 public:
+    Pool() {
+        pthread_atfork(nullptr, nullptr, [] { forked = true; });
+    }
     ~Pool() {
+        if (forked) {
+            for (auto& helper : helpers_) helper->thread.detach();
+            return;
+        }
         ending_ = true;
         for (auto& helper : helpers_) helper->call();
         for (auto& helper : helpers_) helper->thread.join();
     }
 
-    // False: it is at work already.
+    // False: it is at work already, or has no threads any more.
     bool run(Work work) {
+        if (forked) return false;
+        const Workspace& room = own_room();  // made before anybody is called: memory may run out
         const std::unique_lock only_one(mutex_, std::try_to_lock);
         if (!only_one) return false;
         work.hands = std::min(work.hands, 1 + grow_to(work.hands - 1));
         work_ = &work;
         busy_.store(work.hands - 1, std::memory_order_relaxed);
         for (unsigned i = 0; i + 1 < work.hands; ++i) helpers_[i]->call();
-        work.take(0, own_room());
+        work.take(0, room);
         for (unsigned busy = busy_.load(); busy != 0; busy = busy_.load()) busy_.wait(busy);
         return true;
     }
@@ -84,21 +97,23 @@ private:
         }
     };
 
-    // How many there are then: fewer where the system gives no more threads.
+    // How many there are then: fewer where the system gives no more threads, or no memory for them.
     unsigned grow_to(std::size_t count) {
         if (helpers_.size() >= count) return static_cast<unsigned>(helpers_.size());
         const WithoutSignals blocked;
         while (helpers_.size() < count) {
-            auto made = std::make_unique<Helper>();
-            Helper* const helper = made.get();
             const std::size_t hand = helpers_.size() + 1;
-            helpers_.reserve(hand);
             try {
+                helpers_.reserve(hand);
+                auto made = std::make_unique<Helper>();
+                Helper* const helper = made.get();
                 helper->thread = std::thread([this, helper, hand] { serve(*helper, hand); });
+                helpers_.push_back(std::move(made));
             } catch (const std::system_error&) {
                 break;
+            } catch (const std::bad_alloc&) {
+                break;
             }
-            helpers_.push_back(std::move(made));
         }
         return static_cast<unsigned>(helpers_.size());
     }

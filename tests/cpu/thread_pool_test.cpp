@@ -1,4 +1,7 @@
 // The pool of threads: every part runs once, and whoever comes while it is at work computes alone.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <thread>
 
@@ -31,6 +34,25 @@ TEST_CASE("Every part runs once, with room of its own") {
             for (std::size_t part = 0; part < ran.size(); ++part) CHECK(ran[part] == (part < parts));
         }
     }
+}
+
+TEST_CASE("A process that was forked has no threads, and multiplies alone") {
+    const Threads two(2);
+    Dice dice(2);
+    const Product p{256, 256, 256, false, false};
+    const auto a = dice.numbers<float>(p.m * p.k), b = dice.numbers<float>(p.k * p.n);
+    const Buffer<float> want(p.m * p.n), got(p.m * p.n);
+    fast<float>().matmul(p, a.data(), b.data(), into(want, Write::set));
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        alarm(30);
+        fast<float>().matmul(p, a.data(), b.data(), into(got, Write::set));
+        _exit(bit_difference(got, want) == "" ? 0 : 1);
+    }
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
 }
 
 TEST_CASE("Several threads multiply at the same time, and get the bits of one") {
