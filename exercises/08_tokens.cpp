@@ -4,7 +4,7 @@
 // count. The loss is the mean over all TOKENS THAT COUNT, in all micro-batches of the window; the first micro-batch may
 // have 900 of them, and the next one 10, or none.
 //
-// Return the gradient of that mean. What is written here takes each micro-batch's own mean, and then the mean of these:
+// Return the gradient of that mean, 0 where none counts. What is written here takes each micro-batch's own mean, and then the mean of these:
 // a mistake that large trainers shipped for years, until it was found in October 2024.
 #include "08_tokens.hpp"
 

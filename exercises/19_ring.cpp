@@ -7,8 +7,8 @@
 //     complete;
 //   - three rounds that overwrite: the complete chunks travel once around.
 //
-// So each rank sends 2 (P - 1) chunks of S / P bytes, hardly more than 2 S, however many ranks there are. The check
-// moves your chunks and counts their bytes.
+// So each rank sends 2 (P - 1) chunks of S / P bytes, never quite 2 S, however many ranks there are. The check moves
+// your chunks and counts their bytes.
 #include "19_ring.hpp"
 
 int rounds(int ranks) { return 2 * (ranks - 1); }

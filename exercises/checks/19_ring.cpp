@@ -120,9 +120,10 @@ const exercise::Add add(
                "+ 1 last, complete: with that one the second phase begins, and goes down again.",
                "First phase: rank - round. Second phase, where round is at least ranks - 1: rank - round + "
                "ranks. Both modulo ranks, made positive before."},
-     .why = "Each chunk makes one way round to be added up, and one more to be handed out. A rank sends 2 (P "
-            "- 1) / P of the gradient: nearly the same for 4 ranks and for 4000, and nobody is in the "
-            "middle. That is why gradients are summed in rings."},
+     .why =
+         "Each chunk makes one way round to be added up, and one more to be handed out. A rank sends 2 (P "
+         "- 1) / P of the gradient: less than twice the gradient, for 4 ranks and for 4000, and nobody is in "
+         "the middle. That is why gradients are summed in rings."},
     examine, Functions{right::rounds, right::send},
     {{"chunk_of_its_own",
       {chunk_of_its_own::rounds, chunk_of_its_own::send},

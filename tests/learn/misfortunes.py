@@ -202,6 +202,17 @@ class Misfortunes(Faked):
         self.assertEqual(result.returncode, 5, result)
         self.assertIn("not built of these sources as they are", result.stderr)
 
+    def test_read_only_and_its_owner_built_no_exercises(self):
+        self.assertRuns(self.learn("list"))
+        for words in (["check"], ["hint", "divide"], ["score"]):
+            result = self.somebody_else(*words)
+            self.assertEqual(result.returncode, 5, result)
+            self.assertIn("the exercises are not built there: whoever owns this checkout can run ./learn score in it", result.stderr)
+        self.assertRuns(self.somebody_else("list"))
+        subprocess.run(["chmod", "-R", "u+w", self.top], check=True)
+        self.assertTrue(self.asks("score"))  # as they were told
+        self.assertEqual(self.somebody_else("check").returncode, 77)
+
     def test_only_the_log_cannot_be_written(self):
         self.assertRuns(self.learn("list"))
         (self.tree / "build/learn.log").unlink()

@@ -11,6 +11,9 @@ from terminal_driver import Terminal, clean_environment, have_terminals, run_tes
 
 ANSWER = re.compile(r"^(?:void|int|double|std::|Tensor|Numbers).*?^}$", re.M | re.S)
 
+FULL_DISK = ("import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+             "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2); os.execv(sys.argv[2], sys.argv[2:])")
+
 
 class Learner:
     """Somebody with a folder of their own."""
@@ -25,8 +28,10 @@ class Learner:
     def __exit__(self, *_):
         self.folder.cleanup()
 
-    def run(self, *words, stdout=subprocess.PIPE, **environment):
-        return subprocess.run([self.runner, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False,
+    def run(self, *words, stdout=subprocess.PIPE, no_file_over=None, **environment):
+        """With no_file_over, as on a disk that is full: what is longer (in bytes) is written only in part."""
+        full = [] if no_file_over is None else [sys.executable, "-c", FULL_DISK, str(no_file_over)]
+        return subprocess.run([*full, self.runner, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False,
                               timeout=300, cwd=self.folder.name, env=clean_environment(TALLY_WORK=self.work, **environment))
 
     def path(self, stem):
@@ -83,7 +88,7 @@ def test_a_wrong_answer_gets_its_sentence_and_the_numbers(runner):
         assert result.returncode == 1, result
         said = words_of(result.stdout)
         assert "Nothing was divided" in said and "[-1.0608 0.0620 -1.8375]" in said and "[-0.3536 0.0207 -0.6125]" in said, said
-        assert "3 times too large" in said and "1 of 8 cases are right (seed 0)" in said, said
+        assert "3 times too large" in said and "1 of 8 cases is right (seed 0)" in said, said
         assert learner.log() == ["divide wrong not_divided"]
         as_json = json.loads(learner.run("check", "divide", "--json").stdout)
         assert (as_json["judged"], as_json["mistake"]) == ("wrong", "not_divided")
@@ -120,12 +125,14 @@ def test_what_does_not_compile_is_shown_in_the_learners_file(runner):
     with Learner(runner) as learner:
         for body, line, sentence in (("    Tensor loss = mean(x)\n    loss.backward();", 4, "end of the line before"), ("    losss.backward();", 3, "nothing of this name"),
                                      ("    Tensor loss = w.bakward();", 3, "nothing of this name"), ("    int n = std::string(\"a\");", 3, "another type"),
-                                     ("    matmul(3, w);", 3, "takes such arguments"), ("    for (;;) {", 4, "brace")):
+                                     ("    matmul(3, w);", 3, "takes such arguments"), ("    for (;;) {", 4, "brace"),
+                                     ("    const int n = 1;\n    n = 2;", 4, "promised not to change"),
+                                     ("    constant({});", 3, "Several functions")):
             result = check_divide(learner, body)
             assert result.returncode == 1 and sentence in words_of(result.stdout), (body, result.stdout)
             assert re.search(rf"05_divide.cpp, line {line}$", result.stdout, re.M), (body, result.stdout)
             assert len(result.stdout.splitlines()) < 12, result.stdout
-        assert learner.log() == ["divide error"] * 6
+        assert learner.log() == ["divide error"] * 8
         in_ours = check_divide(learner, "    Tensor y = checkpoint([](const Tensor& h) { return 3; }, x);")
         assert ", line 3" in in_ours.stdout and "checkpoint([]" in in_ours.stdout, in_ours.stdout
 
@@ -169,6 +176,7 @@ def test_the_page_has_each_exercise(runner):
         row = f"| {e['exercise']} | {e['slug']} | {e['title']} | {e['lesson']} | {e['minutes']} | {len(e['mistakes'])} |"
         assert row in text, row
     assert f"recognised, {sum(len(e['mistakes']) for e in exercises)} together" in words_of(text)
+    assert f"{sum(e['minutes'] for e in exercises)} minutes together" in words_of(text)
     assert f"## The {len(exercises)}\n" in text
 
 
@@ -208,16 +216,53 @@ def test_an_unknown_exercise_names_the_nearest(runner):
             assert learner.run("hint", which).returncode == 0, which
 
 
-def test_a_log_that_is_none_is_kept_aside(runner):
+def test_a_broken_log_is_kept_aside_and_what_was_understood_goes_on(runner):
     with Learner(runner) as learner:
         learner.run("hint", "divide")
+        broken = "divide passed\n\x00\x01 rubbish\n\nring hint\nring wro"
         with open(learner.work + "/exercises/log", "a", encoding="utf-8") as log:
-            log.write("\x00\x01 rubbish\n")
+            log.write(broken)
         result = learner.run("score")
-        assert result.returncode == 0 and "log.1.broken" in result.stderr and "0 of 24 passed" in result.stdout, result
+        assert result.returncode == 0 and "log.1.broken" in result.stderr and "1 of 24 passed" in result.stdout, result
         with open(learner.work + "/exercises/log.1.broken", encoding="utf-8") as log:
-            assert log.read().startswith("divide hint\n")
-        assert learner.run("score").stderr == ""
+            assert log.read() == "divide hint\n" + broken
+        assert learner.log() == ["divide hint", "divide passed", "ring hint"]
+        assert learner.run("score").stderr == "" and "Hint 2 " in learner.run("hint", "ring").stdout
+
+
+def test_a_half_written_line_costs_only_itself(runner):
+    with Learner(runner) as learner:
+        line, log = "divide hint\n", learner.work + "/exercises/log"
+        learner.run("hint", "divide")
+        for part in range(1, len(line)):
+            with open(log, "w", encoding="utf-8") as file:
+                file.write(line)
+            full = learner.run("hint", "divide", no_file_over=len(line) + part)
+            with open(log, encoding="utf-8") as file:
+                assert full.returncode == 5 and file.read() == line + line[:part], (part, full)
+            result = learner.run("hint", "ring")
+            whole = 2 if line[:part] == "divide hint" else 1
+            assert result.returncode == 0 and learner.log() == ["divide hint"] * whole + ["ring hint"], (part, result)
+
+
+def test_a_pass_stays_until_the_exercise_is_begun_again(runner):
+    with Learner(runner) as learner:
+        learner.run("check", "divide")
+        start = learner.read("05_divide")
+        for text, code, passed in ((head(learner, "05_divide") + learner.answer("divide"), 0, 1), (start, 1, 1), ("nothing", 1, 1)):
+            learner.write("05_divide", text)
+            assert learner.run("check", "divide").returncode == code
+            assert f"{passed} of 24 passed" in learner.run("score").stdout, (text, learner.log())
+        learner.run("reset", "divide", "--yes")
+        assert "0 of 24 passed" in learner.run("score").stdout
+
+
+def test_what_was_kept_is_named_when_beginning_again_fails(runner):
+    with Learner(runner) as learner:
+        learner.write("05_divide", "mine\n")
+        result = learner.run("reset", "divide", "--yes", no_file_over=10)
+        assert result.returncode == 5 and "what you wrote is" in result.stderr and "kept/05_divide.1.cpp" in result.stderr, result
+        assert learner.read("kept/05_divide.1") == "mine\n"
 
 
 def test_what_cannot_be_written_is_exit_5(runner):

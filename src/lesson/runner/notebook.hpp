@@ -11,13 +11,13 @@ namespace tally::lesson {
 
 struct Entry {  // of the log, for one exercise
     int tries = 0, hints = 0;
-    bool passed = false, shown = false;  // the answer was shown
+    bool passed = false, shown = false;  // passed once, and not begun again since; the answer was shown
     std::vector<std::string> mistakes;   // that were recognised, in the order in which they were first made
 };
 
 class Notebook {
 public:
-    explicit Notebook(const std::string& work);  // WORK/exercises; a log that is none is kept aside, and said
+    explicit Notebook(const std::string& work);  // WORK/exercises; a broken log is kept aside, and said
 
     std::string file(const Exercise& exercise) const { return folder_ + "/" + exercise.stem() + ".cpp"; }
     std::string scratch() const { return folder_ + "/.built"; }

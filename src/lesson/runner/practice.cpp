@@ -69,9 +69,14 @@ public:
         }
         if (!flags_.yes && !agreed(fmt::format("Begin {} again? Yours will be kept.", shortened(file))))
             return usage;
+        const std::string start = exercises_.starting_text(*exercise);  // before anything is moved
         const std::string kept = notebook_.keep(*exercise);
-        notebook_.write(*exercise, exercises_.starting_text(*exercise));
-        notebook_.note(*exercise, "reset");
+        try {
+            notebook_.write(*exercise, start);
+            notebook_.note(*exercise, "reset");
+        } catch (const WriteError& error) {
+            throw WriteError(fmt::format("{}; what you wrote is {}", error.what(), kept));
+        }
         if (flags_.json) return answered(*exercise, {{"file", file}, {"kept", kept}});
         say(fmt::format("{} is as it was in the beginning; yours is {}.", shortened(file), shortened(kept)));
         return good;

@@ -54,7 +54,13 @@ constexpr std::array in_words{
     InWords{"cannot convert", "This is of another type than what is wanted here."},
     InWords{"could not convert", "This is of another type than what is wanted here."},
     InWords{"no viable conversion", "This is of another type than what is wanted here."},
-    InWords{"const", "Something that was promised not to change is changed here."},
+    InWords{"ambiguous", "Several functions of this name would do: of which types are the arguments?"},
+    InWords{"discards qualifiers", "Something that was promised not to change is changed here."},
+    InWords{"read-only", "Something that was promised not to change is changed here."},
+    InWords{"const-qualified", "Something that was promised not to change is changed here."},
+    InWords{"not marked const", "Something that was promised not to change is changed here."},
+    InWords{"drops 'const'", "Something that was promised not to change is changed here."},
+    InWords{"returns a const value", "Something that was promised not to change is changed here."},
     InWords{"No such file", "This file was not found. What an exercise needs is included already."},
 };
 
@@ -126,7 +132,8 @@ std::string of_cases(const std::string& three) {  // right, all, seed
     std::uint64_t seed = 0;
     std::istringstream(three) >> right >> all >> seed;
     return right == all ? fmt::format("{} cases, seed {}", all, seed)
-                        : fmt::format("{} of {} cases are right (seed {})", right, all, seed);
+                        : fmt::format("{} of {} cases {} right (seed {})", right, all,
+                                      right == 1 ? "is" : "are", seed);
 }
 
 struct Ending {
