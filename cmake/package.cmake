@@ -13,9 +13,8 @@ elseif(TALLY_ARCH)
 else()
     set(compiled_for "Compiled for any processor of its kind.")
 endif()
-set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "${PROJECT_DESCRIPTION}
- The static library, its headers, a CMake package and a pkg-config file, and the modules of its devices.
- ${compiled_for}")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "The static library, its headers, a CMake package and a pkg-config file, and the modules of its devices.
+${compiled_for}")
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libopenblas-dev, zlib1g-dev")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what the modules need
 include(CPack)

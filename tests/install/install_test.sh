@@ -39,7 +39,9 @@ if [ "$way" = deb ]; then
     command -v dpkg-shlibdeps >/dev/null || { echo 'skipped: no dpkg-dev' && exit 77; }
     (cd "$build" && "$(dirname "$CMAKE")/cpack" -G DEB -B "$scratch/package")
     package=$(find "$scratch/package" -maxdepth 1 -name 'libtally-dev_*.deb')
-    dpkg-deb -f "$package" Depends | grep -q 'libc6.*libopenblas-dev.*zlib1g-dev' || { dpkg-deb -f "$package" >&2 && exit 1; }
+    for needed in libc6 libopenblas-dev zlib1g-dev; do
+        dpkg-deb -f "$package" Depends | grep -qw "$needed" || { dpkg-deb -f "$package" >&2 && exit 1; }
+    done
     dpkg-deb -x "$package" "$scratch/the files"
     "$CMAKE" -S "$outside" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$(dirname "$(find "$scratch/the files" -name include)")"
     "$CMAKE" --build "$scratch/build"
