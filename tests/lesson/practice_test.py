@@ -127,7 +127,7 @@ def test_what_does_not_compile_is_shown_in_the_learners_file(runner):
                                      ("    Tensor loss = w.bakward();", 3, "nothing of this name"), ("    int n = std::string(\"a\");", 3, "another type"),
                                      ("    matmul(3, w);", 3, "takes such arguments"), ("    for (;;) {", 4, "brace"),
                                      ("    const int n = 1;\n    n = 2;", 4, "promised not to change"),
-                                     ("    constant({});", 3, "Several functions")):
+                                     ("    void constant(int, double); void constant(double, int); constant(1, 1);", 3, "Several functions")):
             result = check_divide(learner, body)
             assert result.returncode == 1 and sentence in words_of(result.stdout), (body, result.stdout)
             assert re.search(rf"05_divide.cpp, line {line}$", result.stdout, re.M), (body, result.stdout)
