@@ -220,7 +220,9 @@ Verdict first_error(const std::string& said, const std::string& file) {
         }
     }
     if (error.empty()) {
-        verdict.sentence = "The compiler could not do it: " + text.substr(0, text.find('\n'));
+        const std::string words = text.substr(0, text.find('\n'));
+        verdict.sentence = words.empty() ? "The compiler ended without a word. Try once more."
+                                         : "The compiler could not do it: " + words;
         return verdict;
     }
     verdict.sentence = meaning_of(error);
@@ -244,11 +246,16 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
               const std::string& scratch, std::uint64_t seed) {
     make_folder(scratch);
     const std::string library = fmt::format("{}/{}.{}.so", scratch, exercise.stem(), ::getpid());
-    std::vector<std::string> command{"/usr/bin/env", "LC_ALL=C"};  // the words that in_words knows
+    // In the words that in_words knows; within 8 GiB and two minutes.
+    std::vector<std::string> command{
+        "/bin/sh", "-c", "{ ulimit -v 8388608; ulimit -t 120; } 2>/dev/null; LC_ALL=C exec \"$@\"", "sh"};
     command.insert(command.end(), exercises.compiler.begin(), exercises.compiler.end());
     for (const auto& word : {std::string("-shared"), std::string("-o"), library, file})
         command.push_back(word);
-    const Finished compiled = run_capturing(command, STDERR_FILENO);
+    Finished compiled = run_capturing(command, STDERR_FILENO);
+    const bool failed = compiled.code != 0 || compiled.signal != 0;
+    if (failed && compiled.asked_by == 0 && compiled.captured.find(": error: ") == std::string::npos)
+        compiled = run_capturing(command, STDERR_FILENO);  // the compiler itself failed: once more
     Verdict verdict;
     if (compiled.asked_by != 0) {
         verdict.asked_by = compiled.asked_by;
