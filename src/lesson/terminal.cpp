@@ -203,13 +203,19 @@ KeyMode::KeyMode() {
     ::sigaltstack(&stack, nullptr);
     handle_all();
     keys_on = 1;
-    ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &with_keys);
+    while (::tcsetattr(STDIN_FILENO, TCSAFLUSH, &with_keys) != 0 && errno == EINTR) {
+    }
 }
 
+// A signal in between would find the keys still on, and turn them on once more: it waits.
 KeyMode::~KeyMode() {
+    sigset_t all, usual;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, &usual);
     restore();
     keys_on = 0;
     handle_none();
+    ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
 }
 
 void forget_typed_ahead() { ::tcflush(STDIN_FILENO, TCIFLUSH); }

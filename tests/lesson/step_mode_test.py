@@ -265,6 +265,17 @@ def test_stopped_from_outside_it_takes_the_terminal_again(lesson):
         at_step(t, 2)
 
 
+def test_told_to_continue_while_it_quits_it_leaves_the_terminal_alone(lesson):
+    for _ in range(20):
+        with Terminal([lesson]) as t:
+            t.expect("q quit")
+            t.type("q")
+            while t.process.poll() is None:
+                t.process.send_signal(signal.SIGCONT)
+                t._read(0)
+            assert t.restored(), "keys were turned on again"
+
+
 def test_a_narrow_window(lesson):
     with Terminal([lesson], columns=60) as t:
         to_prediction(t)
