@@ -16,7 +16,7 @@ struct Checkpointing {
         step("16 layers tanh(h W). Backward reads what each has made, so all of it waits.");
         Tower tower(16);
         {
-            const Kept kept;
+            const SavedValues kept;
             code(2);
             Tensor h = tower.x;
             for (const auto& layer : tower.layers) h = layer(h);
@@ -29,7 +29,7 @@ struct Checkpointing {
         predict("Keep every fourth layer's input. Buffers kept at most:", {"4", "5", "8", "17"}, answer(3),
                 "What a segment makes again is there while it goes back.");
         {
-            const Kept kept;
+            const SavedValues kept;
             code(1);
             const Tensor h = checkpoint_sequential(tower.layers, 4, tower.x);
             show_kept(kept);
@@ -249,19 +249,19 @@ struct Checkpointing {
     };
 
     // What is kept just before the way back begins, and for whom.
-    static void show_kept(const Kept& kept) {
+    static void show_kept(const SavedValues& kept) {
         std::vector<const Storage*> in_order;
         std::map<const Storage*, std::string> readers;
         std::map<std::string, std::size_t> buffers, bytes;
         std::map<const Storage*, std::size_t> size;
-        for (const Kept::Entry& entry : kept.entries()) {
-            const bool there_anyway = entry.why == Kept::Why::parameter;
+        for (const SavedValues::Entry& entry : kept.entries()) {
+            const bool there_anyway = entry.why == SavedValues::Why::parameter;
             std::string& reader = readers[entry.storage];
             if (reader.empty()) in_order.push_back(entry.storage);
             reader += (reader.empty() ? "" : ", ") + entry.op +
-                      (there_anyway                     ? " (a parameter, there anyway)"
-                       : entry.why == Kept::Why::output ? " (its result)"
-                                                        : " (its operand)");
+                      (there_anyway                            ? " (a parameter, there anyway)"
+                       : entry.why == SavedValues::Why::output ? " (its result)"
+                                                               : " (its operand)");
             size[entry.storage] = there_anyway ? 0 : entry.bytes;
         }
         std::vector<std::string> reasons;

@@ -118,7 +118,7 @@ def readers():
 
 def reports():
     for header in sorted((SRC / "reports").glob("*.hpp")):
-        for name in re.findall(r"class (\w+) final : Onlooker", header.read_text()):
+        for name in re.findall(r"class (\w+) final : Observer", header.read_text()):
             if f"](../src/reports/{header.name})" not in text_of("docs/reports.md"):
                 yield f"docs/reports.md has no row for {name} (src/reports/{header.name})"
 

@@ -27,7 +27,7 @@ tally::test::Surroundings tally::test::surroundings() {
         {"the number of sweeps on their way", std::to_string(context.sweeps)},
         {"what is lifted", std::to_string(lifted)},
         {"a recorder", flag(context.recorder != nullptr)},
-        {"an onlooker", flag(watching::onlooker != nullptr)},
+        {"an observer", flag(watching::observer != nullptr)},
         {"resting kernels", flag(kernels_rest)},
         {"the place that is named", Here::place()},
     };

@@ -10,7 +10,7 @@ namespace tally {
 
 // The values a rule reads, in the order of its arguments. Nothing is copied before it is known that a node
 // will be made.
-template <class T> struct Wish {
+template <class T> struct SaveRequest {
     using saved = Saved<T>;
     const T* value;  // null: not needed this time
     const void* address() const { return value; }
@@ -22,7 +22,7 @@ template <class T> struct Wish {
     }
 };
 template <class T> inline const T nothing{};
-template <class T, int Place> struct NeverWish {  // takes no room in the node
+template <class T, int Place> struct NeverSaved {  // takes no room in the node
     struct saved {
         explicit saved(const T*) {}
         void drop() {}
@@ -33,13 +33,13 @@ template <class T, int Place> struct NeverWish {  // takes no room in the node
 };
 using NothingKept = std::tuple<>;
 
-template <class... T> std::tuple<Wish<T>...> keep(const T&... values) { return {Wish<T>{&values}...}; }
-template <class T> Wish<T> keep_if(bool needed, const T& value) { return {needed ? &value : nullptr}; }
+template <class... T> std::tuple<SaveRequest<T>...> keep(const T&... x) { return {SaveRequest<T>{&x}...}; }
+template <class T> SaveRequest<T> keep_if(bool needed, const T& value) { return {needed ? &value : nullptr}; }
 template <bool Ever, int Place, class T> auto keep_if(bool needed, const T& value) {
     if constexpr (Ever)
         return keep_if(needed, value);
     else
-        return NeverWish<T, Place>();
+        return NeverSaved<T, Place>();
 }
 
 }  // namespace tally

@@ -17,7 +17,7 @@
 #include "tally/autograd/keep.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/base/checksum.hpp"
-#include "tally/watching/onlooker.hpp"
+#include "tally/watching/observer.hpp"
 #include "tally/watching/recorder.hpp"
 
 namespace tally {
@@ -26,7 +26,7 @@ namespace tally {
 template <class T> class NewOperationOf final : public NewOperation {
 public:
     NewOperationOf(const char* name, bool becomes_node, T& computed, std::span<ValueNode<T>* const> inputs,
-                   std::span<const Wished> read, std::optional<std::uint64_t> held)
+                   std::span<const ReadValue> read, std::optional<std::uint64_t> held)
         : NewOperation(name, becomes_node, &computed, inputs.size(), read, held),
           value(computed),
           inputs_(inputs) {}
@@ -46,7 +46,7 @@ public:
     }
     std::uint64_t result_checksum() const override { return checksum(value); }
     std::string result_form() const override { return form(value); }
-    Seen result_seen() const override { return seen(value); }
+    ObservedValue observed_result() const override { return observed(value); }
     void let_result_go() override { let_go(value); }
 
     T& value;
@@ -75,29 +75,29 @@ private:
 // Shows an operation to the recorder: gives the placeholder that is to be made instead, or nothing.
 template <class T>
 [[gnu::noinline]] Var<T> offer(const char* op, T& value, std::span<ValueNode<T>* const> inputs,
-                               std::span<const Wished> wishes, std::optional<std::uint64_t> constants) {
+                               std::span<const ReadValue> reads, std::optional<std::uint64_t> constants) {
     const bool wanted = std::any_of(inputs.begin(), inputs.end(), [](const ValueNode<T>* input) {
         return input->state != State::constant;
     });
-    NewOperationOf<T> operation(op, context.recording && wanted, value, inputs, wishes, constants);
+    NewOperationOf<T> operation(op, context.recording && wanted, value, inputs, reads, constants);
     return context.recorder->admit(operation) ? Var<T>() : Placeholder<T>::of(std::move(value));
 }
 
 // What a rule will read; where that is the result, which has moved from `computed`, its new place.
-template <class T, class... Wishes>
-std::array<Wished, sizeof...(Wishes)> shown(const std::tuple<Wishes...>& wishes, const T* computed,
-                                            const T* moved) {
-    const auto show = [&](const auto& wish) -> Wished {
-        const void* const address = wish.address();
-        if constexpr (requires { wish.value->storage(); })
-            if constexpr (!std::is_same_v<decltype(wish.value), const T*>)
+template <class T, class... Saves>
+std::array<ReadValue, sizeof...(Saves)> shown(const std::tuple<Saves...>& saves, const T* computed,
+                                              const T* moved) {
+    const auto show = [&](const auto& each) -> ReadValue {
+        const void* const address = each.address();
+        if constexpr (requires { each.value->storage(); })
+            if constexpr (!std::is_same_v<decltype(each.value), const T*>)
                 return {address, [](const void* value) {
-                            return checksum(*static_cast<decltype(wish.value)>(value));
+                            return checksum(*static_cast<decltype(each.value)>(value));
                         }};
         return {address == computed ? moved : address, nullptr};
     };
     return std::apply(
-        [&](const auto&... wish) { return std::array<Wished, sizeof...(Wishes)>{show(wish)...}; }, wishes);
+        [&](const auto&... each) { return std::array<ReadValue, sizeof...(Saves)>{show(each)...}; }, saves);
 }
 
 // What a rule holds beside what it reads.

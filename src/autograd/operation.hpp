@@ -103,13 +103,13 @@ private:
 
 // A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (Pull<T>, const T& dy,
 // const T& kept...).
-template <class T, class Name, class Nodes, class Rule, class... Wishes> class Operation final
+template <class T, class Name, class Nodes, class Rule, class... Saves> class Operation final
     : public ValueNode<T> {
 public:
     // Flat, as free(): otherwise each of the many kinds of node calls what is shorter than a call.
-    [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Wishes...>& wishes, Rule&& rule)
+    [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Saves...>& saves, Rule&& rule)
         : ValueNode<T>(std::move(v), State::fresh),
-          kept_(granted(wishes, &v)),
+          kept_(granted(saves, &v)),
           rule_(std::move(rule)),
           name_(std::move(name)) {}
     void read_from(Nodes inputs) { inputs_.become(std::move(inputs)); }
@@ -168,15 +168,15 @@ private:
         pool::give(this, sizeof *this);
     }
 
-    using Kept = std::tuple<typename Wishes::saved...>;
+    using Values = std::tuple<typename Saves::saved...>;
     // Reads the values while the inputs still have them; the output has just moved in here.
-    Kept granted(const std::tuple<Wishes...>& wishes, const T* computed) const {
-        return std::apply([&](const auto&... wish) { return Kept(wish.resolve(computed, &this->value)...); },
-                          wishes);
+    Values granted(const std::tuple<Saves...>& saves, const T* computed) const {
+        return std::apply(
+            [&](const auto&... each) { return Values(each.resolve(computed, &this->value)...); }, saves);
     }
 
     detail::Inputs<T, Nodes> inputs_;
-    Kept kept_;
+    Values kept_;
     [[no_unique_address]] Rule rule_;
     [[no_unique_address]] Name name_;
 };

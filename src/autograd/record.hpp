@@ -11,7 +11,7 @@
 
 #include "tally/autograd/offer.hpp"
 #include "tally/autograd/operation.hpp"
-#include "tally/watching/onlooker.hpp"
+#include "tally/watching/observer.hpp"
 
 namespace tally {
 
@@ -32,7 +32,7 @@ template <class T> std::vector<ValueNode<T>*> nodes_of(const std::vector<Var<T>>
 
 // A result that nobody can want a gradient of.
 template <class T> [[gnu::noinline]] Var<T> unrecorded(const char* op, T&& value) {
-    if (watching::onlooker) tell_unrecorded(op, seen(value));
+    if (watching::observer) tell_unrecorded(op, observed(value));
     return Var<T>(std::move(value), State::constant);
 }
 
@@ -42,12 +42,12 @@ template <class T, class Inputs> [[gnu::always_inline]] inline void let_inputs_g
 }
 
 // What a recorder makes of a computed value, if it is not to become a node as usual.
-template <class T, class Name, class... Wishes, class Rule, class Inputs>
-[[gnu::always_inline]] inline Var<T> offered(const Name& name, T& value, const std::tuple<Wishes...>& wishes,
+template <class T, class Name, class... Saves, class Rule, class Inputs>
+[[gnu::always_inline]] inline Var<T> offered(const Name& name, T& value, const std::tuple<Saves...>& saves,
                                              const Rule& rule, Inputs& inputs) {
     T computed = std::move(value);  // elsewhere nobody asks where it lies: it may stay in a register
     const auto operands = nodes_of<T>(inputs);
-    const auto read = shown(wishes, &value, &computed);
+    const auto read = shown(saves, &value, &computed);
     Var<T> y = offer<T>(name.text(), computed, operands, read,
                         std::is_same_v<Name, Label> ? std::nullopt : constants_of(rule));
     if (y)
@@ -58,13 +58,13 @@ template <class T, class Name, class... Wishes, class Rule, class Inputs>
 }
 
 // Joins a computed value to the graph. Inputs (a tuple of references, or a vector) are let go of here.
-template <class T, class Name, class... Wishes, class Rule, class Inputs>
-[[gnu::always_inline]] inline Var<T> join(Name&& name, T&& value, const std::tuple<Wishes...>& wishes,
+template <class T, class Name, class... Saves, class Rule, class Inputs>
+[[gnu::always_inline]] inline Var<T> join(Name&& name, T&& value, const std::tuple<Saves...>& saves,
                                           Rule&& rule, Inputs& inputs) {
     for_each_input(
         inputs, [&](const Var<T>& input) { Var<T>::check_thread(name.text(), input.checked(name.text())); });
     if (context.recorder) [[unlikely]]
-        if (Var<T> y = offered<T>(name, value, wishes, rule, inputs)) return y;
+        if (Var<T> y = offered<T>(name, value, saves, rule, inputs)) return y;
 
     bool wanted = false;
     if (context.recording)
@@ -76,9 +76,9 @@ template <class T, class Name, class... Wishes, class Rule, class Inputs>
         return y;
     }
     auto nodes = nodes_of<T>(inputs);
-    using Op = Operation<T, Name, decltype(nodes), std::decay_t<Rule>, Wishes...>;
-    Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), wishes, std::move(rule));
-    if (watching::onlooker) [[unlikely]]
+    using Op = Operation<T, Name, decltype(nodes), std::decay_t<Rule>, Saves...>;
+    Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), saves, std::move(rule));
+    if (watching::observer) [[unlikely]]
         tell_recorded(*node);
     auto* read = nodes.data();
     for_each_input(
@@ -91,25 +91,24 @@ template <class T, class Name, class... Wishes, class Rule, class Inputs>
 }
 
 // (Inputs by reference, because the arguments before them still read what is moved.)
-template <FixedName Name, class T, class... Wishes, class Rule, class... Inputs>
-[[gnu::always_inline]] inline Var<T> record(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule,
+template <FixedName Name, class T, class... Saves, class Rule, class... Inputs>
+[[gnu::always_inline]] inline Var<T> record(T&& value, const std::tuple<Saves...>& saves, Rule&& rule,
                                             Inputs&&... inputs) {
     auto all = std::tie(inputs...);
-    return join<T>(FixedLabel<Name>(), std::move(value), wishes, std::move(rule), all);
+    return join<T>(FixedLabel<Name>(), std::move(value), saves, std::move(rule), all);
 }
 
 // The same by a name that only the program knows.
-template <class T, class... Wishes, class Rule, class... Inputs>
-Var<T> record_as(Label name, T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule,
-                 Inputs&&... inputs) {
+template <class T, class... Saves, class Rule, class... Inputs>
+Var<T> record_as(Label name, T&& value, const std::tuple<Saves...>& saves, Rule&& rule, Inputs&&... inputs) {
     auto all = std::tie(inputs...);
-    return join<T>(std::move(name), std::move(value), wishes, std::move(rule), all);
+    return join<T>(std::move(name), std::move(value), saves, std::move(rule), all);
 }
 
 // The same for any number of inputs.
-template <FixedName Name, class T, class... Wishes, class Rule>
-Var<T> record_many(T&& value, const std::tuple<Wishes...>& wishes, Rule&& rule, std::vector<Var<T>> inputs) {
-    return join<T>(FixedLabel<Name>(), std::move(value), wishes, std::move(rule), inputs);
+template <FixedName Name, class T, class... Saves, class Rule>
+Var<T> record_many(T&& value, const std::tuple<Saves...>& saves, Rule&& rule, std::vector<Var<T>> inputs) {
+    return join<T>(FixedLabel<Name>(), std::move(value), saves, std::move(rule), inputs);
 }
 
 }  // namespace tally

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tally/watching/onlooker.hpp"
+#include "tally/watching/observer.hpp"
 
 namespace tally {
 
@@ -15,7 +15,7 @@ void Sweep::run() {
         node->state = State::spent;
         try {
             if (visitor && node->touched) (*visitor)(*node);
-            if (watching::onlooker) [[unlikely]]
+            if (watching::observer) [[unlikely]]
                 pull_and_tell(*node);
             else
                 node->pull(*this);
@@ -30,11 +30,11 @@ void Sweep::run() {
 
 [[gnu::cold, gnu::noinline]] void Sweep::pull_and_tell(Node& node) {
     const auto pulled = [&] {  // a rule may have ended the looking on
-        if (watching::onlooker) watching::onlooker->pulled(node);
+        if (watching::observer) watching::observer->pulled(node);
     };
     ++node.refs;  // who looks on sees it once more, after it has let go of itself
     try {
-        watching::onlooker->pulling(node);
+        watching::observer->pulling(node);
         node.pull(*this);
     } catch (...) {
         --node.refs;  // the sweep still holds it

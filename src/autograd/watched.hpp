@@ -6,20 +6,20 @@
 
 #include "tally/autograd/keep.hpp"
 #include "tally/autograd/var.hpp"
-#include "tally/watching/onlooker.hpp"
+#include "tally/watching/observer.hpp"
 #include "tally/watching/trial.hpp"
 
 namespace tally {
 
 // Before it reads from its inputs, and they are let go: what is in use now is what the operation needed.
 template <class Op> [[gnu::cold, gnu::noinline]] void tell_recorded(Op& operation) {
-    std::vector<Seen> kept;
+    std::vector<ObservedValue> kept;
     const auto note = [&]<class V>(const V& value) {
-        if (&value != &nothing<V> && ready(value)) kept.push_back(seen(value));
+        if (&value != &nothing<V> && ready(value)) kept.push_back(observed(value));
     };
     try {
         operation.with_kept([&](const auto&... each) { (note(each), ...); });
-        watching::onlooker->computed({operation.op(), &operation, seen(operation.value), kept});
+        watching::observer->computed({operation.op(), &operation, observed(operation.value), kept});
     } catch (...) {
         let_go_of(&operation);
         throw;

@@ -32,9 +32,9 @@ std::uint64_t checksum_of(const void* data, std::size_t bytes) {
         take_in(d, from + 3 * sizeof(Word));
     };
     for (; left >= line; left -= line, place += line) round(place);
-    std::array<unsigned char, line> rest{};
-    if (left > 0) std::memcpy(rest.data(), place, left);
-    round(rest.data());
+    std::array<unsigned char, line> tail{};
+    if (left > 0) std::memcpy(tail.data(), place, left);
+    round(tail.data());
     std::uint64_t all = bytes;
     for (const Word& sum : {a, b, c, d})
         for (std::size_t lane = 0; lane < sizeof(Word) / 4; ++lane)

@@ -84,12 +84,12 @@ struct Point {
 };
 
 // On the unit circle, at the angle of turn / 2^64 of a full turn, which is split exactly into quarters
-// and a rest.
+// and a remainder.
 inline Point on_circle(std::uint64_t turn) {
     const std::uint64_t quarter = (turn + (std::uint64_t{1} << 61)) >> 62;
-    const auto rest =
+    const auto remainder =
         static_cast<double>(static_cast<std::int64_t>(turn << 2));  // 2^-64 quarters, in [-1/2, 1/2)
-    const double angle = rest * 0x1p-64 * (std::numbers::pi / 2), square = -angle * angle;
+    const double angle = remainder * 0x1p-64 * (std::numbers::pi / 2), square = -angle * angle;
     double cos = 1, sin = 1;  // Taylor's series, from the last term that counts to the first
     for (int n = 18; n >= 2; n -= 2) {
         cos = std::fma(cos * square, 1.0 / (n * (n - 1)), 1.0);

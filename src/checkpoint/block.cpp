@@ -62,9 +62,9 @@ std::uint64_t BlockRun::origin(const Node& operand) const {
 // Of what a rule holds, and of where the operands come from.
 std::uint64_t BlockRun::held(const NewOperation& operation) const {
     std::uint64_t sum = operation.constants.value_or(0);
-    for (const Wished& wished : operation.wishes)
-        if (block_.verified && wished.checksum && wished.address)
-            sum = mixed(sum, wished.checksum(wished.address));
+    for (const ReadValue& value : operation.reads)
+        if (block_.verified && value.checksum && value.address)
+            sum = mixed(sum, value.checksum(value.address));
     for (std::size_t i = 0; i < operation.operands; ++i) sum = mixed(sum, origin(*operation.operand(i).node));
     return sum;
 }
@@ -91,11 +91,11 @@ void BlockRun::read_outside(const NewOperation& operation) {
 
 // ---- the first time ----
 
-void BlockRun::read_by_rule(const Wished& wished, const NewOperation& operation) {
-    if (wished.address == operation.result) return reading_result_.push_back(place());
+void BlockRun::read_by_rule(const ReadValue& value, const NewOperation& operation) {
+    if (value.address == operation.result) return reading_result_.push_back(place());
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const Operand operand = operation.operand(i);
-        if (operand.value != wished.address) continue;
+        if (operand.value != value.address) continue;
         if (operand.node->id >= mark_) need(made_by(*operand.node));
         return;
     }
@@ -103,10 +103,10 @@ void BlockRun::read_by_rule(const Wished& wished, const NewOperation& operation)
 }
 
 void BlockRun::note(const NewOperation& operation) {
-    for (const Wished& wished : operation.wishes)
-        if (wished.address) read_by_rule(wished, operation);
+    for (const ReadValue& value : operation.reads)
+        if (value.address) read_by_rule(value, operation);
     if (!operation.constants) need(place());  // it is computed again, and its value compared
-    if (watching::onlooker) tell_unrecorded(operation.op, operation.result_seen());
+    if (watching::observer) tell_unrecorded(operation.op, operation.observed_result());
     read_outside(operation);
     block_.steps.push_back({operation.op, block_.verified ? operation.result_checksum() : 0, held(operation),
                             std::exchange(outside_, {})});

@@ -82,7 +82,7 @@ private:
     std::uint64_t origin(const Node& operand) const;
     std::uint64_t held(const NewOperation& operation) const;
     void read_outside(const NewOperation& operation);
-    void read_by_rule(const Wished& wished, const NewOperation& operation);
+    void read_by_rule(const ReadValue& value, const NewOperation& operation);
     void need(std::size_t place) { block_.needed = block_.needed > place ? block_.needed : place + 1; }
     void expect_same(const NewOperation& operation);
     void compare(const NewOperation& operation) const;  // the value

@@ -49,13 +49,13 @@ std::size_t held_by(const std::vector<LayerBytes>& layers, std::size_t from, std
 }  // namespace
 
 std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes) {
-    std::size_t most = 0, snapshots = 0, from = 0;
+    std::size_t peak = 0, snapshots = 0, from = 0;
     for (const std::size_t size : sizes) {
-        most = std::max(most, snapshots + held_by(layers, from, from + size));
+        peak = std::max(peak, snapshots + held_by(layers, from, from + size));
         snapshots += layers[from].input;
         from += size;
     }
-    return most;
+    return peak;
 }
 
 namespace {

@@ -18,7 +18,7 @@
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/checkpoint/checkpoint.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/watching/onlooker.hpp"
+#include "tally/watching/observer.hpp"
 
 namespace tally {
 
@@ -84,10 +84,10 @@ Segmentation fit_into(const std::vector<LayerBytes>& layers, std::size_t bytes, 
 // Runs each layer by itself, forward twice and backward once. Parameters get no gradients; the ledger's peak
 // is measured anew.
 template <class T> std::vector<LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
-    struct Keeping : Onlooker {
+    struct Keeping : Observer {
         std::set<std::pair<const Storage*, std::size_t>> kept;
         void computed(const Computed& operation) override {
-            for (const Seen& each : operation.kept)
+            for (const ObservedValue& each : operation.kept)
                 if (each.storage && memory::held_as(each.storage) == MemoryClass::saved)
                     kept.emplace(each.storage, each.bytes);
         }
@@ -116,7 +116,7 @@ template <class T> std::vector<LayerBytes> measure_layers(const Chain<T>& chain,
         LayerBytes bytes;
         Var<T> total;
         {
-            const LookOn on(keeping);
+            const Observing on(keeping);
             const Var<T> result = layer(input);
             bytes.input = input.value().storage()->bytes;
             bytes.result = result.value().storage()->bytes;
@@ -131,9 +131,9 @@ template <class T> std::vector<LayerBytes> measure_layers(const Chain<T>& chain,
             total = sum(result);
         }
         if (total.wants_grad()) grad(total, {input});
-        const std::size_t most = memory::peak(device) - before,
+        const std::size_t peak = memory::peak(device) - before,
                           held = bytes.inside + (bytes.keeps_result ? bytes.result : 0);
-        bytes.passing = most - std::min(most, held);
+        bytes.passing = peak - std::min(peak, held);
         measured.push_back(bytes);
     }
     return measured;

@@ -54,8 +54,8 @@ template <class First, class Second> struct ValueIn<std::pair<First, Second>> : 
 // A block that runs again, some of whose results were kept.
 template <class T> class Rerun final : public BlockRun {
 public:
-    using Kept = std::vector<std::pair<std::size_t, Saved<T>>>;  // by the place of the operation
-    Rerun(Block& block, const Kept& results) : BlockRun(block, Time::again), results_(results) {}
+    using Results = std::vector<std::pair<std::size_t, Saved<T>>>;  // by the place of the operation
+    Rerun(Block& block, const Results& results) : BlockRun(block, Time::again), results_(results) {}
 
 private:
     bool restore(std::size_t place, NewOperation& operation) const override {
@@ -66,7 +66,7 @@ private:
         mine->value = found->second.get("checkpoint");
         return true;
     }
-    const Kept& results_;
+    const Results& results_;
 };
 
 struct Recording : private Meanwhile<bool> {  // also where backward() was called inside NoGrad
@@ -110,7 +110,7 @@ public:
 
 template <class T, class F, class Arguments> class RecomputedBlock final : public BlockNode<T> {
 public:
-    RecomputedBlock(F&& f, Arguments&& arguments, Block&& block, typename Rerun<T>::Kept&& results,
+    RecomputedBlock(F&& f, Arguments&& arguments, Block&& block, typename Rerun<T>::Results&& results,
                     std::size_t count)
         : f_(std::move(f)),
           arguments_(std::move(arguments)),
@@ -124,11 +124,11 @@ public:
         });
     }
 
-    void tell(const Seen& result) const {
-        std::vector<Seen> kept;
-        for (const Saved<T>& argument : read_) kept.push_back(seen(argument.get(this->op())));
-        for (const auto& [place, result_] : results_) kept.push_back(seen(result_.get(this->op())));
-        watching::onlooker->computed({this->op(), this, result, kept});
+    void tell(const ObservedValue& result) const {
+        std::vector<ObservedValue> kept;
+        for (const Saved<T>& argument : read_) kept.push_back(observed(argument.get(this->op())));
+        for (const auto& [place, result_] : results_) kept.push_back(observed(result_.get(this->op())));
+        watching::observer->computed({this->op(), this, result, kept});
     }
 
     std::vector<Node*> inputs() const override {
@@ -179,7 +179,7 @@ private:
     std::optional<F> f_;
     Arguments arguments_;
     Block block_;
-    typename Rerun<T>::Kept results_;
+    typename Rerun<T>::Results results_;
     std::vector<Saved<T>> read_;  // the arguments
 };
 
@@ -238,21 +238,21 @@ template <class F, class... X> auto checkpoint(F f, X... x) {
     if (!context.recording) return std::apply(f, std::as_const(arguments));
 
     Block block;
-    typename detail::Rerun<T>::Kept kept;
+    typename detail::Rerun<T>::Results kept;
     const std::uint64_t mark = context.next_id;
     const auto made_inside = [mark](const auto& result) {
         return std::is_same_v<decltype(result), const Var<T>&> && result.node()->id >= mark &&
                result.node()->state == State::fresh;
     };
     std::size_t count = 0;
-    std::optional<Seen> first_made;
+    std::optional<ObservedValue> first_made;
     const auto first_time = [&] {
         BlockRun run(block, BlockRun::Time::first);
         Result y = std::apply(f, std::as_const(arguments));
         std::vector<const Node*> nodes;
         detail::each_var(y, [&](auto& result) {
             nodes.push_back(&result.checked("checkpoint"));
-            if (!first_made && made_inside(result)) first_made = seen(result.value());
+            if (!first_made && made_inside(result)) first_made = observed(result.value());
         });
         const auto places = run.close(nodes);
         detail::each_var(y, [&](auto& result) {
@@ -271,7 +271,7 @@ template <class F, class... X> auto checkpoint(F f, X... x) {
         auto* const node = new (pool::take(sizeof(Whole)))
             Whole(std::move(f), std::move(arguments), std::move(block), std::move(kept), count);
         whole = Var<T>(node);
-        if (watching::onlooker) node->tell(*first_made);
+        if (watching::observer) node->tell(*first_made);
     }
     std::size_t which = 0;
     std::map<const Node*, Var<T>> known;  // one that is returned twice stays one

@@ -107,12 +107,13 @@ template <class S> [[gnu::noinline]] void take_terms(const S* terms, std::size_t
     }
 }
 
-// d (+)= the terms of a row. `room`: what follows in d may be overwritten.
-template <class S, class F, class... X>
-void take_row(std::size_t n, std::size_t room, std::ptrdiff_t step, bool in_order, Into<S[]> d, F f, X... x) {
+// d (+)= the terms of a row. Of d, `capacity` elements may be overwritten.
+template <class S, class F, class... X> void take_row(std::size_t n, std::size_t capacity,
+                                                      std::ptrdiff_t step, bool in_order, Into<S[]> d, F f,
+                                                      X... x) {
     if (step == 1) {
         if (d.how == Write::set)
-            each<Write::set>(n, room, d.dst, f, x...);
+            each<Write::set>(n, capacity, d.dst, f, x...);
         else
             each<Write::add>(n, n, d.dst, f, x...);
         return;
@@ -120,9 +121,9 @@ void take_row(std::size_t n, std::size_t room, std::ptrdiff_t step, bool in_orde
     constexpr std::size_t chunk = 256;
     alignas(line) S terms[chunk];
     for (std::size_t i = 0; i < n; i += chunk) {
-        const std::size_t some = std::min(chunk, n - i);
-        each<Write::set>(some, chunk, terms, f, x.from(i)...);
-        take_terms(terms, some, step, in_order, from(d, static_cast<std::ptrdiff_t>(i) * step));
+        const std::size_t count = std::min(chunk, n - i);
+        each<Write::set>(count, chunk, terms, f, x.from(i)...);
+        take_terms(terms, count, step, in_order, from(d, static_cast<std::ptrdiff_t>(i) * step));
     }
 }
 
@@ -224,14 +225,14 @@ void where_back(const Walk<3>& walk, const std::int32_t* c, const S* dy, int pla
         const std::int32_t* from_c = c + at[0];
         alignas(line) S terms[chunk];
         for (std::size_t done = 0; done < length; done += chunk) {
-            const std::size_t some = std::min(chunk, length - done);
-            for (std::size_t j = 0; j < some; ++j) {
+            const std::size_t count = std::min(chunk, length - done);
+            for (std::size_t j = 0; j < count; ++j) {
                 const S slope = dy[i + done + j];
                 terms[j] = (from_c[static_cast<std::ptrdiff_t>(done + j) * step_c] != 0) == (place == 1)
                                ? slope
                                : S(0);
             }
-            take_row(some, some, step, one_after_the_other,
+            take_row(count, count, step, one_after_the_other,
                      from(sum, at[operand] + static_cast<std::ptrdiff_t>(done) * step), Same(),
                      Run<S>{terms});
         }

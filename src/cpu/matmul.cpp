@@ -58,9 +58,9 @@ template <class S> [[gnu::noinline]] void dots_in_lanes(const S* a, const S* b, 
     constexpr std::size_t L = lanes<S>;
     Batch<S> total = c.how == Write::set ? Batch<S>(-S(0)) : Batch<S>::load_unaligned(c.dst);
     for (std::size_t l = 0; l < k; l += L) {
-        const std::size_t some = std::min(L, k - l);
-        const Square<S> square = some == L ? load_turned<S>(b + l, k) : load_turned<S>(b + l, k, L, some);
-        for (std::size_t i = 0; i < some; ++i) total = fused(Batch<S>(a[l + i]), square[i], total);
+        const std::size_t count = std::min(L, k - l);
+        const Square<S> square = count == L ? load_turned<S>(b + l, k) : load_turned<S>(b + l, k, L, count);
+        for (std::size_t i = 0; i < count; ++i) total = fused(Batch<S>(a[l + i]), square[i], total);
     }
     total.store_unaligned(c.dst);
 }
@@ -143,8 +143,8 @@ template <class S> void multiply_by_blas(const Product& p, const S* a, const S* 
 // Whether a matrix is large enough that OpenBLAS, which counts in int, shares the work on it, where it may
 // use more than one thread.
 bool worth_threads(std::size_t rows, std::size_t columns) {
-    constexpr std::size_t most = std::numeric_limits<int>::max();
-    return rows * columns >= 1 << 15 && rows <= most && columns <= most && threads() > 1;
+    constexpr std::size_t max_extent = std::numeric_limits<int>::max();
+    return rows * columns >= 1 << 15 && rows <= max_extent && columns <= max_extent && threads() > 1;
 }
 
 template <class S> void multiply_row_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
@@ -178,17 +178,17 @@ template <class S>
 
 // In how many parts of at least `least` multiply-adds, and of whole units of the shared extent.
 std::size_t parts_of(std::size_t work, std::size_t least, std::size_t extent, std::size_t unit) {
-    const auto most = static_cast<std::size_t>(threads());
-    return most < 2 ? 1 : std::max<std::size_t>(1, std::min({most, work / least, extent / unit}));
+    const auto max_parts = static_cast<std::size_t>(threads());
+    return max_parts < 2 ? 1 : std::max<std::size_t>(1, std::min({max_parts, work / least, extent / unit}));
 }
 
-// body(first, count, room) for the parts of an extent, in whole units.
+// body(first, count, workspace) for the parts of an extent, in whole units.
 template <class Body>
 void share_extent(std::size_t parts, std::size_t extent, std::size_t unit, const Body& body) {
     const std::size_t units = (extent + unit - 1) / unit;
-    share_out(parts, [&](std::size_t part, const Workspace& room) {
+    share_out(parts, [&](std::size_t part, const Workspace& workspace) {
         const std::size_t first = units * part / parts * unit, end = units * (part + 1) / parts * unit;
-        body(first, std::min(end, extent) - first, room);
+        body(first, std::min(end, extent) - first, workspace);
     });
 }
 
@@ -241,13 +241,13 @@ template <class S>
     const bool by_columns = p.n >= p.m;
     const std::size_t extent = by_columns ? p.n : p.m, unit = by_columns ? unit_of_columns : unit_of_rows;
     const std::size_t parts = parts_of(p.m * p.n * p.k, least, extent, unit);
-    share_extent(parts, extent, unit, [&](std::size_t first, std::size_t count, const Workspace& room) {
+    share_extent(parts, extent, unit, [&](std::size_t first, std::size_t count, const Workspace& workspace) {
         if (by_columns)
             multiply_in_blocks(p.m, count, p.k, of_a, {b + first * of_b.right, of_b.down, of_b.right},
-                               from(c, first), p.n, room);
+                               from(c, first), p.n, workspace);
         else
             multiply_in_blocks(count, p.n, p.k, {a + first * of_a.down, of_a.down, of_a.right}, of_b,
-                               from(c, first * p.n), p.n, room);
+                               from(c, first * p.n), p.n, workspace);
     });
 }
 
@@ -287,18 +287,18 @@ void linear_relu(const S* x, const S* w, const S* bias, S* y, std::size_t m, std
 
 template <class S>
 void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows, std::size_t width) {
-    constexpr std::size_t some = 4;  // rows that are added while they are still near
+    constexpr std::size_t at_once = 4;  // rows that are added while they are still near
     const auto masked = [](auto d, auto value) { return functor::Relu().back(d, value); };
     if (!dbias.dst || rows == 0) {
         each<Write::set>(rows * width, rows * width, dz, masked, Run<S>{dy}, Run<S>{y});
         if (dbias.dst) sum_rows(dz, dbias, rows, width, Same());
         return;
     }
-    for (std::size_t r = 0; r < rows; r += some, dbias.how = Write::add) {
-        const std::size_t first = r * width, count = std::min(some, rows - r);
-        const std::size_t room =
+    for (std::size_t r = 0; r < rows; r += at_once, dbias.how = Write::add) {
+        const std::size_t first = r * width, count = std::min(at_once, rows - r);
+        const std::size_t capacity =
             (dz == dy ? count : rows - r) * width;  // in place, dy is still to be read there
-        each<Write::set>(count * width, room, dz + first, masked, Run<S>{dy + first}, Run<S>{y + first});
+        each<Write::set>(count * width, capacity, dz + first, masked, Run<S>{dy + first}, Run<S>{y + first});
         sum_rows(dz + first, dbias, count, width, Same());
     }
 }

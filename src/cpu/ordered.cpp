@@ -136,8 +136,8 @@ template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& t
 // ---- a block ----
 
 // As few strips of rows as it takes, of nearly one height: a low one would wait for its own additions.
-std::size_t strip_height(std::size_t rows, std::size_t most) {
-    const std::size_t strips = (rows + most - 1) / most;
+std::size_t strip_height(std::size_t rows, std::size_t max_height) {
+    const std::size_t strips = (rows + max_height - 1) / max_height;
     return (rows + strips - 1) / strips;
 }
 
@@ -167,12 +167,12 @@ template <class S> Panels<S> pack_panels(Matrix<S> b, bool as_it_lies, std::size
 }
 
 template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
-                                       const Panels<S>& panels, Into<S[]> c, std::size_t pitch, S* room) {
+                                       const Panels<S>& panels, Into<S[]> c, std::size_t pitch, S* packed_a) {
     // Read once or twice, or in lines so few that they stay near, a need not be packed.
     const bool lies = n <= 2 * tile_width<S> || (a.down == 1 && k <= 32);
     const bool neighbours = !lies || a.down == 1;
     const std::size_t high = strip_height(m, neighbours ? tile_rows : loose_rows);
-    const auto place = [&](std::size_t i) { return room + i / high * strip_a<S> * k; };
+    const auto place = [&](std::size_t i) { return packed_a + i / high * strip_a<S> * k; };
     for (std::size_t i = 0; !lies && i < m; i += high)
         pack({a.at + i * a.down, a.down, a.right, std::min(high, m - i), m - i}, k, place(i), strip_a<S>);
     const auto multiply = [&](std::size_t i, std::size_t j) {
@@ -200,7 +200,7 @@ Workspace::~Workspace() { ::operator delete(memory_, std::align_val_t(line)); }
 
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Into<S[]> c, std::size_t pitch,
-                                           const Workspace& room) {
+                                           const Workspace& workspace) {
     // Packing would take longer than it saves.
     const bool b_lies = b.right == 1 && (m <= 24 || n * k * sizeof(S) <= near);
     for (std::size_t j = 0; j < n; j += block_width<S>) {
@@ -209,11 +209,11 @@ template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::si
         for (std::size_t l = 0; l < k; l += depth, how = Write::add) {
             const std::size_t deep = std::min(depth, k - l);
             const Matrix<S> of_b{b.at + l * b.down + j * b.right, b.down, b.right};
-            const Panels<S> panels = pack_panels(of_b, b_lies, wide, deep, room.b<S>());
+            const Panels<S> panels = pack_panels(of_b, b_lies, wide, deep, workspace.b<S>());
             for (std::size_t i = 0; i < m; i += block_rows<S>)
                 multiply_block(std::min(block_rows<S>, m - i), wide, deep,
                                {a.at + i * a.down + l * a.right, a.down, a.right}, panels,
-                               {c.dst + i * pitch + j, how}, pitch, room.a<S>());
+                               {c.dst + i * pitch + j, how}, pitch, workspace.a<S>());
         }
     }
 }

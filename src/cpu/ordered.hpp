@@ -1,4 +1,4 @@
-// A product of matrices as it is defined (kernels.hpp), in blocks: who calls hands in the room for them.
+// A product of matrices as it is defined (kernels.hpp), in blocks: who calls hands in the memory for them.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ template <class S> struct Matrix {
     std::size_t down, right;
 };
 
-// Room for packed operands.
+// Memory for packed operands.
 class Workspace {
 public:
     Workspace();
@@ -35,6 +35,6 @@ private:
 // c (m, n), whose rows lie `pitch` apart, (+)= a (m, k) · b (k, n); none of the three is 0.
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Into<S[]> c, std::size_t pitch,
-                                           const Workspace& room);
+                                           const Workspace& workspace);
 
 }  // namespace tally::cpu

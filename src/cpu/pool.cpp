@@ -26,8 +26,8 @@ struct Work {
     unsigned hands;
 
     // Of as many hands as there are.
-    void take(std::size_t hand, const Workspace& room) const {
-        for (std::size_t part = hand; part < parts; part += hands) run(work, part, room);
+    void take(std::size_t hand, const Workspace& workspace) const {
+        for (std::size_t part = hand; part < parts; part += hands) run(work, part, workspace);
     }
 };
 
@@ -68,26 +68,26 @@ public:
     // False: it is at work already, or has no threads any more.
     bool run(Work work) {
         if (forked) return false;
-        const Workspace& room = own_room();  // made before anybody is called: memory may run out
+        const Workspace& workspace = own_workspace();  // made before anybody is called: memory may run out
         const std::unique_lock only_one(mutex_, std::try_to_lock);
         if (!only_one) return false;
         work.hands = std::min(work.hands, 1 + grow_to(work.hands - 1));
         work_ = &work;
         busy_.store(work.hands - 1, std::memory_order_relaxed);
         for (unsigned i = 0; i + 1 < work.hands; ++i) helpers_[i]->call();
-        work.take(0, room);
+        work.take(0, workspace);
         for (unsigned busy = busy_.load(); busy != 0; busy = busy_.load()) busy_.wait(busy);
         return true;
     }
 
-    static const Workspace& own_room() {
-        static thread_local const Workspace room;
-        return room;
+    static const Workspace& own_workspace() {
+        static thread_local const Workspace workspace;
+        return workspace;
     }
 
 private:
     struct Helper {
-        Workspace room;
+        Workspace workspace;
         std::atomic<unsigned> calls{0};
         std::thread thread;
 
@@ -122,7 +122,7 @@ private:
         for (unsigned answered = 0;; ++answered) {
             helper.calls.wait(answered);
             if (ending_) return;
-            work_->take(hand, helper.room);
+            work_->take(hand, helper.workspace);
             if (busy_.fetch_sub(1) == 1) busy_.notify_one();
         }
     }
@@ -140,7 +140,7 @@ void run_parts(std::size_t parts, const void* work, RunPart run) {
     static Pool pool;
     const auto hands = static_cast<unsigned>(std::min(parts, static_cast<std::size_t>(threads())));
     if (hands < 2 || !pool.run({work, run, parts, hands}))
-        Work{work, run, parts, 1}.take(0, Pool::own_room());
+        Work{work, run, parts, 1}.take(0, Pool::own_workspace());
 }
 
 }  // namespace tally::cpu

@@ -1,4 +1,4 @@
-// The threads of the CPU's kernels: parts of one piece of work run at the same time, each with room of its own.
+// The threads of the CPU's kernels: parts of one piece of work run at the same time, each with a workspace.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,16 @@
 
 namespace tally::cpu {
 
-using RunPart = void (*)(const void* work, std::size_t part, const Workspace& room);
+using RunPart = void (*)(const void* work, std::size_t part, const Workspace& workspace);
 
-// Calls run(work, part, room) once for every part, and returns when all have. They run on at most threads()
-// threads, this one among them; on this one alone while the others are at work for somebody else.
+// Calls run(work, part, workspace) once for every part, and returns when all have. They run on at most
+// threads() threads, this one among them; on this one alone while the others are at work for somebody else.
 void run_parts(std::size_t parts, const void* work, RunPart run);
 
-// body(part, room) for every part.
+// body(part, workspace) for every part.
 template <class Body> void share_out(std::size_t parts, const Body& body) {
-    run_parts(parts, &body, [](const void* work, std::size_t part, const Workspace& room) {
-        (*static_cast<const Body*>(work))(part, room);
+    run_parts(parts, &body, [](const void* work, std::size_t part, const Workspace& workspace) {
+        (*static_cast<const Body*>(work))(part, workspace);
     });
 }
 

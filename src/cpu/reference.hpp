@@ -393,10 +393,11 @@ template <class S> void layer_norm_back_gain(const S* dy, const S* x, const S* m
 
 // ---- optimizers ----
 
-template <class Step, class S> void update(std::span<const Update<S>> list, const Told<Step>& told) {
-    if (told.off()) return;
+template <class Step, class S>
+void update(std::span<const Update<S>> list, const StepArgument<Step>& argument) {
+    if (argument.off()) return;
     for (const Update<S>& u : list)
-        for (std::size_t i = 0; i < u.size; ++i) update_element(told.get(), u, i);
+        for (std::size_t i = 0; i < u.size; ++i) update_element(argument.get(), u, i);
 }
 
 template <class S> void measure(std::span<const Update<S>> list, bool squares, double* found) {

@@ -47,10 +47,10 @@ template <class S, class Index> Into<S[]> from(Into<S[]> d, Index i) { return {d
 
 // ---- elementwise ----
 
-// dst[i] (+)= f(x[i]...) for i < n. With `set`, elements up to `room` (at least n) may be overwritten by
+// dst[i] (+)= f(x[i]...) for i < n. With `set`, elements up to `capacity` (at least n) may be overwritten by
 // anything: they are about to be written.
 template <Write how, class S, class F, class... X>
-void each(std::size_t n, std::size_t room, S* dst, F f, X... x) {
+void each(std::size_t n, std::size_t capacity, S* dst, F f, X... x) {
     constexpr std::size_t L = lanes<S>;
     std::size_t i = 0;
     for (; i + L <= n; i += L) {
@@ -61,7 +61,7 @@ void each(std::size_t n, std::size_t room, S* dst, F f, X... x) {
     if (i == n) return;
     Batch<S> v = f(x.part(i, n - i)...);
     if constexpr (how == Write::add) v = load_part(dst + i, n - i) + v;
-    if (how == Write::set && i + L <= room)
+    if (how == Write::set && i + L <= capacity)
         v.store_unaligned(dst + i);
     else
         store_part(v, dst + i, n - i);
@@ -141,9 +141,9 @@ template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::s
     alignas(line) S terms[chunk];
     S total = n <= ordered ? start : -S(0);
     for (std::size_t i = 0; i < n; i += chunk) {
-        const std::size_t some = std::min(chunk, n - i);
-        each<Write::set>(some, chunk, terms, f, x.from(i)...);
-        total = n <= ordered ? sum_in_order(total, terms, some) : total + sum_in_lanes(terms, some);
+        const std::size_t count = std::min(chunk, n - i);
+        each<Write::set>(count, chunk, terms, f, x.from(i)...);
+        total = n <= ordered ? sum_in_order(total, terms, count) : total + sum_in_lanes(terms, count);
     }
     return n <= ordered ? total : start + total;
 }

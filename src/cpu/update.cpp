@@ -12,20 +12,21 @@ namespace {
 // The same as update_element, for the elements that `load` and `store` reach.
 template <class Step, class S, class Load, class Store>
 void update_batch(const Step& step, const Update<S>& u, Load load, Store store) {
-    const auto there = [&](const S* p, bool wanted) { return p && wanted ? load(p) : Batch<S>(S(0)); };
+    const auto loaded = [&](const S* p, bool wanted) { return p && wanted ? load(p) : Batch<S>(S(0)); };
     const bool remembers = u.state == Write::add;
-    Batch<S> value = there(u.value, true), first = there(u.first, remembers),
-             second = there(u.second, remembers);
-    step(u, value, there(u.gradient, true), first, second);
+    Batch<S> value = loaded(u.value, true), first = loaded(u.first, remembers),
+             second = loaded(u.second, remembers);
+    step(u, value, loaded(u.gradient, true), first, second);
     if (u.value) store(value, u.value);
     if (u.first && u.gradient) store(first, u.first);
     if (u.second && u.gradient) store(second, u.second);
 }
 
-template <class Step, class S> void update(std::span<const Update<S>> list, const Told<Step>& told) {
+template <class Step, class S>
+void update(std::span<const Update<S>> list, const StepArgument<Step>& argument) {
     constexpr std::size_t L = lanes<S>;
-    if (told.off()) return;
-    const Step step = told.get();  // copies, which no store can change
+    if (argument.off()) return;
+    const Step step = argument.get();  // copies, which no store can change
     for (const Update<S> u : list) {
         std::size_t i = 0;
         for (; i + L <= u.size; i += L)

@@ -9,9 +9,9 @@ namespace tally::cpu {
 namespace {
 
 // Of a row of the columns: the elements [from, to) that see a pixel, the first of which is `pixel`.
-struct Seen {
+struct VisiblePart {
     std::size_t from, to, pixel;
-    Seen(const SlidingWindow& w, std::size_t j) {  // j: the place within the window
+    VisiblePart(const SlidingWindow& w, std::size_t j) {  // j: the place within the window
         from = j < w.padding ? (w.padding - j + w.stride - 1) / w.stride : 0;
         to = w.width + w.padding > j ? (w.width + w.padding - j + w.stride - 1) / w.stride : 0;
         from = std::min(from, w.across);
@@ -27,12 +27,12 @@ void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t
     for (std::size_t c = 0; c < channels; ++c)
         for (std::size_t i = 0; i < w.tall; ++i)
             for (std::size_t j = 0; j < w.wide; ++j) {
-                const Seen seen(w, j);
+                const VisiblePart visible(w, j);
                 for (std::size_t image = 0; image < images; ++image)
                     for (std::size_t down = 0; down < w.down; ++down, at += w.across) {
                         const std::size_t row = down * w.stride + i - w.padding;  // before 0 it wraps around
-                        visit(at, row < w.height && seen.from < seen.to,
-                              ((image * channels + c) * w.height + row) * w.width, seen);
+                        visit(at, row < w.height && visible.from < visible.to,
+                              ((image * channels + c) * w.height + row) * w.width, visible);
                     }
             }
 }
@@ -41,17 +41,17 @@ template <class S>
 void im2col(const S* x, S* columns, const SlidingWindow& w, std::size_t images, std::size_t channels) {
     const std::size_t size = channels * w.tall * w.wide * images * w.down * w.across;
     each_row_of_columns(
-        w, images, channels, [&](std::size_t at, bool inside, std::size_t row, const Seen& seen) {
+        w, images, channels, [&](std::size_t at, bool inside, std::size_t row, const VisiblePart& visible) {
             S* const to = columns + at;
             if (!inside) return void(std::fill_n(to, w.across, S(0)));
-            const S* const pixels = x + row + seen.pixel;
-            const std::size_t n = seen.to - seen.from;
-            std::fill_n(to, seen.from, S(0));
+            const S* const pixels = x + row + visible.pixel;
+            const std::size_t n = visible.to - visible.from;
+            std::fill_n(to, visible.from, S(0));
             if (w.stride == 1)
-                each<Write::set>(n, size - at - seen.from, to + seen.from, Same(), Run<S>{pixels});
+                each<Write::set>(n, size - at - visible.from, to + visible.from, Same(), Run<S>{pixels});
             else
-                for (std::size_t a = 0; a < n; ++a) to[seen.from + a] = pixels[a * w.stride];
-            std::fill_n(to + seen.to, w.across - seen.to, S(0));
+                for (std::size_t a = 0; a < n; ++a) to[visible.from + a] = pixels[a * w.stride];
+            std::fill_n(to + visible.to, w.across - visible.to, S(0));
         });
 }
 
@@ -59,11 +59,11 @@ template <class S>
 void col2im(const S* columns, Into<S[]> x, const SlidingWindow& w, std::size_t images, std::size_t channels) {
     if (x.how == Write::set) std::fill_n(x.dst, images * channels * w.height * w.width, S(0));
     each_row_of_columns(w, images, channels,
-                        [&](std::size_t at, bool inside, std::size_t row, const Seen& seen) {
+                        [&](std::size_t at, bool inside, std::size_t row, const VisiblePart& visible) {
                             if (!inside) return;
-                            S* const pixels = x.dst + row + seen.pixel;
-                            const S* const terms = columns + at + seen.from;
-                            const std::size_t n = seen.to - seen.from;
+                            S* const pixels = x.dst + row + visible.pixel;
+                            const S* const terms = columns + at + visible.from;
+                            const std::size_t n = visible.to - visible.from;
                             if (w.stride == 1)
                                 each<Write::add>(n, n, pixels, Same(), Run<S>{terms});
                             else
@@ -79,16 +79,16 @@ void largest_of_plane(const S* x, S* y, std::int32_t* place, const SlidingWindow
         for (std::size_t across = 0; across < w.across; ++across) {
             const std::size_t first = (down * w.width + across) * w.stride;
             std::size_t best = first;
-            S most = x[first];
+            S largest = x[first];
             for (std::size_t i = 0; i < tall; ++i)
                 for (std::size_t j = 0; j < wide; ++j) {
                     const std::size_t at = first + i * w.width + j;
                     const S pixel = x[at];
-                    const bool larger = pixel > most, none = pixel != pixel, chosen = larger || none;
-                    most = chosen ? pixel : most;
+                    const bool larger = pixel > largest, none = pixel != pixel, chosen = larger || none;
+                    largest = chosen ? pixel : largest;
                     best = chosen ? at : best;
                 }
-            *y++ = most;
+            *y++ = largest;
             *place++ = static_cast<std::int32_t>(best);
         }
 }

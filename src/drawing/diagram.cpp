@@ -279,8 +279,8 @@ private:
 };
 
 template <class S> std::string join_values(std::span<const S> values) {
-    const std::size_t most = 4, then = 2;
-    const std::size_t shown = values.size() > most ? then : values.size();
+    const std::size_t max_shown = 4, shown_of_more = 2;
+    const std::size_t shown = values.size() > max_shown ? shown_of_more : values.size();
     std::string text;
     for (std::size_t i = 0; i < shown; ++i) {
         const std::string number = short_number(static_cast<double>(values[i]));

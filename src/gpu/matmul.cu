@@ -33,9 +33,9 @@ cublasStatus_t gemm(cublasOperation_t first, cublasOperation_t second, int m, in
 }  // namespace
 
 template <class S> void OnDevice::multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
-    constexpr auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());
-    if (p.m > most || p.n > most || p.k > most)
-        throw Error("[matmul] " + words(p) + ": cuBLAS takes extents up to " + std::to_string(most));
+    constexpr auto max_extent = static_cast<std::size_t>(std::numeric_limits<int>::max());
+    if (p.m > max_extent || p.n > max_extent || p.k > max_extent)
+        throw Error("[matmul] " + words(p) + ": cuBLAS takes extents up to " + std::to_string(max_extent));
     const auto expect_success = [&](cublasStatus_t result, const char* call) {
         if (result != CUBLAS_STATUS_SUCCESS) [[unlikely]]
             check(result, call, "matmul " + words(p));

@@ -37,8 +37,8 @@ struct WarpTeam {
         S total = lane == 0 ? start_of(place, 0, n) : S(0);
         for (std::size_t first = 0; first < n; first += lanes) {
             const S term = first + lane < n ? f(first + lane) : S(0);
-            const unsigned some = static_cast<unsigned>(n - first < lanes ? n - first : lanes);
-            for (unsigned l = 0; l < some; ++l) total += __shfl_sync(everyone, term, static_cast<int>(l));
+            const unsigned count = static_cast<unsigned>(n - first < lanes ? n - first : lanes);
+            for (unsigned l = 0; l < count; ++l) total += __shfl_sync(everyone, term, static_cast<int>(l));
         }
         if (lane == 0) *place.dst = total;
     }

@@ -89,12 +89,12 @@ struct Alone {
     template <class S, class F>
     TALLY_HOST_DEVICE constexpr void add_in_order(std::size_t n, Into<S[]> place, F f) {
         S total = start_of(place, 0, n);
-        constexpr std::size_t some = 8;  // terms that are fetched together
+        constexpr std::size_t at_once = 8;  // terms that are fetched together
         std::size_t i = 0;
-        for (; i + some <= n; i += some) {
-            S term[some];
-            for (std::size_t t = 0; t < some; ++t) term[t] = f(i + t);
-            for (std::size_t t = 0; t < some; ++t) total += term[t];
+        for (; i + at_once <= n; i += at_once) {
+            S term[at_once];
+            for (std::size_t t = 0; t < at_once; ++t) term[t] = f(i + t);
+            for (std::size_t t = 0; t < at_once; ++t) total += term[t];
         }
         for (; i < n; ++i) total += f(i);
         *place.dst = total;

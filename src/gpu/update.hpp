@@ -38,22 +38,22 @@ template <class S> struct Tensors {
 
 // Calls with as many tensors at a time as a launch takes.
 template <class S, class Launch> void in_launches(std::span<const Update<S>> list, Launch launch) {
-    Tensors<S> some;
+    Tensors<S> tensors;
     const auto send = [&] {
-        if (some.size > 0) launch(some);
-        some.count = some.size = 0;
+        if (tensors.size > 0) launch(tensors);
+        tensors.count = tensors.size = 0;
     };
     for (const Update<S>& u : list) {
-        some.list[some.count] = u;
-        some.ends[some.count] = some.size += u.size;
-        if (++some.count == tensors_at_once) send();
+        tensors.list[tensors.count] = u;
+        tensors.ends[tensors.count] = tensors.size += u.size;
+        if (++tensors.count == tensors_at_once) send();
     }
     send();
 }
 
 template <class S, class Step> struct UpdateBody {
     Tensors<S> tensors;
-    Told<Step> step;
+    StepArgument<Step> step;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
         if (step.off()) return;
         const auto [tensor, element] = tensors.find(i);
@@ -62,10 +62,10 @@ template <class S, class Step> struct UpdateBody {
 };
 
 template <class On, class Step, class S>
-void update(std::span<const Update<S>> list, const Told<Step>& step) {
+void update(std::span<const Update<S>> list, const StepArgument<Step>& step) {
     static_assert(sizeof(UpdateBody<S, Step>) <= 4000);
-    in_launches(list, [&](const Tensors<S>& some) {
-        On::each("update", some.size, UpdateBody<S, Step>{some, step});
+    in_launches(list, [&](const Tensors<S>& tensors) {
+        On::each("update", tensors.size, UpdateBody<S, Step>{tensors, step});
     });
 }
 
@@ -110,15 +110,15 @@ struct GatherPiecesBody {
 };
 
 template <class On, class S> void measure(std::span<const Update<S>> list, bool squares, double* found) {
-    const auto pieces_of = [](const Tensors<S>& some) { return (some.size + piece - 1) / piece; };
+    const auto pieces_of = [](const Tensors<S>& tensors) { return (tensors.size + piece - 1) / piece; };
     std::size_t pieces = 0;
-    in_launches(list, [&](const Tensors<S>& some) { pieces += pieces_of(some); });
+    in_launches(list, [&](const Tensors<S>& tensors) { pieces += pieces_of(tensors); });
     const typename On::template Scratch<double> parts(2 * pieces);
     std::size_t done = 0;
-    in_launches(list, [&](const Tensors<S>& some) {
-        On::template teams<block>("measure", pieces_of(some),
-                                  MeasureBody<S>{some, squares, parts.data() + 2 * done});
-        done += pieces_of(some);
+    in_launches(list, [&](const Tensors<S>& tensors) {
+        On::template teams<block>("measure", pieces_of(tensors),
+                                  MeasureBody<S>{tensors, squares, parts.data() + 2 * done});
+        done += pieces_of(tensors);
     });
     On::template teams<block>("measure, total", 2, GatherPiecesBody{parts.data(), found, pieces});
 }

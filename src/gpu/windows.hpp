@@ -11,9 +11,9 @@ namespace tally::gpu {
 
 // The remainder; what is left of i are whole extents.
 TALLY_HOST_DEVICE constexpr std::size_t split_off(std::size_t& i, std::size_t extent) {
-    const std::size_t rest = i % extent;
+    const std::size_t remaining = i % extent;
     i /= extent;
-    return rest;
+    return remaining;
 }
 
 template <class S> struct Im2colBody {
@@ -22,10 +22,10 @@ template <class S> struct Im2colBody {
     SlidingWindow w;
     std::size_t images, channels;
     TALLY_HOST_DEVICE void operator()(std::size_t at) const {
-        std::size_t rest = at;
-        const std::size_t across = split_off(rest, w.across), down = split_off(rest, w.down),
-                          image = split_off(rest, images), j = split_off(rest, w.wide),
-                          i = split_off(rest, w.tall), channel = rest;
+        std::size_t remaining = at;
+        const std::size_t across = split_off(remaining, w.across), down = split_off(remaining, w.down),
+                          image = split_off(remaining, images), j = split_off(remaining, w.wide),
+                          i = split_off(remaining, w.tall), channel = remaining;
         const std::size_t row = down * w.stride + i - w.padding,
                           column = across * w.stride + j - w.padding;  // before 0 they wrap around
         const bool inside = row < w.height && column < w.width;
@@ -47,9 +47,9 @@ template <class S> struct Col2imBody {
     SlidingWindow w;
     std::size_t images, channels;
     TALLY_HOST_DEVICE void operator()(std::size_t at) const {
-        std::size_t rest = at, down = 0, across = 0;
-        const std::size_t column = split_off(rest, w.width), row = split_off(rest, w.height),
-                          channel = split_off(rest, channels), image = rest;
+        std::size_t remaining = at, down = 0, across = 0;
+        const std::size_t column = split_off(remaining, w.width), row = split_off(remaining, w.height),
+                          channel = split_off(remaining, channels), image = remaining;
         S total = x.how == Write::set ? S(0) : x.dst[at];
         for (std::size_t i = 0; i < w.tall; ++i) {
             if (!seen_by(row, i, w, w.down, down)) continue;
@@ -69,9 +69,9 @@ template <class S> struct MaxPoolBody {
     std::int32_t* place;
     SlidingWindow w;
     TALLY_HOST_DEVICE void operator()(std::size_t at) const {
-        std::size_t rest = at;
-        const std::size_t across = split_off(rest, w.across), down = split_off(rest, w.down);
-        const S* const plane = x + rest * w.height * w.width;
+        std::size_t remaining = at;
+        const std::size_t across = split_off(remaining, w.across), down = split_off(remaining, w.down);
+        const S* const plane = x + remaining * w.height * w.width;
         const std::size_t first = (down * w.width + across) * w.stride;
         std::size_t best = first;
         for (std::size_t i = 0; i < w.tall; ++i)

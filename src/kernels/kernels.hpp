@@ -168,7 +168,7 @@ template <class S> struct Kernels {
                                  std::size_t rows, std::size_t width);
 
     // ---- optimizers: one call for a list of tensors, element by element; the formulas are in updates.hpp ----
-    template <class Step> using UpdateAll = void (*)(std::span<const Update<S>>, const Told<Step>&);
+    template <class Step> using UpdateAll = void (*)(std::span<const Update<S>>, const StepArgument<Step>&);
 
     UpdateAll<SgdStep<S>> sgd;
     UpdateAll<AdamStep<S>> adam;

@@ -42,7 +42,7 @@ template <class S> struct SgdStep {
 
 // Without a value the moments alone are brought forward; without a gradient the value alone is stepped.
 template <class S> struct AdamStep {
-    S beta1, rest1, beta2, rest2;       // rest = 1 - beta
+    S beta1, one_minus_beta1, beta2, one_minus_beta2;
     S negative_rate, correction2, eps;  // the rate over 1 - beta1^t; the root of 1 - beta2^t
     S weight_decay, shrink;             // added to the gradient; what the value is multiplied by first
     bool decays;
@@ -52,8 +52,8 @@ template <class S> struct AdamStep {
         if (u.value) value = value * T(shrink);
         if (u.gradient) {
             if (decays) gradient = gradient + value * T(weight_decay);
-            m = m * T(beta1) + gradient * T(rest1);
-            v = v * T(beta2) + T(rest2) * gradient * gradient;
+            m = m * T(beta1) + gradient * T(one_minus_beta1);
+            v = v * T(beta2) + T(one_minus_beta2) * gradient * gradient;
         }
         if (u.value) value = value + T(negative_rate) * m / (sqrt(v) / T(correction2) + T(eps));
     }
@@ -61,21 +61,21 @@ template <class S> struct AdamStep {
 
 // A moving average, in the place of the value, of the parameters, in the place of the gradient.
 template <class S> struct AverageStep {
-    S decay, rest;
+    S decay, one_minus_decay;
 
     template <class T> constexpr void operator()(const Update<S>& u, T& average, T parameter, T&, T&) const {
-        average = u.state == Write::set ? parameter : T(decay) * average + T(rest) * parameter;
+        average = u.state == Write::set ? parameter : T(decay) * average + T(one_minus_decay) * parameter;
     }
 };
 
-// In place of the value is what is multiplied by a factor and kept within [-most, most]; NaN stays NaN.
+// In place of the value is what is multiplied by a factor and kept within ±max_value; NaN stays NaN.
 template <class S> struct LimitStep {
-    S factor, most;
+    S factor, max_value;
 
     template <class T> constexpr void operator()(const Update<S>&, T& value, T, T&, T&) const {
         value = value * T(factor);
-        value = select(value < T(-most), T(-most), value);
-        value = select(value > T(most), T(most), value);
+        value = select(value < T(-max_value), T(-max_value), value);
+        value = select(value > T(max_value), T(max_value), value);
     }
 };
 
@@ -89,10 +89,10 @@ constexpr double clip_factor(double norm, double max_norm) {
 
 // What a launch is told. The numbers go along with it; but a captured graph, in which they would stay what
 // they were, is told where they lie, and reads them whenever it runs.
-template <class Step> struct Told {
-    constexpr Told() = default;
-    constexpr Told(const Step& numbers) : now(numbers) {}
-    constexpr Told(const Step* where, const bool* no) : later(where), withheld(no) {}
+template <class Step> struct StepArgument {
+    constexpr StepArgument() = default;
+    constexpr StepArgument(const Step& numbers) : now(numbers) {}
+    constexpr StepArgument(const Step* where, const bool* no) : later(where), withheld(no) {}
 
     constexpr bool off() const { return withheld && *withheld; }  // then nothing is written
     constexpr const Step& get() const { return later ? *later : now; }
@@ -118,15 +118,15 @@ template <class S> struct Decisions {
 
 // What `decide` goes by.
 template <class S> struct Conditions {
-    const S *sum, *count;  // of the losses
-    double total, few;     // what the count must be, give or take; a total of 0: anything above 0
+    const S *sum, *count;     // of the losses
+    double total, tolerance;  // what the count must be, give or take; a total of 0: anything above 0
     double max_norm;
     S max_value;
     bool clips;  // by norm
 
     constexpr bool holds(double counted) const {
         const double off = counted - total;
-        return counted > 0 && (total == 0 || (off <= few && -off <= few));
+        return counted > 0 && (total == 0 || (off <= tolerance && -off <= tolerance));
     }
 };
 

@@ -88,9 +88,9 @@ std::vector<std::string> bars(const Plot& plot, std::size_t width, bool ascii) {
 
     const std::string top = label(y.high);
     const std::size_t margin = std::max<std::size_t>(width_of(top), 1);
-    const std::size_t room = width > margin + 12 ? std::min<std::size_t>(width - margin - 2, 60) : 10;
-    const std::size_t columns = std::min(room, heights.size());
-    const std::size_t thickness = std::clamp<std::size_t>(room / columns, 1, 4);
+    const std::size_t available = width > margin + 12 ? std::min<std::size_t>(width - margin - 2, 60) : 10;
+    const std::size_t columns = std::min(available, heights.size());
+    const std::size_t thickness = std::clamp<std::size_t>(available / columns, 1, 4);
 
     std::vector<std::string> lines(rows);
     for (std::size_t column = 0; column < columns; ++column) {

@@ -91,10 +91,10 @@ Check compared_within(std::string name, const Numbers& got, const Numbers& expec
     }
     if (!check.detail.empty()) return check;
 
-    // Worst is the element with the least room below its own bound. Comparisons are written so that NaN
+    // Worst is the element with the smallest margin below its own bound. Comparisons are written so that NaN
     // is never close.
     bool exact = true, close = true;
-    double largest = 0, least_room = std::numeric_limits<double>::infinity(), largest_bound = 0;
+    double largest = 0, smallest_margin = std::numeric_limits<double>::infinity(), largest_bound = 0;
     std::size_t worst = 0;
     for (std::size_t i = 0; i < got.values.size(); ++i) {
         const double allowed = bound.values[one_bound ? 0 : i];
@@ -103,9 +103,9 @@ Check compared_within(std::string name, const Numbers& got, const Numbers& expec
         close = close && difference <= allowed;
         if (!(difference <= largest)) largest = difference;
         largest_bound = std::max(largest_bound, allowed);
-        const double room = allowed - difference;
-        if (!(room >= least_room)) {
-            least_room = std::isnan(room) ? -std::numeric_limits<double>::infinity() : room;
+        const double margin = allowed - difference;
+        if (!(margin >= smallest_margin)) {
+            smallest_margin = std::isnan(margin) ? -std::numeric_limits<double>::infinity() : margin;
             worst = i;
         }
     }

@@ -52,8 +52,8 @@ public:
     }
 
     Lines operator()(const Source& source) const {
-        Lines lines = wrapped(fmt::format("{}:{}", source.file, source.line), room());
-        for (const auto& code : source.lines) append(lines, wrapped("  " + said(code), room(), 6));
+        Lines lines = wrapped(fmt::format("{}:{}", source.file, source.line), line_width());
+        for (const auto& code : source.lines) append(lines, wrapped("  " + said(code), line_width(), 6));
         for (auto& line : lines) line = painted(line, Tone::source, style_);
         return indented(lines, in_);
     }
@@ -62,14 +62,14 @@ public:
         std::string name = said(tensor.name);
         const auto& value = tensor.value;
         if (value.is_words)
-            return indented(wrapped(padded(name, widest_name + 2) + "  " + said(value.words), room(), 2),
-                            in_);
+            return indented(
+                wrapped(padded(name, widest_name + 2) + "  " + said(value.words), line_width(), 2), in_);
         if (value.numbers.shape.size() > 1) name += " " + shape_text(value.numbers.shape);
         Lines rows = tally::lesson::lines_of(value.numbers, style_.digits);
         std::size_t widest = 0;
         for (const auto& row : rows) widest = std::max(widest, row.size());
         const std::size_t column = std::max(width_of(name), widest_name) + 2;
-        if (column + widest <= room()) {
+        if (column + widest <= line_width()) {
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 // A number stands where those of a vector stand, after the bracket.
                 const bool bare = value.numbers.shape.empty();
@@ -78,8 +78,8 @@ public:
             }
             return indented(rows, in_);
         }
-        Lines lines = wrapped(name, room());
-        for (const auto& row : rows) append(lines, wrapped("  " + row, room(), 3));
+        Lines lines = wrapped(name, line_width());
+        for (const auto& row : rows) append(lines, wrapped("  " + row, line_width(), 3));
         return indented(lines, in_);
     }
 
@@ -94,10 +94,10 @@ public:
             options.push_back(fmt::format("{}) {}", i + 1, said(prediction.options[i])));
             together += width_of(options.back()) + 4;
         }
-        if (together <= room() + 4) {
+        if (together <= line_width() + 4) {
             lines.push_back(std::string(in_, ' ') + joined(options, "    "));
         } else {
-            for (const auto& option : options) append(lines, indented(wrapped(option, room(), 3), in_));
+            for (const auto& option : options) append(lines, indented(wrapped(option, line_width(), 3), in_));
         }
         return lines;
     }
@@ -111,7 +111,7 @@ public:
         const char* verdict = !reveal.chosen ? "Answer:" : right ? "Right:" : "Not quite:";
         std::string text = fmt::format("{} {}.", verdict, said(option(prediction.answer)));
         if (!prediction.why.empty()) text += "  " + said(prediction.why);
-        Lines lines = wrapped(text, room(), 2);
+        Lines lines = wrapped(text, line_width(), 2);
         if (reveal.chosen) {
             for (auto& line : lines) line = painted(line, right ? Tone::good : Tone::warn, style_);
         }
@@ -126,10 +126,11 @@ public:
         if (check.close) pieces.push_back(fmt::format("close {}", yes_no(*check.close)));
         if (check.max_diff) pieces.push_back(fmt::format("max|diff| {}", short_text(*check.max_diff)));
         if (check.bound) pieces.push_back(fmt::format("bound {}", short_text(*check.bound)));
-        Lines lines = wrapped(pieces, "   ", room(), 5);
-        if (!check.detail.empty()) append(lines, indented(wrapped(said(check.detail), room() - 5), 5));
+        Lines lines = wrapped(pieces, "   ", line_width(), 5);
+        if (!check.detail.empty()) append(lines, indented(wrapped(said(check.detail), line_width() - 5), 5));
         if (!check.ok)
-            append(lines, indented(wrapped(fmt::format("{}:{}", check.file, check.line), room() - 5), 5));
+            append(lines,
+                   indented(wrapped(fmt::format("{}:{}", check.file, check.line), line_width() - 5), 5));
         lines.front() =
             painted(mark, check.ok ? Tone::good : Tone::bad, style_) + lines.front().substr(mark.size());
         return indented(lines, in_);
@@ -137,10 +138,10 @@ public:
 
     Lines operator()(const Graph& graph) const {
         Lines lines = body(fmt::format("graph: {}", graph.name));
-        for (std::string_view rest = graph.text; !rest.empty();) {
-            const std::size_t end = std::min(rest.find('\n'), rest.size());
-            append(lines, indented(wrapped(said(rest.substr(0, end)), room()), in_));
-            rest.remove_prefix(std::min(end + 1, rest.size()));
+        for (std::string_view remaining = graph.text; !remaining.empty();) {
+            const std::size_t end = std::min(remaining.find('\n'), remaining.size());
+            append(lines, indented(wrapped(said(remaining.substr(0, end)), line_width()), in_));
+            remaining.remove_prefix(std::min(end + 1, remaining.size()));
         }
         return lines;
     }
@@ -149,9 +150,9 @@ public:
         Lines lines = body(plot.name);
         if (style_.accessible) {
             for (const auto& line : chart_in_words(plot))
-                append(lines, indented(wrapped(said(line), room() - 2, 2), in_ + 2));
+                append(lines, indented(wrapped(said(line), line_width() - 2, 2), in_ + 2));
         } else {
-            for (const auto& line : chart_lines(plot, room(), style_.ascii))
+            for (const auto& line : chart_lines(plot, line_width(), style_.ascii))
                 lines.push_back(std::string(in_, ' ') + said(line));
         }
         return lines;
@@ -172,7 +173,7 @@ public:
         if (!end.detail.empty()) text += ": " + said(end.detail);
         Lines lines = wrapped(text, style_.width, indent);
         if (end.outcome == Outcome::fail)
-            append(lines, wrapped("       " + again(lesson_, end), style_.width, indent));
+            append(lines, wrapped("       " + how_to_repeat(lesson_, end), style_.width, indent));
         const Tone tone = end.outcome == Outcome::ok     ? Tone::good
                           : end.outcome == Outcome::fail ? Tone::bad
                                                          : Tone::warn;
@@ -180,7 +181,7 @@ public:
         return lines;
     }
 
-    static std::string again(const Lesson& lesson, const End& end) {
+    static std::string how_to_repeat(const Lesson& lesson, const End& end) {
         std::string command = fmt::format("again: ./learn run {}", lesson.slug);
         command += end.with;
         if (end.failed_step > 1) command += fmt::format(" --from {}", end.failed_step);
@@ -188,11 +189,11 @@ public:
     }
 
 private:
-    std::size_t room() const { return style_.width - in_; }
+    std::size_t line_width() const { return style_.width - in_; }
     std::string said(std::string_view text) const {
         return style_.ascii ? to_ascii(text) : std::string(text);
     }
-    Lines body(std::string_view text) const { return indented(wrapped(said(text), room()), in_); }
+    Lines body(std::string_view text) const { return indented(wrapped(said(text), line_width()), in_); }
 
     // "[3/6] " in front, and the rest beside it.
     Lines led(const std::string& head, Tone tone, const std::string& text) const {
@@ -224,7 +225,7 @@ Lines Layout::operator()(const TableShown& table) const {
                                                    : row_text(row[c].numbers, style_.digits));
         }
         for (const auto& cell : column.cells) column.width = std::max(column.width, width_of(cell));
-        column.width = std::min(column.width, room());
+        column.width = std::min(column.width, line_width());
         columns.push_back(std::move(column));
     }
 
@@ -238,9 +239,9 @@ Lines Layout::operator()(const TableShown& table) const {
             block.push_back(&column);
             used += column.width + (block.size() > 1 ? 3 : 0);
         };
-        if (next > 0 && columns[0].width + 3 + columns[next].width <= room()) take(columns[0]);
+        if (next > 0 && columns[0].width + 3 + columns[next].width <= line_width()) take(columns[0]);
         take(columns[next++]);
-        while (next < columns.size() && used + 3 + columns[next].width <= room()) take(columns[next++]);
+        while (next < columns.size() && used + 3 + columns[next].width <= line_width()) take(columns[next++]);
         for (std::size_t row = 0; row <= table.rows.size(); ++row) {
             Lines cells;
             for (const Column* column : block) {
@@ -254,7 +255,7 @@ Lines Layout::operator()(const TableShown& table) const {
             }
             std::string line = joined(cells, "   ");
             line.erase(line.find_last_not_of(' ') + 1);
-            append(lines, wrapped(line, room(), 2));
+            append(lines, wrapped(line, line_width(), 2));
         }
     }
     return indented(lines, in_);
@@ -300,7 +301,7 @@ std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double 
     Lines lines{fmt::format("{}  {}", head, end.detail)};
     if (end.outcome == Outcome::fail) {
         const std::string place = end.file.empty() ? "" : fmt::format("{}:{}   ", end.file, end.line);
-        lines.push_back(fmt::format("  {}{}", place, Layout::again(lesson, end)));
+        lines.push_back(fmt::format("  {}{}", place, Layout::how_to_repeat(lesson, end)));
     }
     return lines;
 }

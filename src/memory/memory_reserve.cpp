@@ -30,9 +30,9 @@ Reserve::Use::Use(Reserve& reserve, bool hold)
 
 Reserve::Use::~Use() {
     account_.noted = nullptr;
-    std::unordered_set<Storage*> there(noted_.begin(), noted_.end());
-    account_.cache.for_each([&](Storage* back) { there.erase(back); });
-    for (Storage* storage : there) {
+    std::unordered_set<Storage*> lent(noted_.begin(), noted_.end());
+    account_.cache.for_each([&](Storage* back) { lent.erase(back); });
+    for (Storage* storage : lent) {
         keep(storage);
         reserve_.held_.push_back(storage);
     }

@@ -11,10 +11,10 @@ namespace tally::memory {
 std::string to_string(const Report& report) {
     constexpr const char* names[] = {"parameters", "gradients", "saved", "temporary"};
     std::string text = "                in use        peak\n";
-    const auto row = [&text](const char* name, std::size_t now, std::size_t most) {
+    const auto row = [&text](const char* name, std::size_t now, std::size_t peak) {
         char cells[64];
         std::snprintf(cells, sizeof cells, "%-10s %11s %11s\n", name, bytes_in_words(now).c_str(),
-                      bytes_in_words(most).c_str());
+                      bytes_in_words(peak).c_str());
         text += cells;
     };
     for (int i = 0; i < memory_classes; ++i) row(names[i], report.in_use_by[i], report.peak_by[i]);

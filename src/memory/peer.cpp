@@ -168,9 +168,9 @@ const Loaded& loaded() {
 }
 
 const Table& table(const char* what) {
-    const Loaded& there = loaded();
-    if (there.table == nullptr) throw Error(std::string("[") + what + "] " + there.why);
-    return *there.table;
+    const Loaded& found = loaded();
+    if (found.table == nullptr) throw Error(std::string("[") + what + "] " + found.why);
+    return *found.table;
 }
 
 // ---- its functions, as the engine calls them ----
@@ -221,13 +221,13 @@ void choose(const std::string& module) {
 const std::string& absent() { return loaded().why; }
 
 std::string name() {
-    const Table* const there = in_use.load(std::memory_order_acquire);
-    return there != nullptr ? there->name : "cuda";
+    const Table* const in_place = in_use.load(std::memory_order_acquire);
+    return in_place != nullptr ? in_place->name : "cuda";
 }
 
 std::uint64_t waits() {
-    const Table* const there = in_use.load(std::memory_order_acquire);
-    return there != nullptr ? through(there->waits) : 0;
+    const Table* const in_place = in_use.load(std::memory_order_acquire);
+    return in_place != nullptr ? through(in_place->waits) : 0;
 }
 
 const memory::Raw& raw() {
@@ -242,8 +242,8 @@ const memory::Raw& raw() {
 }
 
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes) {
-    const Table& there = table("to");
-    if (bytes != 0) through(there.copy, to, to_device, from, from_device, bytes);
+    const Table& in_place = table("to");
+    if (bytes != 0) through(in_place.copy, to, to_device, from, from_device, bytes);
 }
 
 template <> const Kernels<float>& kernels() { return throwing(*table("kernels").in_float); }
@@ -254,13 +254,13 @@ template <> const Kernels<Dual<double>>& kernels() {
 }
 
 bool capturing() {
-    const Table* const there = in_use.load(std::memory_order_acquire);
-    return there != nullptr && through(there->capturing);
+    const Table* const in_place = in_use.load(std::memory_order_acquire);
+    return in_place != nullptr && through(in_place->capturing);
 }
 void begin_capture() { through(table("capture").begin_capture); }
 Graph* end_capture() { return through(table("capture").end_capture); }
 void abandon_capture() noexcept {
-    if (const Table* const there = in_use.load(std::memory_order_acquire)) there->abandon_capture();
+    if (const Table* const in_place = in_use.load(std::memory_order_acquire)) in_place->abandon_capture();
 }
 void replay(const Graph& graph) { through(table("capture").replay, graph); }
 void discard(Graph* graph) noexcept {

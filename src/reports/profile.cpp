@@ -90,9 +90,9 @@ std::vector<Profile::Row> Profile::rows() const {
 }
 
 std::uint64_t Profile::between() const {
-    std::uint64_t rest = nanoseconds();
-    for (const Row& row : rows_) rest -= row.together();
-    return rest;
+    std::uint64_t remaining = nanoseconds();
+    for (const Row& row : rows_) remaining -= row.together();
+    return remaining;
 }
 
 namespace {

@@ -15,7 +15,7 @@
 
 #include "tally/autograd/node.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/watching/onlooker.hpp"
+#include "tally/watching/observer.hpp"
 
 namespace tally {
 
@@ -24,7 +24,7 @@ namespace tally {
 // operations is counted with the second, unless mark() sets it apart. The time of a rule is its own: what
 // it records and sweeps itself, as a checkpoint does, counts there. On a GPU this is the time of the
 // host, which only launches.
-class Profile final : Onlooker {
+class Profile final : Observer {
 public:
     using Clock = std::function<std::uint64_t()>;  // in nanoseconds
 
@@ -87,7 +87,7 @@ private:
     std::vector<Event> events_;
     std::uint64_t left_out_ = 0;
     std::uint64_t begin_, last_, looking_for_ = 0;
-    const LookOn looking_{*this};
+    const Observing looking_{*this};
 };
 
 std::string to_string(const Profile& profile);  // a table

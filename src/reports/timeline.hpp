@@ -15,13 +15,13 @@
 
 #include "tally/autograd/node.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/watching/onlooker.hpp"
+#include "tally/watching/observer.hpp"
 
 namespace tally {
 
 // Looks on while it lives: at the ledger, after each operation of this thread (its operands are still there)
 // and after each rule. The ledger is that of all threads.
-class Timeline final : Onlooker {
+class Timeline final : Observer {
 public:
     explicit Timeline(Device device = Device::cpu);
 
@@ -59,7 +59,7 @@ private:
     std::uint64_t events_ = 0, each_stands_for_ = 1;
     std::size_t highest_before_;  // what the ledger called its peak at the last event
     Peak peak_;
-    const LookOn looking_{*this};
+    const Observing looking_{*this};
 };
 
 // The highest sample of each of `count` equal stretches, or all where there are fewer.

@@ -53,7 +53,7 @@ template <class S> bool Accumulate<S>::step(std::int64_t items) {
                std::to_string(before) +
                ": the mean of their means is not the mean over all. Window::add() weighs them right; so do "
                "losses that are sums, with Reduction::sum");
-    window_.swept(1, items);
+    window_.after_backward(1, items);
     return window_.full() && window_.finish().stepped;
 }
 

@@ -32,7 +32,7 @@ template <class S> AverageStep<S> MovingAverage<S>::numbers() const {
     return {static_cast<S>(decay), static_cast<S>(1 - decay)};
 }
 
-template <class S> void MovingAverage<S>::launch(const Told<AverageStep<S>>& step) {
+template <class S> void MovingAverage<S>::launch(const StepArgument<AverageStep<S>>& step) {
     list_.clear();
     for (std::size_t i = 0; i < averages_.size(); ++i) {
         Update<S> one;

@@ -46,7 +46,7 @@ private:
     template <class> friend class CapturedWindow;
 
     AverageStep<S> numbers() const;  // of the next update
-    void launch(const Told<AverageStep<S>>& step);
+    void launch(const StepArgument<AverageStep<S>>& step);
     void refuse_swapped(const char* doing) const;
 
     std::vector<Var<Array<S>>> parameters_;

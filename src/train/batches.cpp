@@ -29,10 +29,10 @@ Items Items::part(std::int64_t from, std::int64_t to) const {
     if (from < 0 || to < from || to > count())
         throw Error("[items] " + std::to_string(from) + " to " + std::to_string(to) + " are not within " +
                     std::to_string(count()));
-    Items some = *this;
-    some.from_ = from_ + from;
-    some.to_ = from_ + to;
-    return some;
+    Items part = *this;
+    part.from_ = from_ + from;
+    part.to_ = from_ + to;
+    return part;
 }
 
 Items in_order(std::int64_t count) { return Items(0, count); }

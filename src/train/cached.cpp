@@ -13,7 +13,7 @@ namespace {
 template <class S> class Cache {
 public:
     using V = Var<Array<S>>;
-    using Encode = std::function<V(std::size_t encoder, std::size_t part, bool again)>;
+    using Encode = std::function<V(std::size_t encoder, std::size_t part, bool second)>;
 
     // Encodes all, part by part.
     Cache(std::size_t encoders, std::size_t parts, Encode encode)
@@ -58,14 +58,14 @@ public:
 
 private:
     static void expect_same(std::size_t encoder, std::size_t part, const Array<S>& first,
-                            const Array<S>& again) {
+                            const Array<S>& second) {
         const bool looked_at = first.device() == Device::cpu;  // elsewhere the host would have to wait
-        if (same_form(first, again) &&
+        if (same_form(first, second) &&
             (!looked_at || first.size() == 0 ||
-             std::memcmp(first.data(), again.data(), first.size() * sizeof(S)) == 0))
+             std::memcmp(first.data(), second.data(), first.size() * sizeof(S)) == 0))
             return;
         throw Error("[cached] encoder " + std::to_string(encoder) + " makes something else of part " +
-                    std::to_string(part) + " the second time (" + form(first) + ", then " + form(again) +
+                    std::to_string(part) + " the second time (" + form(first) + ", then " + form(second) +
                     "): what is random must be a function of the items, and nothing may change in between");
     }
 
@@ -101,9 +101,9 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
     Pass* pass = nullptr;  // of the whole micro-batch; a part begins where the one before ends
     std::vector<std::int64_t> first_items;
     const Cache<S> cache(
-        encoders.size(), parts.size(), [&](std::size_t encoder, std::size_t part, bool again) {
+        encoders.size(), parts.size(), [&](std::size_t encoder, std::size_t part, bool second) {
             const Items& items = parts[part];
-            if (again) {
+            if (second) {
                 Pass same{true, pass->seed, first_items[part], {}, pass->seed_at};
                 return encoders[encoder](items, same);  // its effects are there already
             }

@@ -144,10 +144,10 @@ template <class S> void CapturedWindow<S>::capture() {
 
 // The whole window, and what finish() does.
 template <class S> void CapturedWindow<S>::hand_over() {
-    Decisions<S>* const there = reinterpret_cast<Decisions<S>*>(decisions_.raw());
+    Decisions<S>* const decisions = reinterpret_cast<Decisions<S>*>(decisions_.raw());
     const WindowOptions<S>& options = window_.options_;
     window_.discard();  // its sums begin at 0 in every replay
-    window_.pass_.seed_at = &there->seed;
+    window_.pass_.seed_at = &decisions->seed;
     work_(window_);
     expect_capturable();
     micro_batches_ = window_.micro_batches_;
@@ -164,12 +164,13 @@ template <class S> void CapturedWindow<S>::hand_over() {
         });
     if (read.empty()) throw Error("[capture] no gradient has reached a parameter");
     const Kernels<S>& kernel = kernels<S>(Device::cuda);
-    kernel.measure(read, true, there->found);
-    peer::decide(conditions(), there);
-    if (options.max_norm || options.max_value) kernel.limit(written, {&there->limit, &there->withheld});
+    kernel.measure(read, true, decisions->found);
+    peer::decide(conditions(), decisions);
+    if (options.max_norm || options.max_value)
+        kernel.limit(written, {&decisions->limit, &decisions->withheld});
     window_.optimizer_.capture(&step_);
     window_.optimizer_.step();
-    if (options.average) options.average->launch({&there->average, &there->withheld});
+    if (options.average) options.average->launch({&decisions->average, &decisions->withheld});
 }
 
 template <class S> Conditions<S> CapturedWindow<S>::conditions() const {
@@ -177,7 +178,7 @@ template <class S> Conditions<S> CapturedWindow<S>::conditions() const {
     return {.sum = window_.sum_.value().data(),
             .count = window_.denominator_.counted().value().data(),
             .total = options.total,
-            .few = window_.denominator_.tolerance(),
+            .tolerance = window_.denominator_.tolerance(),
             .max_norm = options.max_norm.value_or(0),
             .max_value = static_cast<S>(options.max_value.value_or(std::numeric_limits<double>::infinity())),
             .clips = options.max_norm.has_value()};

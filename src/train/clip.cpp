@@ -35,7 +35,7 @@ template <class S> Found measure(const char* who, const Parameters<S>& parameter
     return {std::sqrt(read[0]), static_cast<std::int64_t>(read[1])};
 }
 
-template <class S> void limit(const Parameters<S>& parameters, S factor, S most) {
+template <class S> void limit(const Parameters<S>& parameters, S factor, S max_value) {
     std::vector<Update<S>> list;
     for (const Var<Array<S>>& parameter : parameters)
         parameter.change_grad([&](Array<S>& gradient) {
@@ -44,7 +44,8 @@ template <class S> void limit(const Parameters<S>& parameters, S factor, S most)
             changed.size = gradient.size();
             list.push_back(changed);
         });
-    if (!list.empty()) kernels<S>(parameters[0].value().device()).limit(list, LimitStep<S>{factor, most});
+    if (!list.empty())
+        kernels<S>(parameters[0].value().device()).limit(list, LimitStep<S>{factor, max_value});
 }
 
 }  // namespace
@@ -71,10 +72,10 @@ double clip_grad_norm(const Parameters<S>& parameters, double max_norm, NonFinit
     return found.norm;
 }
 
-template <class S> void clip_grad_value(const Parameters<S>& parameters, double most) {
-    require(most >= 0, "clip_grad_value", "limit must be from 0 on", most);
+template <class S> void clip_grad_value(const Parameters<S>& parameters, double max_value) {
+    require(max_value >= 0, "clip_grad_value", "limit must be from 0 on", max_value);
     require_parameters("clip_grad_value", parameters);
-    limit(parameters, S(1), static_cast<S>(most));
+    limit(parameters, S(1), static_cast<S>(max_value));
 }
 
 #define TALLY_MADE_FOR(S)                                                        \

@@ -20,7 +20,7 @@
 #include "tally/checkpoint/chain.hpp"
 #include "tally/reports/here.hpp"
 #include "tally/train/module.hpp"
-#include "tally/watching/onlooker.hpp"
+#include "tally/watching/observer.hpp"
 
 namespace tally {
 
@@ -242,11 +242,11 @@ public:
             functions.push_back([i, layer = layers_[i], seed_at = pass.seed_at, of = &pass,
                                  training = pass.training, seed = pass.seed,
                                  first = pass.first_item](Var<Array<S>> x) {
-                Pass again{training, seed, first, {}, seed_at};
-                x = run(i, *layer, std::move(x), again);
+                Pass own{training, seed, first, {}, seed_at};
+                x = run(i, *layer, std::move(x), own);
                 if (!recomputing()) {
-                    of->effects.join(std::move(again.effects));
-                    of->draws.join(again.draws);
+                    of->effects.join(std::move(own.effects));
+                    of->draws.join(own.draws);
                 }
                 return x;
             });
@@ -289,7 +289,7 @@ protected:
 private:
     static Var<Array<S>> run(std::size_t i, Layer<S>& layer, Var<Array<S>> x, Pass& pass) {
         std::optional<Here> here;  // for who looks on
-        if (watching::onlooker) here.emplace(std::to_string(i) + " " + kind_of(typeid(layer)), nowhere);
+        if (watching::observer) here.emplace(std::to_string(i) + " " + kind_of(typeid(layer)), nowhere);
         return layer(std::move(x), pass);
     }
     void measure(const Var<Array<S>>& x, const Pass& pass) {

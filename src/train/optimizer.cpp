@@ -240,7 +240,7 @@ template <class S> SgdStep<S> Sgd<S>::numbers() const {
 
 template <class S> void Sgd<S>::update() {
     this->update_reached(options_.momentum != 0 ? 1 : 0, [&](std::int64_t, const auto& list) {
-        this->kernel().sgd(list, this->told(numbers(), &Decisions<S>::sgd));
+        this->kernel().sgd(list, this->argument(numbers(), &Decisions<S>::sgd));
     });
 }
 
@@ -269,9 +269,9 @@ template <class S> AdamStep<S> Adam<S>::numbers(std::int64_t update) const {
     const double rate = this->learning_rate(), decay = options_.weight_decay;
     AdamStep<S> step{};
     step.beta1 = static_cast<S>(options_.beta1);
-    step.rest1 = static_cast<S>(1 - options_.beta1);
+    step.one_minus_beta1 = static_cast<S>(1 - options_.beta1);
     step.beta2 = static_cast<S>(options_.beta2);
-    step.rest2 = static_cast<S>(1 - options_.beta2);
+    step.one_minus_beta2 = static_cast<S>(1 - options_.beta2);
     step.negative_rate = static_cast<S>(-rate / (1 - std::pow(options_.beta1, t)));
     step.correction2 = static_cast<S>(std::sqrt(1 - std::pow(options_.beta2, t)));
     step.eps = static_cast<S>(options_.eps);
@@ -283,7 +283,7 @@ template <class S> AdamStep<S> Adam<S>::numbers(std::int64_t update) const {
 
 template <class S> void Adam<S>::update() {
     this->update_reached(moments, [&](std::int64_t number, const auto& list) {
-        this->kernel().adam(list, this->told(numbers(number), &Decisions<S>::adam));
+        this->kernel().adam(list, this->argument(numbers(number), &Decisions<S>::adam));
     });
 }
 

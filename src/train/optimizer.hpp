@@ -88,7 +88,7 @@ protected:
     // Puts the numbers of update t, from 1, in their place.
     virtual void put_numbers(std::int64_t t, Decisions<S>& into) const;
 
-    template <class Step> Told<Step> told(const Step& now, Step Decisions<S>::*place) const {
+    template <class Step> StepArgument<Step> argument(const Step& now, Step Decisions<S>::*place) const {
         if (!capture_) return now;
         return {&(capture_->numbers->*place), &capture_->numbers->withheld};
     }

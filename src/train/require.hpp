@@ -66,9 +66,9 @@ public:
     template <class T> const T& get(const std::string& name) {
         return state_.get<T>(*read_.insert(name_of(name)).first);
     }
-    std::int64_t count(const std::string& name, std::int64_t most = std::int64_t{1} << 53) {
+    std::int64_t count(const std::string& name, std::int64_t max_count = std::int64_t{1} << 53) {
         const auto saved = get<std::int64_t>(name);
-        if (saved < 0 || saved > most)
+        if (saved < 0 || saved > max_count)
             refuse("'" + name_of(name) + "' is no count: " + std::to_string(saved));
         return saved;
     }

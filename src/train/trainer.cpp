@@ -191,8 +191,9 @@ template <class S> void Trainer<S>::fitted_window(const Items& order) {
         position_ += items.count();
         return;
     }
-    const Finished<S> done = size_.update(window_, items.count(), [&](std::int64_t most) {
-        for (const Items& micro : split(items, most)) window_.add(loss_(micro, window_.pass(micro.count())));
+    const Finished<S> done = size_.update(window_, items.count(), [&](std::int64_t max_items) {
+        for (const Items& micro : split(items, max_items))
+            window_.add(loss_(micro, window_.pass(micro.count())));
     });
     came(items.count(), done.micro_batches);
     finished(done);
@@ -273,8 +274,8 @@ template <class S> void Trainer<S>::log() {
 
 template <class S> TrainingSummary Trainer<S>::summary() const {
     const memory::Report report = memory::report(device());
-    const auto most = [&](MemoryClass row) { return report.peak_by[static_cast<std::size_t>(row)]; };
-    const std::size_t kept = most(MemoryClass::parameter) + most(MemoryClass::gradient);
+    const auto peak = [&](MemoryClass row) { return report.peak_by[static_cast<std::size_t>(row)]; };
+    const std::size_t kept = peak(MemoryClass::parameter) + peak(MemoryClass::gradient);
     return {.seconds = seconds(),
             .epochs = epoch_,
             .updates = window_.updates(),
@@ -284,7 +285,7 @@ template <class S> TrainingSummary Trainer<S>::summary() const {
             .retries = size_.retries(),
             .peak = report.peak,
             .beyond = report.peak - std::min(report.peak, kept),
-            .saved = most(MemoryClass::saved)};
+            .saved = peak(MemoryClass::saved)};
 }
 
 // ---- checkpoints ----
@@ -357,9 +358,9 @@ double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trai
     double sum = 0, count = 0;
     in_batches(items, batch_size, [&](const Items& batch) {
         Pass pass;
-        const Loss<Array<S>> some = loss(batch, pass);
-        sum += static_cast<double>(some.sum.item());
-        count += static_cast<double>(some.count.item());
+        const Loss<Array<S>> found = loss(batch, pass);
+        sum += static_cast<double>(found.sum.item());
+        count += static_cast<double>(found.count.item());
     });
     return mean(sum, count);
 }
@@ -371,9 +372,9 @@ template <class S> Evaluation evaluate(const Array<std::int32_t>& labels, std::i
     in_batches(labels.shape().rank() == 1 ? labels.shape()[0] : 0, batch_size, [&](const Items& batch) {
         const Var<Array<S>> y = logits(batch);
         const Array<std::int32_t> wanted = rows(labels, batch);
-        const Loss<Array<S>> some = cross_entropy(y, wanted.to(y.value().device()), ignore);
-        sum += static_cast<double>(some.sum.item());
-        count += static_cast<double>(some.count.item());
+        const Loss<Array<S>> found = cross_entropy(y, wanted.to(y.value().device()), ignore);
+        sum += static_cast<double>(found.sum.item());
+        count += static_cast<double>(found.count.item());
         const std::vector<S> scores = y.value().to_vector();
         const auto classes = static_cast<std::ptrdiff_t>(y.shape()[1]);
         for (std::size_t row = 0; row < wanted.size(); ++row) {

@@ -95,12 +95,12 @@ template <class S> void Window<S>::expect_whole(const char* what) const {
 template <class S> void Window<S>::expect_one_way(const char* what, typename Hold<S>::Sweeps sweeps) const {
     if (hold_.on() && hold_.sweeps() != sweeps)
         throw Error(std::string("[window] ") + what + ": its micro-batches so far came by " +
-                    (sweeps == Hold<S>::Sweeps::own ? "swept()" : "add()") +
+                    (sweeps == Hold<S>::Sweeps::own ? "after_backward()" : "add()") +
                     ", and another way would count some backward() twice or not at all; finish() it first");
 }
 
 // What must hold before another micro-batch.
-template <class S> void Window<S>::expect_room(const char* what) const {
+template <class S> void Window<S>::expect_not_full(const char* what) const {
     if (full())
         throw Error(std::string("[window] ") + what + ": it is full with its " +
                     std::to_string(micro_batches_) + " micro-batches; finish() it first");
@@ -139,7 +139,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight
 template <class S> void Window<S>::expect_loss(const Loss<Array<S>>& loss, double weight) const {
     expect_whole("add");
     expect_one_way("add", Hold<S>::Sweeps::own);
-    expect_room("add");
+    expect_not_full("add");
     if (!std::isfinite(weight) || weight < 0)
         throw Error("[window] add: a micro-batch cannot weigh " + in_words(weight));
     expect_own_pass(loss.sum);
@@ -167,8 +167,8 @@ template <class S> void Window<S>::once(V term) {
     once_.push_back(std::move(term));
 }
 
-template <class S> void Window<S>::swept(double counted, std::int64_t items) {
-    expect_swept(counted);
+template <class S> void Window<S>::after_backward(double counted, std::int64_t items) {
+    expect_a_backward(counted);
     attempt([&] {  // its gradient is there already, and cannot be left out any more
         expect_countable(counted, items);
         if (!hold_.on()) hold_.take(Hold<S>::Sweeps::theirs);
@@ -179,23 +179,24 @@ template <class S> void Window<S>::swept(double counted, std::int64_t items) {
     });
 }
 
-template <class S> void Window<S>::expect_swept(double counted) const {
-    expect_whole("swept");
-    expect_one_way("swept", Hold<S>::Sweeps::theirs);
+template <class S> void Window<S>::expect_a_backward(double counted) const {
+    expect_whole("after_backward");
+    expect_one_way("after_backward", Hold<S>::Sweeps::theirs);
     if (!hold_.met() && counted > 0)
         throw Error(
-            "[window] swept: no gradient has arrived since the last micro-batch; call backward() first");
+            "[window] after_backward: no gradient has arrived since the last micro-batch; "
+            "call backward() first");
 }
 
 template <class S> void Window<S>::expect_countable(double counted, std::int64_t items) const {
-    expect_room("swept");
+    expect_not_full("after_backward");
     if (options_.non_finite == NonFinite::drop_micro)
         throw Error(
-            "[window] swept: a micro-batch can only be dropped if the window goes backward itself; use "
-            "add()");
+            "[window] after_backward: a micro-batch can only be dropped if the window goes backward itself; "
+            "use add()");
     if (!std::isfinite(counted) || counted < 0)
-        throw Error("[window] swept: a micro-batch cannot count " + in_words(counted));
-    if (items < 0) throw Error("[window] swept: there are no " + std::to_string(items) + " items");
+        throw Error("[window] after_backward: a micro-batch cannot count " + in_words(counted));
+    if (items < 0) throw Error("[window] after_backward: there are no " + std::to_string(items) + " items");
 }
 
 template <class S> std::uint64_t Window<S>::seed() const {
@@ -292,8 +293,9 @@ template <class S> bool Window<S>::finite_after_clipping(Finished<S>& done) {
 
 template <class S> void Window<S>::expect_told(const char* what) const {
     if (hold_.on() && hold_.sweeps() == Hold<S>::Sweeps::theirs && hold_.met())
-        throw Error(std::string("[window] ") + what +
-                    ": a backward() has come since the last micro-batch that swept() was not told of");
+        throw Error(
+            std::string("[window] ") + what +
+            ": a backward() has come since the last micro-batch that after_backward() was not told of");
 }
 
 template <class S> std::string Window<S>::not_finite(const Finished<S>& done) const {

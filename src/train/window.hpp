@@ -91,7 +91,7 @@ public:
     void once(V term);
     // Somebody else went backward through a micro-batch, whose loss counts so much. In one window all
     // micro-batches come by add(), or all so.
-    void swept(double count, std::int64_t items = 0);
+    void after_backward(double count, std::int64_t items = 0);
 
     // What f does makes sense as a whole only: after an error in it the window can but be discarded.
     template <class F> void whole(F f) {
@@ -117,7 +117,7 @@ public:
     std::int64_t micro_batches() const { return micro_batches_; }
     std::int64_t planned() const { return options_.micro_batches; }
     void plan(std::int64_t micro_batches);  // from now on; also of a window that is carried into this epoch
-    std::int64_t items() const { return items_; }  // that passes and swept() told of
+    std::int64_t items() const { return items_; }  // that passes and after_backward() told of
     std::int64_t updates() const { return updates_; }
     Optimizer<S>& optimizer() const { return optimizer_; }
     const WindowOptions<S>& options() const { return options_; }
@@ -163,7 +163,7 @@ private:
     void expect_untouched() const;
     void expect_whole(const char* what) const;
     void expect_one_way(const char* what, typename Hold<S>::Sweeps sweeps) const;
-    void expect_room(const char* what) const;
+    void expect_not_full(const char* what) const;
     void expect_own_pass(const V& sum) const;
     Finished<S> close(const char* what, bool tail);
     void remember();
@@ -172,7 +172,7 @@ private:
     bool complete(double counted, bool tail) const;
     void expect_loss(const Loss<Array<S>>& loss, double weight) const;
     void expect_count(const char* what, double counted) const;
-    void expect_swept(double counted) const;
+    void expect_a_backward(double counted) const;
     void expect_countable(double counted, std::int64_t items) const;
     void expect_told(const char* what) const;
     void expect_gradients(const char* what) const;

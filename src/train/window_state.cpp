@@ -185,10 +185,10 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
             if (member.buffer)
                 loaded->numbers.emplace_back(*member.buffer, saved.array(name, *member.buffer).clone());
             if (member.counter) {
-                const std::int64_t most = std::numeric_limits<std::int32_t>::max();
+                const std::int64_t max_count = std::numeric_limits<std::int32_t>::max();
                 loaded->numbers.emplace_back(
                     *member.counter,
-                    Array<std::int32_t>::full({}, static_cast<std::int32_t>(saved.count(name, most))));
+                    Array<std::int32_t>::full({}, static_cast<std::int32_t>(saved.count(name, max_count))));
             }
         }
         for (const auto& [name, module] : modules(*model)) {

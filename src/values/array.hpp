@@ -334,19 +334,19 @@ inline constexpr auto small_plain_walks = [] {
     return walks;
 }();
 // Of operands that have the output's shape. For few elements it is there already, because a kernel waits when
-// it reads what has only just been written; for more it is made in `room`.
-[[gnu::always_inline]] inline const Walk<2>& plain_walk(std::size_t size, Walk<2>& room) {
+// it reads what has only just been written; for more it is made in `scratch`.
+[[gnu::always_inline]] inline const Walk<2>& plain_walk(std::size_t size, Walk<2>& scratch) {
     if (size < small_plain_walks.size()) return small_plain_walks[size];
-    make_plain(room, size);
-    return room;
+    make_plain(scratch, size);
+    return scratch;
 }
 inline bool plain(const Walk<2>& walk) {
     return walk.rank == 1 && walk.stride[0][0] == 1 && walk.stride[1][0] == 1;
 }
 [[gnu::always_inline]] inline const Walk<2>& walk(const Shape& out, const Shape& a, const Shape& b,
-                                                  Walk<2>& room) {
-    if (a == out && b == out) return plain_walk(out.size(), room);
-    return room = broadcast_walk(out, a, b);
+                                                  Walk<2>& scratch) {
+    if (a == out && b == out) return plain_walk(out.size(), scratch);
+    return scratch = broadcast_walk(out, a, b);
 }
 Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
@@ -354,8 +354,8 @@ template <BinaryFunctor F, class S> Array<S> zip(const F& f, const Array<S>& a, 
     const auto kernel = on(F::name, a, b).zip[slot<F, BinaryOps>];
     if (a.shape() == b.shape()) {
         Array<S> y = empty_like(a);
-        Walk<2> room;
-        kernel(&f, plain_walk(y.size(), room), a.data(), b.data(), y.raw());
+        Walk<2> scratch;
+        kernel(&f, plain_walk(y.size(), scratch), a.data(), b.data(), y.raw());
         return y;
     }
     Array<S> y = Array<S>::empty(broadcast(F::name, a.shape(), b.shape()), a.device());
@@ -365,8 +365,8 @@ template <BinaryFunctor F, class S> Array<S> zip(const F& f, const Array<S>& a, 
 
 template <BinaryFunctor F, class S> Array<S> zip_over(const F& f, Array<S>& a, const Array<S>& b) {
     if (!sole(a) || !(a.shape() == b.shape())) return zip(f, a, b);
-    Walk<2> room;
-    on(F::name, a, b).zip[slot<F, BinaryOps>](&f, plain_walk(a.size(), room), a.data(), b.data(), a.raw());
+    Walk<2> scratch;
+    on(F::name, a, b).zip[slot<F, BinaryOps>](&f, plain_walk(a.size(), scratch), a.data(), b.data(), a.raw());
     return std::move(a);
 }
 
@@ -375,8 +375,8 @@ template <BinaryFunctor F, class S> Array<S> zip_over(const F& f, Array<S>& a, c
 template <BinaryFunctor F, class S> void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a,
                                                     const Array<S>& b, const Array<S>& y, Into<Array<S>> da,
                                                     bool spare = false) {
-    Walk<2> room;
-    const Walk<2>& how = walk(dy.shape(), da.dst.shape(), ready(b) ? b.shape() : dy.shape(), room);
+    Walk<2> scratch;
+    const Walk<2>& how = walk(dy.shape(), da.dst.shape(), ready(b) ? b.shape() : dy.shape(), scratch);
     const S* const arrived = dy.data();
     kernels<S>(dy.device())
         .zip_back_a[slot<F, BinaryOps>](&f, how, arrived, a.data(), b.data(), y.data(),
@@ -386,8 +386,8 @@ template <BinaryFunctor F, class S> void zip_back_a(const F& f, const Array<S>& 
 template <BinaryFunctor F, class S> void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a,
                                                     const Array<S>& b, const Array<S>& y, Into<Array<S>> db,
                                                     bool spare = false) {
-    Walk<2> room;
-    const Walk<2>& how = walk(dy.shape(), ready(a) ? a.shape() : dy.shape(), db.dst.shape(), room);
+    Walk<2> scratch;
+    const Walk<2>& how = walk(dy.shape(), ready(a) ? a.shape() : dy.shape(), db.dst.shape(), scratch);
     const S* const arrived = dy.data();
     kernels<S>(dy.device())
         .zip_back_b[slot<F, BinaryOps>](&f, how, arrived, a.data(), b.data(), y.data(),

@@ -155,12 +155,12 @@ Shape completed(const char* op, const Shape& shape, const Axes& extents) {
     const auto open = std::find(known.begin(), known.end(), -1);
     if (open == known.end()) return made_of(known);
     *open = 1;
-    const bool told = std::count(known.begin(), known.end(), -1) == 0;
-    const std::size_t rest = told ? made_of(known).size() : 0;
-    if (rest == 0 || shape.size() % rest)
+    const bool unique = std::count(known.begin(), known.end(), -1) == 0;
+    const std::size_t known_size = unique ? made_of(known).size() : 0;
+    if (known_size == 0 || shape.size() % known_size)
         throw Error(std::string("[") + op + "] the extent -1 of " + in_words(extents) +
                     " cannot be told for " + to_string(shape));
-    *open = static_cast<std::int64_t>(shape.size() / rest);
+    *open = static_cast<std::int64_t>(shape.size() / known_size);
     return made_of(known);
 }
 

@@ -31,41 +31,41 @@ public:
     Convolution(const ConvPlan& plan, const Kernels<S>& kernel, Device device)
         : plan_(plan),
           kernel_(kernel),
-          columns_(room(plan.weights * plan.group * plan.stops, device)),
-          turned_(room(plan.group > 1 ? plan.out * plan.group * plan.stops : 0, device)) {}
+          columns_(scratch(plan.weights * plan.group * plan.stops, device)),
+          turned_(scratch(plan.group > 1 ? plan.out * plan.group * plan.stops : 0, device)) {}
 
     void forward(const S* x, const S* weight, Into<S[]> y) {
-        each_group([&](std::size_t first, std::size_t some) {
-            see(x, first, some);
+        each_group([&](std::size_t first, std::size_t count) {
+            see(x, first, count);
             const Into<S[]> to{y.dst + first * plan_.out * plan_.stops, y.how};
-            const bool direct = some == 1;
-            kernel_.matmul({plan_.out, some * plan_.stops, plan_.weights, false, false}, weight,
+            const bool direct = count == 1;
+            kernel_.matmul({plan_.out, count * plan_.stops, plan_.weights, false, false}, weight,
                            columns_.data(), direct ? to : Into<S[]>{turned_.raw(), Write::set});
-            if (!direct) kernel_.gather(turning(some), turned_.data(), to);
+            if (!direct) kernel_.gather(turning(count), turned_.data(), to);
         });
     }
 
     // Straight into the gradient: the first group sets or adds, as it is told, and the others add.
     void back_weight(const S* dy, const S* x, Into<S[]> dweight) {
-        each_group([&](std::size_t first, std::size_t some) {
-            see(x, first, some);
-            kernel_.matmul({plan_.out, plan_.weights, some * plan_.stops, false, true},
-                           channels_first(dy, first, some), columns_.data(), dweight);
+        each_group([&](std::size_t first, std::size_t count) {
+            see(x, first, count);
+            kernel_.matmul({plan_.out, plan_.weights, count * plan_.stops, false, true},
+                           channels_first(dy, first, count), columns_.data(), dweight);
             dweight.how = Write::add;
         });
     }
 
     void back_x(const S* dy, const S* weight, Into<S[]> dx) {
-        each_group([&](std::size_t first, std::size_t some) {
-            kernel_.matmul({plan_.weights, some * plan_.stops, plan_.out, true, false}, weight,
-                           channels_first(dy, first, some), {columns_.raw(), Write::set});
-            kernel_.col2im(columns_.data(), {dx.dst + first * plan_.pixels(), dx.how}, plan_.windows, some,
+        each_group([&](std::size_t first, std::size_t count) {
+            kernel_.matmul({plan_.weights, count * plan_.stops, plan_.out, true, false}, weight,
+                           channels_first(dy, first, count), {columns_.raw(), Write::set});
+            kernel_.col2im(columns_.data(), {dx.dst + first * plan_.pixels(), dx.how}, plan_.windows, count,
                            plan_.in);
         });
     }
 
 private:
-    static Array<S> room(std::size_t size, Device device) {
+    static Array<S> scratch(std::size_t size, Device device) {
         return Array<S>::empty({static_cast<std::int64_t>(size)}, device);
     }
 
@@ -78,21 +78,21 @@ private:
         } while (first < plan_.images);
     }
 
-    void see(const S* x, std::size_t first, std::size_t some) {
-        kernel_.im2col(x + first * plan_.pixels(), columns_.raw(), plan_.windows, some, plan_.in);
+    void see(const S* x, std::size_t first, std::size_t count) {
+        kernel_.im2col(x + first * plan_.pixels(), columns_.raw(), plan_.windows, count, plan_.in);
     }
 
     // From (channels, images, stops) to (images, channels, stops), or with scatter back.
-    Walk<1> turning(std::size_t some) const {
-        return permuted_walk(Shape{static_cast<std::int64_t>(plan_.out), static_cast<std::int64_t>(some),
+    Walk<1> turning(std::size_t count) const {
+        return permuted_walk(Shape{static_cast<std::int64_t>(plan_.out), static_cast<std::int64_t>(count),
                                    static_cast<std::int64_t>(plan_.stops)},
                              {1, 0, 2});
     }
 
-    const S* channels_first(const S* dy, std::size_t first, std::size_t some) {
+    const S* channels_first(const S* dy, std::size_t first, std::size_t count) {
         dy += first * plan_.out * plan_.stops;
-        if (some == 1) return dy;
-        kernel_.scatter(turning(some), dy, {turned_.raw(), Write::set});
+        if (count == 1) return dy;
+        kernel_.scatter(turning(count), dy, {turned_.raw(), Write::set});
         return turned_.data();
     }
 

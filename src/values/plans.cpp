@@ -38,9 +38,9 @@ void check_mask(double p, std::uint64_t first, const Shape& x) {
     if (!(p >= 0 && p <= 1))
         throw Error("[dropout] the probability must be between 0 and 1; it is " + std::to_string(p));
     if (x.rank() == 0) throw Error("[dropout] a single number has no items");
-    constexpr std::uint64_t most = std::uint64_t{1} << 32;
+    constexpr std::uint64_t limit = std::uint64_t{1} << 32;
     const auto items = static_cast<std::uint64_t>(x[0]);
-    if (stride_of(x, 0) > most || first > most || items > most - first)
+    if (stride_of(x, 0) > limit || first > limit || items > limit - first)
         throw Error("[dropout] items and their elements are numbered up to 2^32; from item " +
                     std::to_string(first) + " on they are " + to_string(x));
 }

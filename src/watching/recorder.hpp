@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "tally/watching/onlooker.hpp"
+#include "tally/watching/observer.hpp"
 
 namespace tally {
 
@@ -26,7 +26,7 @@ struct Contents {
 };
 
 // Something that a rule will read.
-struct Wished {
+struct ReadValue {
     const void* address;                     // null: not this time
     std::uint64_t (*checksum)(const void*);  // of labels, indices and conditions; null for other values
 };
@@ -38,7 +38,7 @@ public:
     const bool recorded;         // false: nobody can want its gradient, so it becomes a constant
     const void* const result;    // the address of its value
     const std::size_t operands;  // how many
-    const std::span<const Wished> wishes;
+    const std::span<const ReadValue> reads;
     const std::optional<std::uint64_t> constants;  // what its rule holds beside; empty: not known
 
     virtual Operand operand(std::size_t which) const = 0;
@@ -46,13 +46,13 @@ public:
     virtual std::shared_ptr<const void> hold(std::size_t which) const = 0;  // its buffer; null for a number
     virtual std::uint64_t result_checksum() const = 0;
     virtual std::string result_form() const = 0;
-    virtual Seen result_seen() const = 0;
+    virtual ObservedValue observed_result() const = 0;
     virtual void let_result_go() = 0;
 
 protected:
     NewOperation(const char* name, bool becomes_node, const void* value, std::size_t inputs,
-                 std::span<const Wished> read, std::optional<std::uint64_t> held)
-        : op(name), recorded(becomes_node), result(value), operands(inputs), wishes(read), constants(held) {}
+                 std::span<const ReadValue> read, std::optional<std::uint64_t> held)
+        : op(name), recorded(becomes_node), result(value), operands(inputs), reads(read), constants(held) {}
     ~NewOperation() = default;
 };
 

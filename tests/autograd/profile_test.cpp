@@ -129,12 +129,12 @@ TEST_CASE("after a rule that throws a profile goes on") {
 }
 
 TEST_CASE("a rule of which a profile did not hear the beginning is no end of another") {
-    struct Refuse : Onlooker {
+    struct Refuse : Observer {
         void pulling(const Node& node) override {
             if (std::string(node.op()) == "tanh") throw std::runtime_error("no");
         }
     } refuse;
-    const LookOn looking(refuse);
+    const Observing looking(refuse);
     const Tensor w = weights();
     const Profile profile(Device::cpu, by_hand);
     const Tensor y = custom(
@@ -168,7 +168,7 @@ TEST_CASE("a profile that begins inside of a rule sees only what follows") {
     CHECK(seen == std::set<std::string>{"inside", "tanh"});
     CHECK(row(*inner, "inside").backward == 6);
     inner.reset();
-    CHECK(watching::onlooker == nullptr);
+    CHECK(watching::observer == nullptr);
 }
 
 TEST_CASE("rows and what is between them add up to the whole without what looking took") {

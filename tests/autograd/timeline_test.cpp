@@ -25,7 +25,7 @@ namespace {
 Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)); }
 
 // Writes down the ledger beside the timeline.
-struct Notes : Onlooker {
+struct Notes : Observer {
     void computed(const Computed&) override { note(true); }
     void pulled(const Node&) override { note(false); }
     void note(bool is_forward) {
@@ -67,7 +67,7 @@ TEST_CASE("samples are what the ledger says after each event and the peak is the
     memory::reset_peak();
     const Timeline timeline;
     Notes notes;
-    const LookOn looking(notes);
+    const Observing looking(notes);
     graph.grow(random.whole(1, 25));
     const Tensor loss = graph.loss();
     graph.drop_results();

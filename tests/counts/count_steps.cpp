@@ -84,7 +84,7 @@ Step small_network() {
 }
 
 // Bytes of the results that operations write, and of what rules keep of them.
-struct Moved : Onlooker {
+struct Moved : Observer {
     std::size_t written = 0, kept = 0;
     void computed(const Computed& operation) override {
         written += made(operation);
@@ -101,7 +101,7 @@ void count(const Step& step) {
     const memory::Report after = memory::report();
     Moved moved;
     {
-        const LookOn looking(moved);
+        const Observing looking(moved);
         step.run();
     }
     const auto print = [&](const char* what, std::uint64_t number) {

@@ -41,7 +41,7 @@ template <class S> struct List {
 // Calls both tables with the same list, and compares all that they may have written.
 template <class S, class Step>
 std::string in_both(const List<S>& list,
-                    void (*Kernels<S>::*slot)(std::span<const Update<S>>, const Told<Step>&),
+                    void (*Kernels<S>::*slot)(std::span<const Update<S>>, const StepArgument<Step>&),
                     const Step& step) {
     const List<S> got = list, want = list;
     static bool lies_there = false;  // the numbers go along with the call, or are found in memory

@@ -4,8 +4,8 @@
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/reports/kept.hpp"
 #include "tally/reports/profile.hpp"
+#include "tally/reports/saved_values.hpp"
 #include "tally/reports/timeline.hpp"
 
 namespace tally::test {
@@ -18,7 +18,7 @@ TEST_CASE("Reports on a device read its ledger and make nobody wait") {
     memory::reset_peak(Device::cuda);
     const std::size_t before = saved();
     const std::uint64_t waited = waits(Device::cuda);
-    const Kept kept;
+    const SavedValues kept;
     const Profile profile(Device::cuda);
     const Timeline timeline(Device::cuda);
     const Tensor loss = sum(tanh(matmul(w, relu(w * 2))));

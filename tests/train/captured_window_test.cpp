@@ -152,7 +152,7 @@ TEST_CASE("A window's update is decided by count and norm") {
         decide(d, Conditions<double>{&sum, &c.count, c.total, 0.5, 1, 7, c.clips}, c.wrong_label);
         CHECK(d.withheld == c.withheld);
         CHECK(d.limit.factor == c.factor);
-        CHECK(d.limit.most == 7);
+        CHECK(d.limit.max_value == 7);
         CHECK(d.sum == 3);
         CHECK(d.count == c.count);
     }

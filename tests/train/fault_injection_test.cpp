@@ -252,7 +252,7 @@ TEST_CASE("After an error in mid-window nothing but discarding is possible") {
     CHECK(refused > 5);
     pass_on().sum.backward();
     memory::fail_allocation(1);
-    CHECK_THROWS_AS(training.window.swept(2), OutOfMemory);
+    CHECK_THROWS_AS(training.window.after_backward(2), OutOfMemory);
     CHECK_THROWS_WITH(training.window.finish(), contains("discard() it and begin anew"));
 }
 

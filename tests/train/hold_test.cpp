@@ -152,14 +152,14 @@ TEST_CASE("Of a wrapped optimizer only what goes backward comes from outside") {
     CHECK_THROWS_WITH(wrapped.step(1), contains("no gradient has arrived since the last micro-batch"));
     CHECK_THROWS_WITH(one.sgd.zero_grad(), contains("a window is open"));
     CHECK_THROWS_WITH(one.w.zero_grad(), contains("belongs to an open window"));
-    CHECK_THROWS_WITH(wrapped.window().add(one.loss({2})), contains("came by swept()"));
+    CHECK_THROWS_WITH(wrapped.window().add(one.loss({2})), contains("came by after_backward()"));
     one.loss({2}).sum.backward();
     CHECK(wrapped.step(1));
     CHECK(one.w.item() == 1 - 3);
 
     Window<double> window(one.sgd);
     window.add(one.loss({1}));
-    CHECK_THROWS_WITH(window.swept(1), contains("came by add()"));
+    CHECK_THROWS_WITH(window.after_backward(1), contains("came by add()"));
 }
 
 TEST_CASE("A window that ends with gradients in it leaves none behind and it is said") {

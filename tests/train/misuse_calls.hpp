@@ -206,7 +206,7 @@ inline std::vector<Call> calls() {
          [](Plain& p) { p.add(other_items); }},
         {"Window::once", Kind::once, [](P p) { p.window->once(sum(p.w * p.w) * 0.5); },
          [](Plain& p) { p.once += p.w; }},
-        {"Window::swept", Kind::tells, [](P p) { p.window->swept(2); }},
+        {"Window::after_backward", Kind::tells, [](P p) { p.window->after_backward(2); }},
         {"Window::whole", Kind::harmless, [](P p) { p.window->whole([] {}); }},
         {"Window::backward", Kind::harmless, [](P p) { p.window->backward([] {}); }},
         {"Window::pass", Kind::passes, [](P p) { p.window->pass(1); }},

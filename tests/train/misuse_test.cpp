@@ -26,7 +26,7 @@ using namespace misuse;
 
 enum State { fresh, open, adding, full, broken, finished, dead, swept_open, states };
 const char* const state_names[] = {"fresh",  "open",     "in add()", "full",
-                                   "broken", "finished", "dead",     "by swept()"};
+                                   "broken", "finished", "dead",     "by after_backward()"};
 
 // What must come of a call in these states: r(ight), refused (x), n(oticed). Then the program goes on
 // with what is missing to two micro-batches, and finishes; a broken window it discards first, a dead one
@@ -48,7 +48,7 @@ const Rule& rule(Kind kind) {
         {Kind::steps, {"rxxxxrrx", "rxrrx"}},
         {Kind::value, {"rxxxxrrx", "nxrrx"}},  // recorded: a rule has saved the value
         // add() finds a gradient that is not its own; inside a rule it belongs to the micro-batch;
-        // swept() is told.
+        // after_backward() is told.
         {Kind::sweeps, {"nxrxxnnr", "rrr--"}},
         {Kind::behind_value, {"rnxnrrrn", "nxrrx"}},
         {Kind::behind_gradient, {"xnxnrxxn", "xxrxx"}},
@@ -112,7 +112,7 @@ Outcome observe(const Call& call, State state) {
     const auto add = [&](const Numbers& x) {
         if (state == swept_open) {
             program.loss(x).sum.backward();
-            program.window->swept(static_cast<double>(x.size()));
+            program.window->after_backward(static_cast<double>(x.size()));
         } else {
             program.window->add(program.loss(x));
         }

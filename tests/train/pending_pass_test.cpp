@@ -211,7 +211,7 @@ TEST_CASE("A full window takes no more and a total that has not come is no windo
     window.add(loss({3, 6}));  // the error has left the window as it was
     CHECK_THROWS_WITH(window.add(loss({5})),
                       "[window] add: it is full with its 2 micro-batches; finish() it first");
-    CHECK_THROWS_WITH(window.swept(1), contains("came by add()"));
+    CHECK_THROWS_WITH(window.after_backward(1), contains("came by add()"));
     CHECK(window.finish().stepped);
     CHECK(w.item() == 1 - 3);
     window.add(loss({5, 7}));
@@ -277,7 +277,7 @@ TEST_CASE("A wrapped optimizer takes no mean of unequal means") {
     sum.window().discard();
     swept(sum, 4);
     (w * 2).backward();
-    CHECK_THROWS_WITH(sum.flush(), contains("that swept() was not told of"));
+    CHECK_THROWS_WITH(sum.flush(), contains("that after_backward() was not told of"));
     swept(sum, 4);
     CHECK(w.item() == 1 - 4 - 6);
 }

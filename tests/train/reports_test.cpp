@@ -6,7 +6,7 @@
 #include "catch.hpp"
 #include "tally/autograd/ops/loss.hpp"
 #include "tally/reports/here.hpp"
-#include "tally/reports/kept.hpp"
+#include "tally/reports/saved_values.hpp"
 #include "tally/train/layers.hpp"
 
 namespace tally::test {
@@ -57,7 +57,7 @@ TEST_CASE("What random models keep is what the ledger calls saved") {
     const Tensor x = constant(random.array<float>({rows, width}));
     Sequential<float> model = random_model(random, width, seed);
     const std::size_t before = in_use(MemoryClass::saved);
-    const Kept kept;
+    const SavedValues kept;
     Pass pass{.training = true, .seed = seed};
     const Tensor loss = cross_entropy(model(x, pass), random.integers({rows}, 0, width - 1)).mean();
     CHECK(kept.bytes() == in_use(MemoryClass::saved) - before);
@@ -71,12 +71,12 @@ TEST_CASE("What random models keep is what the ledger calls saved") {
 TEST_CASE("Layers of a Sequential are named by number and kind") {
     Sequential<float> model{Linear<float>(4, 4, {1, 0}), ReLU<float>(),
                             Sequential<float>{Linear<float>(4, 3, {1, 1}), Tanh<float>()}};
-    const Kept kept;
+    const SavedValues kept;
     const Here here("model");
     const std::string place = "reports_test.cpp:" + std::to_string(__LINE__ - 1) + " model > ";
     const Tensor y = model(constant(Array<float>::full({2, 4}, 1)));
     std::set<std::string> places;
-    for (const Kept::Entry& entry : kept.entries()) places.insert(entry.op + " in " + entry.where);
+    for (const SavedValues::Entry& entry : kept.entries()) places.insert(entry.op + " in " + entry.where);
     CHECK(places == std::set<std::string>{"linear in " + place + "0 Linear", "relu in " + place + "1 ReLU",
                                           "linear in " + place + "2 Sequential > 0 Linear",
                                           "tanh in " + place + "2 Sequential > 1 Tanh"});

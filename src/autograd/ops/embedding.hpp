@@ -28,17 +28,17 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
     std::vector<std::int64_t> extents(indices.shape().begin(), indices.shape().end());
     extents.insert(extents.end(), table.begin() + 1, table.end());
     const Device device = weight.value().device();
-    Array<std::int32_t> there = indices.to(device);
+    Array<std::int32_t> on_device = indices.to(device);
     Array<S> y = Array<S>::empty(Shape(extents), device);
-    on("embedding", weight.value()).rows(weight.value().data(), there.data(), y.raw(), count, width);
+    on("embedding", weight.value()).rows(weight.value().data(), on_device.data(), y.raw(), count, width);
     if (padding) {
         std::vector<std::int32_t> counting = indices.to_vector();
         for (std::int32_t& index : counting)
             if (index == (*padding + table[0]) % table[0]) index = -1;
-        there = Array<std::int32_t>(indices.shape(), counting, device);
+        on_device = Array<std::int32_t>(indices.shape(), counting, device);
     }
     return record<"embedding">(
-        std::move(y), keep(there),
+        std::move(y), keep(on_device),
         [count, height, width](Pull<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
             on("embedding", dy)
                 .rows_back(dy.data(), kept.data(), destination(to.into(0)), count, height, width);

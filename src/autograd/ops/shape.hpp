@@ -102,9 +102,9 @@ template <class S> Var<Array<S>> at(Var<Array<S>> x, std::int64_t i) {
     const std::int64_t count = shape.rank() == 0 ? 0 : shape[0], from = i < 0 ? i + count : i;
     if (from < 0 || from >= count)
         throw Error("[at] there is no " + std::to_string(i) + " along the first axis of " + to_string(shape));
-    std::vector<std::int64_t> rest;
-    for (int axis = 1; axis < shape.rank(); ++axis) rest.push_back(shape[axis]);
-    return reshape(slice(std::move(x), 0, from, from + 1), Shape(std::span<const std::int64_t>(rest)));
+    std::vector<std::int64_t> remaining;
+    for (int axis = 1; axis < shape.rank(); ++axis) remaining.push_back(shape[axis]);
+    return reshape(slice(std::move(x), 0, from, from + 1), Shape(std::span<const std::int64_t>(remaining)));
 }
 
 // Puts arrays one after the other along an axis; all other extents must agree.
@@ -183,11 +183,11 @@ template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>
     const auto height = static_cast<std::size_t>(shape[0]);
     const auto count = index.size();
     const auto width = stride_of(shape, 0);
-    const Array<std::int32_t> there = index.to(x.value().device());
+    const Array<std::int32_t> on_device = index.to(x.value().device());
     Array<S> y = Array<S>::empty(with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
-    on("rows", x.value()).rows(x.value().data(), there.data(), y.raw(), count, width);
+    on("rows", x.value()).rows(x.value().data(), on_device.data(), y.raw(), count, width);
     return record<"rows">(
-        std::move(y), keep(there),
+        std::move(y), keep(on_device),
         [count, height, width](Pull<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
             on("rows", dy).rows_back(dy.data(), kept.data(), destination(to.into(0)), count, height, width);
         },

@@ -145,7 +145,7 @@ bool check_the_exercises(const Exercises& exercises, const std::vector<const Exe
     const auto start = std::chrono::steady_clock::now();
     std::string pattern = (std::filesystem::temp_directory_path() / "tally-dev-check-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) throw WriteError("cannot make a folder like " + pattern);
-    const std::size_t most = std::max(1u, std::thread::hardware_concurrency());
+    const std::size_t max_running = std::max(1u, std::thread::hardware_concurrency());
     std::size_t running = 0, failed = 0, mistakes = 0;
     const auto wait_for_one = [&] {
         int status = 0;
@@ -154,7 +154,7 @@ bool check_the_exercises(const Exercises& exercises, const std::vector<const Exe
         if (status != 0) ++failed;
     };
     for (const Exercise* exercise : chosen) {
-        while (running >= most) wait_for_one();
+        while (running >= max_running) wait_for_one();
         mistakes += exercise->mistakes.size();
         const pid_t pid = ::fork();
         if (pid == 0) ::_exit(in_this_process(exercises, *exercise, seed, pattern + "/" + exercise->stem()));

@@ -40,10 +40,10 @@ constexpr std::array optional_things{
 bool is_there(std::string_view what) {
     if (what.front() == '/') return std::filesystem::exists(what);
     const char* path = std::getenv("PATH");
-    for (std::string_view rest = path == nullptr ? "" : path; !rest.empty();) {
-        const std::size_t end = std::min(rest.find(':'), rest.size());
-        if (::access(fmt::format("{}/{}", rest.substr(0, end), what).c_str(), X_OK) == 0) return true;
-        rest.remove_prefix(std::min(end + 1, rest.size()));
+    for (std::string_view remaining = path == nullptr ? "" : path; !remaining.empty();) {
+        const std::size_t end = std::min(remaining.find(':'), remaining.size());
+        if (::access(fmt::format("{}/{}", remaining.substr(0, end), what).c_str(), X_OK) == 0) return true;
+        remaining.remove_prefix(std::min(end + 1, remaining.size()));
     }
     return false;
 }

@@ -113,15 +113,15 @@ struct Report {
         for (std::string line; std::getline(lines, line);) {
             const std::size_t blank = std::min(line.find(' '), line.size());
             const std::string word = line.substr(0, blank),
-                              rest = line.substr(std::min(blank + 1, line.size()));
-            if (word == "say") said.push_back(rest);
+                              remaining = line.substr(std::min(blank + 1, line.size()));
+            if (word == "say") said.push_back(remaining);
             for (const auto& [name, place] : {std::pair{"verdict", &verdict},
                                               {"mistake", &mistake},
                                               {"sentence", &sentence},
                                               {"where", &where},
                                               {"cases", &cases},
                                               {"function", &function}})
-                if (word == name) *place = rest;
+                if (word == name) *place = remaining;
         }
     }
     std::string first_said() const { return said.empty() ? "an error" : said.front(); }

@@ -1,5 +1,5 @@
 // The list of what is kept, and its table.
-#include "tally/reports/kept.hpp"
+#include "tally/reports/saved_values.hpp"
 
 #include <algorithm>
 #include <set>
@@ -11,22 +11,22 @@
 namespace tally {
 namespace {
 
-Kept::Why why(const Computed& operation, const Seen& kept) {
-    if (!kept.storage) return Kept::Why::number;
-    if (memory::held_as(kept.storage) == MemoryClass::parameter) return Kept::Why::parameter;
-    if (memory::held_as(kept.storage) == MemoryClass::gradient) return Kept::Why::gradient;
-    return kept.storage == operation.value.storage ? Kept::Why::output : Kept::Why::operand;
+SavedValues::Why why(const Computed& operation, const ObservedValue& kept) {
+    if (!kept.storage) return SavedValues::Why::number;
+    if (memory::held_as(kept.storage) == MemoryClass::parameter) return SavedValues::Why::parameter;
+    if (memory::held_as(kept.storage) == MemoryClass::gradient) return SavedValues::Why::gradient;
+    return kept.storage == operation.value.storage ? SavedValues::Why::output : SavedValues::Why::operand;
 }
 
-const char* in_words(Kept::Why why) {
+const char* in_words(SavedValues::Why why) {
     switch (why) {
-        case Kept::Why::output:
+        case SavedValues::Why::output:
             return "its own output";
-        case Kept::Why::operand:
+        case SavedValues::Why::operand:
             return "an operand, or computed inside";
-        case Kept::Why::parameter:
+        case SavedValues::Why::parameter:
             return "a parameter, which is there anyway";
-        case Kept::Why::gradient:
+        case SavedValues::Why::gradient:
             return "a gradient, which is there anyway";
         default:
             return "a number, in the graph's node";
@@ -35,10 +35,10 @@ const char* in_words(Kept::Why why) {
 
 }  // namespace
 
-void Kept::computed(const Computed& operation) {
+void SavedValues::computed(const Computed& operation) {
     if (operation.kept.empty()) return;
     const std::string where = Here::place();
-    for (const Seen& kept : operation.kept) {
+    for (const ObservedValue& kept : operation.kept) {
         bool counts = kept.storage && memory::held_as(kept.storage) == MemoryClass::saved;
         if (kept.storage) {
             const auto of_an_older_node = [&](const Entry& entry) {
@@ -55,11 +55,11 @@ void Kept::computed(const Computed& operation) {
     }
 }
 
-void Kept::pulled(const Node& node) {
+void SavedValues::pulled(const Node& node) {
     std::erase_if(entries_, [&](const Entry& entry) { return entry.node == node.id; });
 }
 
-std::size_t Kept::bytes() const {
+std::size_t SavedValues::bytes() const {
     std::set<const Storage*> counted;
     std::size_t sum = 0;
     for (const Entry& entry : entries_)
@@ -67,14 +67,14 @@ std::size_t Kept::bytes() const {
     return sum;
 }
 
-std::size_t Kept::buffers() const {
+std::size_t SavedValues::buffers() const {
     std::set<const Storage*> counted;
     for (const Entry& entry : entries_)
         if (entry.counts) counted.insert(entry.storage);
     return counted.size();
 }
 
-std::string to_string(const Kept& kept) {
+std::string to_string(const SavedValues& kept) {
     using enum TextTable::Side;
     TextTable table({{"", right},
                      {"operation", left},
@@ -82,16 +82,16 @@ std::string to_string(const Kept& kept) {
                      {"bytes", right},
                      {"why", left},
                      {"where", left}});
-    const std::vector<Kept::Entry>& entries = kept.entries();
+    const std::vector<SavedValues::Entry>& entries = kept.entries();
     for (std::size_t i = 0; i < entries.size(); ++i) {
-        const Kept::Entry& entry = entries[i];
-        const auto same_buffer = std::ranges::find(entries, entry.storage, &Kept::Entry::storage);
+        const SavedValues::Entry& entry = entries[i];
+        const auto same_buffer = std::ranges::find(entries, entry.storage, &SavedValues::Entry::storage);
         const auto listed = static_cast<std::size_t>(same_buffer - entries.begin());
         std::string bytes = "-", reason = in_words(entry.why);
         if (entry.counts && listed == i) bytes = bytes_in_words(entry.bytes);
         if (entry.counts && listed < i)
             reason = "what line " + std::to_string(listed + 1) + " keeps, counted there";
-        else if (!entry.counts && entry.why <= Kept::Why::operand)
+        else if (!entry.counts && entry.why <= SavedValues::Why::operand)
             reason += "; kept by somebody else before";
         table.add({std::to_string(i + 1), entry.op, to_string(entry.shape), bytes, reason, entry.where});
     }

@@ -1,6 +1,6 @@
-// Kept: what operations keep for the way back, why, and where in the program.
+// SavedValues: what operations keep for the way back, why, and where in the program.
 //
-//     Kept kept;
+//     SavedValues kept;
 //     const Here here;
 //     const Tensor loss = model(x);
 //     std::cout << to_string(kept);   // before loss.backward() lets go of it
@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "tally/autograd/node.hpp"
-#include "tally/watching/onlooker.hpp"
+#include "tally/watching/observer.hpp"
 
 namespace tally {
 
 // Looks on while it lives. Holds what operations recorded since then still keep: what a sweep has pulled is
 // taken off the list. (A graph that is dropped without a sweep stays on it until its buffers are kept anew.)
-class Kept final : Onlooker {
+class SavedValues final : Observer {
 public:
     enum class Why : std::uint8_t {
         output,     // the operation's own result
@@ -33,7 +33,7 @@ public:
         Shape shape;
         std::size_t bytes;  // of the buffer; several entries may share one
         Why why;
-        bool counts;             // among the ledger's `saved`, and not kept already when this Kept began
+        bool counts;             // among the ledger's `saved`, and not kept already when this object began
         const Storage* storage;  // to compare, not to read: it may be gone
         std::uint64_t node;      // its id
     };
@@ -47,9 +47,9 @@ private:
     void pulled(const Node& node) override;
 
     std::vector<Entry> entries_;
-    const LookOn looking_{*this};
+    const Observing looking_{*this};
 };
 
-std::string to_string(const Kept& kept);  // a table, one entry a line
+std::string to_string(const SavedValues& kept);  // a table, one entry a line
 
 }  // namespace tally

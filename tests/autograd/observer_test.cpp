@@ -1,5 +1,5 @@
-// What an onlooker is told: each operation once, with what its rule keeps, and each rule before and after.
-#include "tally/watching/onlooker.hpp"
+// What an observer is told: each operation once, with what its rule keeps, and each rule before and after.
+#include "tally/watching/observer.hpp"
 
 #include <optional>
 #include <stdexcept>
@@ -21,7 +21,7 @@ using namespace tally::test;
 
 namespace {
 
-struct Diary : Onlooker {
+struct Diary : Observer {
     void computed(const Computed& operation) override {
         lines.push_back(std::string(operation.op) + (operation.node ? "" : " unrecorded"));
         kept.emplace_back(operation.kept.begin(), operation.kept.end());
@@ -32,12 +32,12 @@ struct Diary : Onlooker {
     void pulled(const Node& node) override { lines.push_back(std::string("< ") + node.op()); }
 
     std::vector<std::string> lines;
-    std::vector<std::vector<Seen>> kept;  // of each operation computed
-    std::vector<Seen> results;
+    std::vector<std::vector<ObservedValue>> kept;  // of each operation computed
+    std::vector<ObservedValue> results;
     std::vector<std::size_t> in_use;
 };
 
-struct Bored : Onlooker {
+struct Bored : Observer {
     void computed(const Computed&) override {
         if (--patience == 0) throw std::runtime_error("enough");
     }
@@ -50,11 +50,11 @@ Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::fu
 
 }  // namespace
 
-TEST_CASE("an onlooker is told of each operation and of each rule in their order") {
+TEST_CASE("an observer is told of each operation and of each rule in their order") {
     const Tensor w = weights(), x = constant(Array<float>::full({4, 8}, 1.0f));
     Diary diary;
     {
-        const LookOn looking(diary);
+        const Observing looking(diary);
         sum(tanh(matmul(x, w))).backward();
     }
     sum(w).backward();  // after it stopped looking
@@ -62,10 +62,10 @@ TEST_CASE("an onlooker is told of each operation and of each rule in their order
           Lines{"matmul", "tanh", "sum", "> sum", "< sum", "> tanh", "< tanh", "> matmul", "< matmul"});
 }
 
-TEST_CASE("an onlooker is told of operations that record nothing") {
+TEST_CASE("an observer is told of operations that record nothing") {
     const Tensor w = weights(), x = constant(Array<float>::full({8, 16}, 1.0f));
     Diary diary;
-    const LookOn looking(diary);
+    const Observing looking(diary);
     x + x;
     concat<float>({x, x});
     {
@@ -76,16 +76,16 @@ TEST_CASE("an onlooker is told of operations that record nothing") {
     concat<float>({w, w});
     CHECK(diary.lines ==
           Lines{"add unrecorded", "concat unrecorded", "tanh unrecorded", "concat unrecorded", "concat"});
-    for (const std::vector<Seen>& kept : diary.kept) CHECK(kept.empty());
+    for (const std::vector<ObservedValue>& kept : diary.kept) CHECK(kept.empty());
 }
 
-TEST_CASE("an onlooker sees the result and what the rule keeps") {
+TEST_CASE("an observer sees the result and what the rule keeps") {
     const Tensor w = weights();
     Tensor x = w + 1;
     const Storage* const of_x = x.value().storage();
     Diary diary;
     {
-        const LookOn looking(diary);
+        const Observing looking(diary);
         Tensor y = tanh(std::move(x) * w);
         REQUIRE(diary.results.size() == 2);
         CHECK(diary.results[1].shape == Shape{8, 16});
@@ -101,11 +101,11 @@ TEST_CASE("an onlooker sees the result and what the rule keeps") {
     }
 }
 
-TEST_CASE("when an onlooker is told the operands have not gone yet") {
+TEST_CASE("when an observer is told the operands have not gone yet") {
     const Tensor w = weights(), x = constant(Array<float>::full({8, 16}, 1.0f));
     const std::size_t before = memory::in_use();
     Diary diary;
-    const LookOn looking(diary);
+    const Observing looking(diary);
     const Tensor y = matmul(w + 1, x, true);
     CHECK(diary.in_use == std::vector<std::size_t>{before + 512, before + 512 + y.value().storage()->bytes});
     {
@@ -115,10 +115,10 @@ TEST_CASE("when an onlooker is told the operands have not gone yet") {
     }
 }
 
-TEST_CASE("an onlooker sees numbers without a buffer and only those that are kept") {
+TEST_CASE("an observer sees numbers without a buffer and only those that are kept") {
     const Scalar a = parameter(3.0), b = constant(4.0);
     Diary diary;
-    const LookOn looking(diary);
+    const Observing looking(diary);
     a* b;
     a + b;
     REQUIRE(diary.kept.size() == 2);
@@ -128,10 +128,10 @@ TEST_CASE("an onlooker sees numbers without a buffer and only those that are kep
     CHECK(diary.kept[1].empty());
 }
 
-TEST_CASE("an onlooker is told the name of an operation from outside") {
+TEST_CASE("an observer is told the name of an operation from outside") {
     const Tensor w = weights();
     Diary diary;
-    const LookOn looking(diary);
+    const Observing looking(diary);
     const auto copy = [](const Array<float>& x) { return x.clone(); };
     const auto back = [](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&,
                          const Array<float>&) { to.give(0, dy); };
@@ -141,10 +141,10 @@ TEST_CASE("an onlooker is told the name of an operation from outside") {
     CHECK(diary.lines == Lines{name, name + " unrecorded"});
 }
 
-TEST_CASE("several onlookers are told in the order in which they came") {
+TEST_CASE("several observers are told in the order in which they came") {
     const Tensor w = weights();
     Lines heard;
-    struct Echo : Onlooker {
+    struct Echo : Observer {
         Echo(Lines& all, std::string who) : heard(all), name(std::move(who)) {}
         void computed(const Computed&) override { heard.push_back(name + " computed"); }
         void pulling(const Node&) override { heard.push_back(name + " pulling"); }
@@ -153,11 +153,11 @@ TEST_CASE("several onlookers are told in the order in which they came") {
         std::string name;
     };
     Echo first(heard, "first"), second(heard, "second"), third(heard, "third");
-    const LookOn outer(first);
+    const Observing outer(first);
     {
-        const LookOn middle(second);
+        const Observing middle(second);
         {
-            const LookOn inner(third);
+            const Observing inner(third);
             -w;
         }
         sum(w).backward();
@@ -168,13 +168,13 @@ TEST_CASE("several onlookers are told in the order in which they came") {
                          "second pulled", "first computed"});
 }
 
-TEST_CASE("onlookers may end in any order") {
+TEST_CASE("observers may end in any order") {
     const std::vector<int> order =
         GENERATE(std::vector<int>{0, 1, 2}, std::vector<int>{0, 2, 1}, std::vector<int>{1, 0, 2},
                  std::vector<int>{1, 2, 0}, std::vector<int>{2, 0, 1}, std::vector<int>{2, 1, 0});
     const Tensor w = weights();
     Diary diaries[3];
-    std::optional<LookOn> looking[3];
+    std::optional<Observing> looking[3];
     for (std::size_t i = 0; i < 3; ++i) looking[i].emplace(diaries[i]);
     for (const int next : order) {
         -w;
@@ -183,17 +183,17 @@ TEST_CASE("onlookers may end in any order") {
     -w;
     for (std::size_t i = 0; i < 3; ++i)
         CHECK(diaries[static_cast<std::size_t>(order[i])].lines.size() == i + 1);
-    CHECK(watching::onlooker == nullptr);
+    CHECK(watching::observer == nullptr);
 }
 
-TEST_CASE("an onlooker that throws leaves nothing behind") {
+TEST_CASE("an observer that throws leaves nothing behind") {
     const Tensor w = weights();
     const std::int64_t nodes = live_nodes();
     const std::size_t before = memory::in_use();
     for (int patience = 1; patience <= 3; ++patience) {
         Bored bored;
         bored.patience = patience;
-        const LookOn looking(bored);
+        const Observing looking(bored);
         CHECK_THROWS_AS(concat<float>({tanh(w * w), w}), std::runtime_error);
         CHECK(live_nodes() == nodes);
         CHECK(memory::in_use() == before);
@@ -204,7 +204,7 @@ TEST_CASE("an onlooker that throws leaves nothing behind") {
 }
 
 TEST_CASE("a backward pass that is looked at leaves nothing behind, however it ends") {
-    struct Touchy : Onlooker {
+    struct Touchy : Observer {
         void pulling(const Node&) override { throw_if(before); }
         void pulled(const Node&) override { throw_if(after); }
         static void throw_if(bool yes) {
@@ -222,7 +222,7 @@ TEST_CASE("a backward pass that is looked at leaves nothing behind, however it e
         Touchy touchy;
         touchy.before = before;
         touchy.after = after;
-        const LookOn looking(touchy);
+        const Observing looking(touchy);
         const auto copy = [](const Array<float>& x) { return x.clone(); };
         const auto back = [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&,
                               const Array<float>&) {

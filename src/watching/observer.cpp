@@ -1,25 +1,25 @@
 // Telling who looks on, and how the ledger's rows moved when an operation was computed.
-#include "tally/watching/onlooker.hpp"
+#include "tally/watching/observer.hpp"
 
 #include <algorithm>
 
 namespace tally {
 
-void tell_unrecorded(const char* op, const Seen& value) {
-    watching::onlooker->computed({op, nullptr, value, {}});
+void tell_unrecorded(const char* op, const ObservedValue& value) {
+    watching::observer->computed({op, nullptr, value, {}});
 }
 
-std::size_t savers_before(const Computed& operation, const Seen& kept) {
-    const auto of_its_own = std::ranges::count(operation.kept, kept.storage, &Seen::storage);
+std::size_t savers_before(const Computed& operation, const ObservedValue& kept) {
+    const auto of_its_own = std::ranges::count(operation.kept, kept.storage, &ObservedValue::storage);
     return memory::rules(kept.storage) - static_cast<std::size_t>(of_its_own);
 }
 
 std::size_t newly_kept(const Computed& operation) {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < operation.kept.size(); ++i) {
-        const Seen& kept = operation.kept[i];
+        const ObservedValue& kept = operation.kept[i];
         if (!kept.storage || memory::held_as(kept.storage) != MemoryClass::saved) continue;
-        const bool first = std::ranges::find(operation.kept, kept.storage, &Seen::storage) ==
+        const bool first = std::ranges::find(operation.kept, kept.storage, &ObservedValue::storage) ==
                            operation.kept.begin() + static_cast<std::ptrdiff_t>(i);
         if (first && savers_before(operation, kept) == 0) bytes += kept.bytes;
     }
@@ -29,7 +29,7 @@ std::size_t newly_kept(const Computed& operation) {
 std::size_t made(const Computed& operation) {
     const Storage* const storage = operation.value.storage;
     if (!storage) return 0;
-    const auto kept = std::ranges::count(operation.kept, storage, &Seen::storage);
+    const auto kept = std::ranges::count(operation.kept, storage, &ObservedValue::storage);
     return memory::holders(storage) == 1 + kept ? operation.value.bytes : 0;
 }
 

@@ -1,5 +1,5 @@
 // What is listed as kept is what the ledger counts as saved: over random graphs, forward and on the way back.
-#include "tally/reports/kept.hpp"
+#include "tally/reports/saved_values.hpp"
 
 #include <algorithm>
 #include <string>
@@ -20,15 +20,15 @@ Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::fu
 std::size_t saved() { return in_use(MemoryClass::saved); }
 
 // Compares at each step of a sweep.
-struct Compare : Onlooker {
-    Compare(const Kept& all, std::size_t at_first) : kept(all), before(at_first) {}
+struct Compare : Observer {
+    Compare(const SavedValues& all, std::size_t at_first) : kept(all), before(at_first) {}
     void computed(const Computed&) override { compare(); }
     void pulled(const Node&) override { compare(); }
     void compare() {
         ++compared;
         if (kept.bytes() != saved() - before) ++wrong;
     }
-    const Kept& kept;
+    const SavedValues& kept;
     std::size_t before;
     int compared = 0, wrong = 0;
 };
@@ -42,9 +42,9 @@ TEST_CASE("what is kept is what saved has grown by at every step of random graph
     RandomGraph graph(random, random.whole(1, 9));
     if (random.coin()) graph.grow(random.whole(1, 10));  // some is kept before anybody looks on
     const std::size_t before = saved();
-    const Kept kept;
+    const SavedValues kept;
     Compare compare(kept, before);
-    const LookOn looking(compare);
+    const Observing looking(compare);
     graph.grow(random.whole(1, 25));
     CHECK(kept.bytes() == saved() - before);
     const Tensor loss = graph.loss();
@@ -64,7 +64,7 @@ TEST_CASE("what is kept is what saved has grown by at every step of random graph
 
 TEST_CASE("each entry says what is kept and why and where") {
     const Tensor w = weights();
-    const Kept kept;
+    const SavedValues kept;
     Tensor y;
     int line = 0;
     {
@@ -73,24 +73,24 @@ TEST_CASE("each entry says what is kept and why and where") {
         y = tanh((w + 1) * w);
     }
     y = exp(std::move(y));
-    const std::vector<Kept::Entry>& all = kept.entries();
+    const std::vector<SavedValues::Entry>& all = kept.entries();
     REQUIRE(all.size() == 4);
     CHECK(all[0].op == "mul");
-    CHECK(all[0].why == Kept::Why::operand);
+    CHECK(all[0].why == SavedValues::Why::operand);
     CHECK(all[0].counts);
     CHECK(all[0].bytes == 512);
     CHECK(all[0].shape == Shape{8, 16});
-    CHECK(all[0].where == "kept_test.cpp:" + std::to_string(line) + " middle");
-    CHECK(all[1].why == Kept::Why::parameter);
+    CHECK(all[0].where == "saved_values_test.cpp:" + std::to_string(line) + " middle");
+    CHECK(all[1].why == SavedValues::Why::parameter);
     CHECK(!all[1].counts);
     CHECK(all[2].op == "tanh");
-    CHECK(all[2].why == Kept::Why::output);
+    CHECK(all[2].why == SavedValues::Why::output);
     CHECK(all[3].op == "exp");
-    CHECK(all[3].why == Kept::Why::output);
+    CHECK(all[3].why == SavedValues::Why::output);
     CHECK(all[3].where.empty());
     CHECK(kept.bytes() == 3 * 512);
     CHECK(kept.buffers() == 3);
-    const std::string place = "kept_test.cpp:" + std::to_string(line) + " middle\n";
+    const std::string place = "saved_values_test.cpp:" + std::to_string(line) + " middle\n";
     CHECK(to_string(kept) ==
           "   operation  keeps    bytes  why                                 where\n"
           "1  mul        (8, 16)  512 B  an operand, or computed inside      " +
@@ -103,7 +103,7 @@ TEST_CASE("each entry says what is kept and why and where") {
 TEST_CASE("a buffer that several rules keep is counted once") {
     const Tensor w = weights();
     const std::size_t before = saved();
-    const Kept kept;
+    const SavedValues kept;
     const Tensor x = tanh(w), y = x * x, z = relu(reshape(x, {16, 8}));
     REQUIRE(kept.entries().size() == 4);
     CHECK(kept.entries()[3].op == "relu");
@@ -121,7 +121,7 @@ TEST_CASE("what somebody kept before is listed and not counted") {
     const Tensor w = weights();
     const Tensor x = tanh(w);
     const std::size_t before = saved();
-    const Kept kept;
+    const SavedValues kept;
     const Tensor y = x * 1.0f * x;
     CHECK(kept.bytes() == saved() - before);
     CHECK_THAT(to_string(kept), contains("; kept by somebody else before"));
@@ -130,7 +130,7 @@ TEST_CASE("what somebody kept before is listed and not counted") {
 TEST_CASE("a graph that was dropped leaves the list when its buffers are kept anew", "[alone]") {
     if (!pool::enabled) TALLY_SKIP("buffers are not used again here");
     const Tensor w = weights();
-    const Kept kept;
+    const SavedValues kept;
     tanh(w);
     const Tensor y = tanh(w);
     CHECK(kept.entries().size() == 1);
@@ -142,7 +142,7 @@ TEST_CASE("snapshots of Revolve belong to no operation and are not listed") {
     const Chain<Array<float>> layers(9, [&](const Tensor& h) { return tanh(h + w); });
     const Revolve<Array<float>> chain(layers, 3);
     const std::size_t before = saved();
-    const Kept kept;
+    const SavedValues kept;
     const Tensor y = chain(x);
     REQUIRE(chain.count().snapshots == 3);
     CHECK(kept.bytes() == 512);                         // by the last step
@@ -151,10 +151,10 @@ TEST_CASE("snapshots of Revolve belong to no operation and are not listed") {
 
 TEST_CASE("numbers that rules keep are listed and count for nothing") {
     const Scalar a = parameter(2.0), b = parameter(3.0);
-    const Kept kept;
+    const SavedValues kept;
     const Scalar c = a * b;
     REQUIRE(kept.entries().size() == 2);
-    CHECK(kept.entries()[0].why == Kept::Why::number);
+    CHECK(kept.entries()[0].why == SavedValues::Why::number);
     CHECK(kept.bytes() == 0);
     CHECK_THAT(to_string(kept), contains("a number, in the graph's node"));
     CHECK_THAT(to_string(kept), contains("0 B in 0 buffers"));
