@@ -89,11 +89,11 @@ fi
 while IFS= read -r header; do
     said=$(echo "#include <$header>" | eval "$CXX" -std=c++20 -E -x c++ - "$(pkg-config --cflags tally)" 2>&1 >"$scratch/read") && refused=no || refused=yes
     case $header:$refused:$said in
-        tally/tally.hpp:no:* | tally/train.hpp:no:*) ;;
-        tally/tally.hpp:* | tally/train.hpp:*) echo "cannot be included: $header" >&2 && exit 1 ;;
+        tally/core.hpp:no:* | tally/tally.hpp:no:* | tally/train.hpp:no:*) ;;
+        tally/core.hpp:* | tally/tally.hpp:* | tally/train.hpp:*) echo "cannot be included: $header" >&2 && exit 1 ;;
         *:yes:*"$header is internal: include <tally/tally.hpp>"*) ;;
         *) echo "is not refused with its sentence: $header: $said" >&2 && exit 1 ;;
     esac
 done <"$scratch/headers"
-printf '#include <tally/tally.hpp>\n#include <tally/train.hpp>\n' >"$scratch/both.cpp"
+printf '#include <tally/core.hpp>\n#include <tally/tally.hpp>\n#include <tally/train.hpp>\n' >"$scratch/both.cpp"
 eval "$CXX" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror "'$scratch/both.cpp'" "$(pkg-config --cflags tally)"

@@ -1,0 +1,15 @@
+// The core of tally, in one line: arrays as variables, arithmetic, products, sums, shapes, losses, and a step.
+// tally.hpp has everything else beside it, train.hpp what trains.
+#pragma once
+
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/loss.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/step.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/base/error.hpp"
+#include "tally/instances/core.hpp"
+#include "tally/values/array.hpp"

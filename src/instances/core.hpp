@@ -1,0 +1,111 @@
+// What most programs do with arrays of float and double is compiled once, in NAME_*.cpp, and not again by each of
+// them. What is missing here is compiled where it is used.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <vector>
+
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/loss.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/step.hpp"
+#include "tally/autograd/tensor.hpp"
+
+// clang-format off
+#define TALLY_NUMBER_INSTANCES(WORD, S, N) \
+    WORD template Var<Array<S>> operator+(Var<Array<S>>, N); \
+    WORD template Var<Array<S>> operator+(N, Var<Array<S>>); \
+    WORD template Var<Array<S>> operator-(Var<Array<S>>, N); \
+    WORD template Var<Array<S>> operator-(N, Var<Array<S>>); \
+    WORD template Var<Array<S>> operator*(Var<Array<S>>, N); \
+    WORD template Var<Array<S>> operator*(N, Var<Array<S>>); \
+    WORD template Var<Array<S>> operator/(Var<Array<S>>, N); \
+    WORD template Var<Array<S>> operator/(N, Var<Array<S>>); \
+    WORD template Var<Array<S>> pow(Var<Array<S>>, N);
+
+#define TALLY_CORE_INSTANCES(WORD, S) \
+    WORD template class ValueNode<Array<S>>; \
+    WORD template class Var<Array<S>>; \
+    WORD template class NewOperationOf<Array<S>>; \
+    WORD template class Placeholder<Array<S>>; \
+    WORD template class rule_check::Trial<Array<S>>; \
+    WORD template Var<Array<S>> unrecorded(const char*, Array<S>&&); \
+    WORD template Var<Array<S>> offer(const char*, Array<S>&, std::span<ValueNode<Array<S>>* const>, std::span<const ReadValue>, std::optional<std::uint64_t>); \
+    WORD template Var<Array<S>> parameter(Array<S>); \
+    WORD template Var<Array<S>> parameter(std::initializer_list<S>); \
+    WORD template Var<Array<S>> parameter(const Var<Array<S>>&); \
+    WORD template Var<Array<S>> constant(Array<S>); \
+    WORD template Var<Array<S>> constant(std::initializer_list<S>); \
+    WORD template Var<Array<S>> constant(const Var<Array<S>>&); \
+    WORD template Var<Array<S>> detach(const Var<Array<S>>&); \
+    WORD template std::vector<Array<S>> gradients(const Var<Array<S>>&, const Array<S>*, const std::vector<Var<Array<S>>>&); \
+    WORD template Var<Array<S>> full(const Shape&, double, const Making&); \
+    WORD template Var<Array<S>> arange(std::int64_t, const Making&); \
+    WORD template Var<Array<S>> eye(std::int64_t, const Making&); \
+    WORD template Var<Array<S>> randn(const Shape&, const Making&); \
+    WORD template Var<Array<S>> uniform(const Shape&, double, double, const Making&); \
+    WORD template std::ostream& operator<<(std::ostream&, const Var<Array<S>>&); \
+    WORD template void sgd_step(const std::vector<Var<Array<S>>>&, double); \
+    WORD template Var<Array<S>> operator+(Var<Array<S>>, Var<Array<S>>); \
+    WORD template Var<Array<S>> operator-(Var<Array<S>>, Var<Array<S>>); \
+    WORD template Var<Array<S>> operator*(Var<Array<S>>, Var<Array<S>>); \
+    WORD template Var<Array<S>> operator/(Var<Array<S>>, Var<Array<S>>); \
+    WORD template Var<Array<S>> pow(Var<Array<S>>, Var<Array<S>>); \
+    WORD template Var<Array<S>> maximum(Var<Array<S>>, Var<Array<S>>); \
+    WORD template Var<Array<S>> minimum(Var<Array<S>>, Var<Array<S>>); \
+    WORD template Var<Array<S>> squared_difference(Var<Array<S>>, Var<Array<S>>); \
+    TALLY_NUMBER_INSTANCES(WORD, S, int) \
+    TALLY_NUMBER_INSTANCES(WORD, S, float) \
+    TALLY_NUMBER_INSTANCES(WORD, S, double) \
+    WORD template Var<Array<S>> operator-(Var<Array<S>>); \
+    WORD template Var<Array<S>> exp(Var<Array<S>>); \
+    WORD template Var<Array<S>> log(Var<Array<S>>); \
+    WORD template Var<Array<S>> sqrt(Var<Array<S>>); \
+    WORD template Var<Array<S>> tanh(Var<Array<S>>); \
+    WORD template Var<Array<S>> sigmoid(Var<Array<S>>); \
+    WORD template Var<Array<S>> relu(Var<Array<S>>); \
+    WORD template Var<Array<S>> gelu(Var<Array<S>>); \
+    WORD template Var<Array<S>> abs(Var<Array<S>>); \
+    WORD template Var<Array<S>> sin(Var<Array<S>>); \
+    WORD template Var<Array<S>> cos(Var<Array<S>>); \
+    WORD template Var<Array<S>> clamp(Var<Array<S>>, double, double); \
+    WORD template Var<Array<S>> matmul(Var<Array<S>>, Var<Array<S>>, bool, bool); \
+    WORD template Var<Array<S>> linear(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>); \
+    WORD template Var<Array<S>> linear_relu(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>); \
+    WORD template Var<Array<S>> linear(Var<Array<S>>, Var<Array<S>>); \
+    WORD template Var<Array<S>> reshape(Var<Array<S>>, const Shape&); \
+    WORD template Var<Array<S>> reshape(Var<Array<S>>, const Axes&); \
+    WORD template Var<Array<S>> permute(Var<Array<S>>, const Axes&); \
+    WORD template Var<Array<S>> transpose(Var<Array<S>>, std::int64_t, std::int64_t); \
+    WORD template Var<Array<S>> broadcast_to(Var<Array<S>>, const Shape&); \
+    WORD template Var<Array<S>> slice(Var<Array<S>>, std::int64_t, std::int64_t, std::int64_t); \
+    WORD template Var<Array<S>> at(Var<Array<S>>, std::int64_t); \
+    WORD template Var<Array<S>> concat(std::vector<Var<Array<S>>>, std::int64_t); \
+    WORD template std::vector<Var<Array<S>>> split(const Var<Array<S>>&, const std::vector<std::int64_t>&); \
+    WORD template std::vector<Var<Array<S>>> split(const Var<Array<S>>&, std::int64_t); \
+    WORD template Var<Array<S>> rows(Var<Array<S>>, const Array<std::int32_t>&); \
+    WORD template Var<Array<S>> sum(Var<Array<S>>, const Axes&, bool); \
+    WORD template Var<Array<S>> mean(Var<Array<S>>, const Axes&, bool); \
+    WORD template Var<Array<S>> max(Var<Array<S>>, const Axes&, bool); \
+    WORD template Var<Array<S>> logsumexp(Var<Array<S>>, const Axes&, bool); \
+    WORD template Var<Array<S>> softmax(Var<Array<S>>, std::int64_t); \
+    WORD template Var<Array<S>> log_softmax(Var<Array<S>>, std::int64_t); \
+    WORD template struct Loss<Array<S>>; \
+    WORD template Loss<Array<S>> mse(Var<Array<S>>, Var<Array<S>>); \
+    WORD template Loss<Array<S>> binary_cross_entropy(Var<Array<S>>, Var<Array<S>>); \
+    WORD template Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::int32_t>&, std::int32_t, double); \
+    WORD template Loss<Array<S>> info_nce(Var<Array<S>>, Var<Array<S>>, double);
+// clang-format on
+
+namespace tally {
+
+TALLY_CORE_INSTANCES(extern, float)
+TALLY_CORE_INSTANCES(extern, double)
+
+}  // namespace tally
