@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "tally/tally.hpp"
+#include "tally/core.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;
