@@ -124,8 +124,8 @@ std::vector<Row> kernels_alone(std::size_t rows, std::size_t columns, Device dev
         return [all, where] { return ((*all).*where).to(Device::cpu); };
     };
     Walk<2> plain;
-    make_plain(plain, n);
-    const Walk<2> down = broadcast_walk({high, wide}, {high, wide}, {wide});
+    detail::make_plain(plain, n);
+    const Walk<2> down = detail::broadcast_walk({high, wide}, {high, wide}, {wide});
     return {
         {"relu" + size, "call", 1,
          [=, &kernel] {

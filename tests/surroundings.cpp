@@ -12,7 +12,7 @@
 
 tally::test::Surroundings tally::test::surroundings() {
     const auto flag = [](bool on) { return std::string(on ? "on" : "off"); };
-    this_thread();  // numbered now, or a debug build begins to check rules within the case
+    detail::this_thread();  // numbered now, or a debug build begins to check rules within the case
     const bool poison = memory::set_poison(false);
     memory::set_poison(poison);
     Surroundings found{
@@ -20,13 +20,13 @@ tally::test::Surroundings tally::test::surroundings() {
         {"who computes products", products() == Products::ordered ? "ordered" : "blas"},
         {"TF32", flag(tf32_allowed())},
         {"NaN in fresh buffers", flag(poison)},
-        {"recording", flag(context.recording)},
-        {"watching", flag(context.watching)},
-        {"verifying", flag(verifying)},
+        {"recording", flag(detail::context.recording)},
+        {"watching", flag(detail::context.watching)},
+        {"verifying", flag(detail::verifying)},
         {"checks of rules", flag(watching::checks != Checks::none)},
-        {"the number of sweeps on their way", std::to_string(context.sweeps)},
-        {"what is lifted", std::to_string(lifted)},
-        {"a recorder", flag(context.recorder != nullptr)},
+        {"the number of sweeps on their way", std::to_string(detail::context.sweeps)},
+        {"what is lifted", std::to_string(detail::lifted)},
+        {"a recorder", flag(detail::context.recorder != nullptr)},
         {"an observer", flag(watching::observer != nullptr)},
         {"resting kernels", flag(kernels_rest)},
         {"the place that is named", Here::place()},

@@ -8,6 +8,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // The values a rule reads, in the order of its arguments. Nothing is copied before it is known that a node
 // will be made.
 template <class T> struct SaveRequest {
@@ -31,15 +33,21 @@ template <class T, int Place> struct NeverSaved {  // takes no room in the node
     template <class Result> const T* resolve(const Result*, const Result*) const { return nullptr; }
     const void* address() const { return nullptr; }
 };
+
+}  // namespace detail
 using NothingKept = std::tuple<>;
 
-template <class... T> std::tuple<SaveRequest<T>...> keep(const T&... x) { return {SaveRequest<T>{&x}...}; }
-template <class T> SaveRequest<T> keep_if(bool needed, const T& value) { return {needed ? &value : nullptr}; }
+template <class... T> std::tuple<detail::SaveRequest<T>...> keep(const T&... x) {
+    return {detail::SaveRequest<T>{&x}...};
+}
+template <class T> detail::SaveRequest<T> keep_if(bool needed, const T& value) {
+    return {needed ? &value : nullptr};
+}
 template <bool Ever, int Place, class T> auto keep_if(bool needed, const T& value) {
     if constexpr (Ever)
         return keep_if(needed, value);
     else
-        return NeverSaved<T, Place>();
+        return detail::NeverSaved<T, Place>();
 }
 
 }  // namespace tally

@@ -6,7 +6,7 @@
 
 #include "tally/watching/trial.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 std::uint32_t number_this_thread() {
     static std::atomic<std::uint32_t> last{0};
@@ -75,4 +75,4 @@ void refuse_in_sweep(const char* what) {
         "over");
 }
 
-}  // namespace tally
+}  // namespace tally::detail

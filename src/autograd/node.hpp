@@ -18,6 +18,8 @@ class Recorder;
 // A node only moves forward: constant and leaf stay what they are; fresh -> queued -> spent.
 enum class State : std::uint8_t { constant, leaf, fresh, queued, spent };
 
+namespace detail {
+
 // What belongs to the thread that records. A graph must be used where it was recorded.
 struct ThreadContext {
     std::uint64_t next_id = 1;
@@ -35,6 +37,8 @@ inline constinit thread_local ThreadContext context;
 std::uint32_t number_this_thread();
 
 inline std::uint32_t this_thread() { return context.thread ? context.thread : number_this_thread(); }
+
+}  // namespace detail
 
 class Node {
 public:
@@ -67,12 +71,14 @@ protected:
     // Leaves and constants come first and give the thread its number; an operation has inputs, hence
     // a numbered thread.
     explicit Node(State s)
-        : id(context.next_id++),
-          thread(s == State::fresh ? context.thread : this_thread()),
+        : id(detail::context.next_id++),
+          thread(s == State::fresh ? detail::context.thread : detail::this_thread()),
           state(s),
-          watched(context.watching) {}
-    virtual ~Node() { ++context.dismantled; }
+          watched(detail::context.watching) {}
+    virtual ~Node() { ++detail::context.dismantled; }
 };
+
+namespace detail {
 
 void dismantle_all(Node* doomed);  // a loop, so that a chain of a million nodes needs no stack
 
@@ -100,20 +106,22 @@ inline void let_go_of(Node* node, Node*& doomed) {
 // Changing a leaf or its gradient while some backward() is on its way.
 [[noreturn]] void refuse_in_sweep(const char* what);
 
+}  // namespace detail
+
 // Graph nodes alive in this thread, leaves and constants included.
 inline std::int64_t live_nodes() {
-    return static_cast<std::int64_t>(context.next_id - 1 - context.dismantled);
+    return static_cast<std::int64_t>(detail::context.next_id - 1 - detail::context.dismantled);
 }
 
 // While one lives, operations on this thread compute values and record nothing.
 struct NoGrad : private Meanwhile<bool> {
-    NoGrad() : Meanwhile(context.recording, false) {}
+    NoGrad() : Meanwhile(detail::context.recording, false) {}
 };
 
 // While one lives, recorded nodes keep their values and their constant inputs, so that a picture
 // can show them.
 struct Watch : private Meanwhile<bool> {
-    Watch() : Meanwhile(context.watching, true) {}
+    Watch() : Meanwhile(detail::context.watching, true) {}
 };
 
 }  // namespace tally

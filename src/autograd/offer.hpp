@@ -20,7 +20,7 @@
 #include "tally/watching/observer.hpp"
 #include "tally/watching/recorder.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 // An operation whose values are of type T.
 template <class T> class NewOperationOf final : public NewOperation {
@@ -107,4 +107,4 @@ template <class Rule> std::optional<std::uint64_t> constants_of(const Rule& rule
     return std::nullopt;
 }
 
-}  // namespace tally
+}  // namespace tally::detail

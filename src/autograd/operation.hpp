@@ -14,7 +14,7 @@
 #include "tally/base/fixed_name.hpp"
 #include "tally/memory/pool.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 // The name of an operation: known to the compiler (and then free of cost), or to the program.
 template <FixedName Name> struct FixedLabel {
@@ -36,8 +36,6 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
         for (auto& input : inputs) f(input);
     }
 }
-
-namespace detail {
 
 // The nodes that an operation reads from, in an array or a vector; null where no gradient is wanted.
 template <class T, class Nodes> class Inputs {
@@ -98,8 +96,6 @@ public:
 private:
     Nodes nodes_{};
 };
-
-}  // namespace detail
 
 // A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (Pull<T>, const T& dy,
 // const T& kept...).
@@ -181,4 +177,4 @@ private:
     [[no_unique_address]] Name name_;
 };
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -31,7 +31,7 @@ public:
     [[gnu::always_inline]] Into<T> into() {
         if constexpr (!Number<T>)
             if (touched & (touch::held | touch::sealed)) [[unlikely]]
-                reach_held(value, touched);
+                detail::reach_held(value, touched);
         if (has_gradient()) {
             own(gradient);  // a buffer shared with somebody else is not written to
             return {gradient, Write::add};
@@ -43,7 +43,7 @@ public:
     bool has_gradient() const { return (touched & touch::arrived) && ready(gradient); }
     void untouch() { touched &= static_cast<std::uint8_t>(~touch::arrived); }
     const char* op() const override { return state == State::leaf ? "parameter" : "constant"; }
-    void pull(Sweep&) override { let_go_of(this); }
+    void pull(Sweep&) override { detail::let_go_of(this); }
     void dismantle(Node*&) override {
         this->~ValueNode();
         pool::give(this, sizeof *this);
@@ -53,6 +53,8 @@ public:
     T value;     // let go when nobody holds a handle
 };
 
+namespace detail {
+
 // Asked before a leaf's value or gradient is changed by anything but a sweep.
 template <class T> void expect_free(const char* what, const ValueNode<T>& node) {
     if (context.sweeps && node.id < context.swept_from) [[unlikely]]
@@ -60,6 +62,8 @@ template <class T> void expect_free(const char* what, const ValueNode<T>& node) 
     if (is_held(node.touched)) [[unlikely]]
         refuse_held(what, form(node.value));
 }
+
+}  // namespace detail
 
 // What a rule writes to: the gradients of its operation's inputs.
 template <class T> class Pull {
@@ -70,20 +74,20 @@ public:
     bool spare() const { return spare_; }
     bool wants(std::size_t input) const {
         if (input >= count_) [[unlikely]]
-            refuse_number(input, count_);
+            detail::refuse_number(input, count_);
         return inputs_[input] != nullptr;
     }
     [[gnu::always_inline]] Into<T> into(std::size_t input) const {
-        if (!wants(input)) refuse_unwanted(input);
+        if (!wants(input)) detail::refuse_unwanted(input);
         const Into<T> place = inputs_[input]->into();
         if (place.how == Write::set) inputs_[input]->touched |= touch::asked;
         return place;
     }
     // Hands over a gradient that is already there; nothing is copied when it is the first.
     void give(std::size_t input, const T& gradient) const {
-        if (!ready(gradient)) refuse_empty("gradient");
+        if (!ready(gradient)) detail::refuse_empty("gradient");
         if (wants(input) && !pass_on(input, gradient))
-            fail_gradient_form(form(inputs_[input]->value), form(gradient));
+            detail::fail_gradient_form(form(inputs_[input]->value), form(gradient));
     }
     // The same for a gradient that may have another form; says whether it was handed over.
     bool pass_on(std::size_t input, const T& gradient) const {
@@ -113,7 +117,7 @@ public:
     Var() = default;
     [[gnu::always_inline]] Var(T value) : Var(std::move(value), State::constant) {}
     [[gnu::always_inline]] Var(T value, State state) {
-        if (!ready(value)) refuse_empty("variable");
+        if (!ready(value)) detail::refuse_empty("variable");
         node_ = new (pool::take(sizeof(ValueNode<T>))) ValueNode<T>(std::move(value), state);
     }
     explicit Var(ValueNode<T>* node) : node_(node) {}
@@ -158,7 +162,7 @@ public:
     bool has_grad() const { return node_ && node_->has_gradient(); }
     const T& grad() const {
         const ValueNode<T>& node = checked("grad");
-        if (!node.has_gradient()) refuse_untouched(node, form(node.value));
+        if (!node.has_gradient()) detail::refuse_untouched(node, form(node.value));
         return node.gradient;
     }
     void zero_grad() const { free("zero_grad").untouch(); }  // its buffer stays for the next window
@@ -176,14 +180,14 @@ public:
     // The same of any parameter, whether a gradient has reached it or not: f(value).
     template <class F> void change_value(F f, const char* what = "change_value") const {
         ValueNode<T>& node = leaf(what);
-        expect_free(what, node);
+        detail::expect_free(what, node);
         changing(node.value);
         change(what, f, &ValueNode<T>::value);
     }
     // f(gradient) in place, where one has arrived; whoever holds a copy of it keeps what it had.
     template <class F> void change_grad(F f) const {
         ValueNode<T>& node = leaf("change_grad");
-        expect_free("change_grad", node);
+        detail::expect_free("change_grad", node);
         if (!node.has_gradient()) return;
         settle(node.gradient, MemoryClass::gradient);
         change("change_grad", f, &ValueNode<T>::gradient);
@@ -217,12 +221,12 @@ public:
             if (!node->watched) let_go(node->value);
             return node;
         }
-        let_go_of(node);
+        detail::let_go_of(node);
         return nullptr;
     }
     ValueNode<T>& checked(const char* what) const {
         if (!node_) [[unlikely]]
-            refuse_empty(what);
+            detail::refuse_empty(what);
         return *node_;
     }
     void start(const char* what, const T* seed, std::uint64_t oldest_target = 0,
@@ -236,8 +240,8 @@ public:
         sweep.run();
     }
     static void check_thread(const char* what, const Node& node) {
-        if (node.thread != context.thread) [[unlikely]]
-            refuse_thread(what, node);
+        if (node.thread != detail::context.thread) [[unlikely]]
+            detail::refuse_thread(what, node);
     }
 
 private:
@@ -249,7 +253,7 @@ private:
     }
     [[gnu::noinline]] static void drop(ValueNode<T>* node) {  // the last handle has gone
         if (node->refs > 1 && !node->watched) let_go(node->value);
-        let_go_of(node);
+        detail::let_go_of(node);
     }
     [[gnu::always_inline]] void expect_start(const char* what, const T* seed,
                                              std::uint64_t oldest_target) const {
@@ -262,7 +266,7 @@ private:
         if (node.state == State::constant)
             throw Error(std::string("[") + what + "] nothing to differentiate: this value of " +
                         form(node.value) + " depends on no parameter");
-        if (seed && !ready(*seed)) refuse_empty("seed");
+        if (seed && !ready(*seed)) detail::refuse_empty("seed");
         if (!seed && !single(node.value))
             throw Error(std::string("[") + what + "] needs a seed: the result is " + form(node.value) +
                         ", and only a single element may go without");
@@ -273,7 +277,7 @@ private:
     ValueNode<T>& free(const char* what) const {  // to be changed
         ValueNode<T>& node = checked(what);
         check_thread(what, node);
-        expect_free(what, node);
+        detail::expect_free(what, node);
         return node;
     }
     ValueNode<T>& leaf(const char* what) const {

@@ -9,7 +9,7 @@
 #include "tally/watching/observer.hpp"
 #include "tally/watching/trial.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 // Before it reads from its inputs, and they are let go: what is in use now is what the operation needed.
 template <class Op> [[gnu::cold, gnu::noinline]] void tell_recorded(Op& operation) {
@@ -39,4 +39,4 @@ template <class Op> [[gnu::cold, gnu::noinline]] void pull_on_trial(Op& operatio
         });
 }
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -15,7 +15,9 @@ std::uint64_t mixed(std::uint64_t sum, std::uint64_t next) { return (sum ^ next)
 
 }  // namespace
 
-bool recomputing() { return BlockRun::current() && BlockRun::current()->recomputing(); }
+bool recomputing() { return detail::BlockRun::current() && detail::BlockRun::current()->recomputing(); }
+
+namespace detail {
 
 BlockRun::BlockRun(Block& block, Time time)
     : block_(block), around_(current()), mark_(context.next_id), time_(time), resting_before_(kernels_rest) {
@@ -196,5 +198,7 @@ void BlockRun::close_again(const std::vector<const Node*>& results) const {
             throw Error("[checkpoint] result " + std::to_string(i + 1) +
                         " is another than the first time; the function must do the same when it runs again");
 }
+
+}  // namespace detail
 
 }  // namespace tally

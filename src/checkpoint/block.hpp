@@ -16,17 +16,23 @@
 
 namespace tally {
 
+namespace detail {
+
 inline constinit thread_local bool verifying = true;  // false inside Unverified
+
+}  // namespace detail
 
 // A checkpointed function that runs for the first time while one lives, on this thread, is not compared value
 // by value when it runs again.
 struct Unverified : private Meanwhile<bool> {
-    Unverified() : Meanwhile(verifying, false) {}
+    Unverified() : Meanwhile(detail::verifying, false) {}
 };
 
 // True while a checkpointed function runs again. What shall happen only once (an effect, a line
 // of output) asks.
 bool recomputing();
+
+namespace detail {
 
 // What was made outside of a function and read inside, in numbers to compare.
 struct Outside {
@@ -98,5 +104,7 @@ private:
     Outside outside_;              // since the last operation
     std::uint64_t last_held_ = 0;  // place of the buffer
 };
+
+}  // namespace detail
 
 }  // namespace tally

@@ -24,6 +24,8 @@ std::size_t segments_by_default(std::size_t layers) {
         1, static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(layers)))));
 }
 
+namespace detail {
+
 void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers) {
     const std::size_t sum = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
     if (sizes.empty() || sum != layers || std::find(sizes.begin(), sizes.end(), 0u) != sizes.end())
@@ -31,6 +33,8 @@ void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers) 
                     std::to_string(sum) + " layers in all, each of at least one, do not make a chain of " +
                     std::to_string(layers));
 }
+
+}  // namespace detail
 
 namespace {
 

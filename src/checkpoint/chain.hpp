@@ -33,11 +33,13 @@ template <class T> Var<T> run_chain(const Chain<T>& chain, std::size_t from, std
     return x;
 }
 
+namespace detail {
 void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers);
+}
 
 template <class T>
 Var<T> checkpoint_segments(const Chain<T>& chain, const std::vector<std::size_t>& sizes, Var<T> x) {
-    expect_segments(sizes, chain.size());
+    detail::expect_segments(sizes, chain.size());
     std::size_t from = 0;
     for (std::size_t i = 0; i + 1 < sizes.size(); from += sizes[i++]) {
         const auto first = chain.begin() + static_cast<std::ptrdiff_t>(from);
@@ -93,10 +95,10 @@ template <class T> std::vector<LayerBytes> measure_layers(const Chain<T>& chain,
         }
     };
     struct Apart {  // from a block that is just being run, and with a graph of its own
-        Recorder* recorder = std::exchange(context.recorder, nullptr);
+        Recorder* recorder = std::exchange(detail::context.recorder, nullptr);
         bool resting = std::exchange(kernels_rest, false);
         ~Apart() {
-            context.recorder = recorder;
+            detail::context.recorder = recorder;
             kernels_rest = resting;
         }
     } const apart;

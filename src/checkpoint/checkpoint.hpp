@@ -235,11 +235,11 @@ template <class F, class... X> auto checkpoint(F f, X... x) {
     std::tuple<X...> arguments(std::move(x)...);
     using Result = decltype(std::apply(f, std::as_const(arguments)));
     using T = typename detail::ValueIn<Result>::type;
-    if (!context.recording) return std::apply(f, std::as_const(arguments));
+    if (!detail::context.recording) return std::apply(f, std::as_const(arguments));
 
-    Block block;
+    detail::Block block;
     typename detail::Rerun<T>::Results kept;
-    const std::uint64_t mark = context.next_id;
+    const std::uint64_t mark = detail::context.next_id;
     const auto made_inside = [mark](const auto& result) {
         return std::is_same_v<decltype(result), const Var<T>&> && result.node()->id >= mark &&
                result.node()->state == State::fresh;
@@ -247,12 +247,12 @@ template <class F, class... X> auto checkpoint(F f, X... x) {
     std::size_t count = 0;
     std::optional<ObservedValue> first_made;
     const auto first_time = [&] {
-        BlockRun run(block, BlockRun::Time::first);
+        detail::BlockRun run(block, detail::BlockRun::Time::first);
         Result y = std::apply(f, std::as_const(arguments));
         std::vector<const Node*> nodes;
         detail::each_var(y, [&](auto& result) {
             nodes.push_back(&result.checked("checkpoint"));
-            if (!first_made && made_inside(result)) first_made = observed(result.value());
+            if (!first_made && made_inside(result)) first_made = detail::observed(result.value());
         });
         const auto places = run.close(nodes);
         detail::each_var(y, [&](auto& result) {
@@ -266,7 +266,7 @@ template <class F, class... X> auto checkpoint(F f, X... x) {
     if (!first_made) return y;
 
     Var<T> whole;  // keeps the block until its results do
-    if (!BlockRun::current() || !BlockRun::current()->first()) {
+    if (!detail::BlockRun::current() || !detail::BlockRun::current()->first()) {
         using Whole = detail::RecomputedBlock<T, F, std::tuple<X...>>;
         auto* const node = new (pool::take(sizeof(Whole)))
             Whole(std::move(f), std::move(arguments), std::move(block), std::move(kept), count);

@@ -1,7 +1,7 @@
 // The binomial numbers by which Revolve places its snapshots.
 #include "tally/checkpoint/revolve.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 namespace {
 
@@ -38,4 +38,4 @@ std::uint64_t revolve_split(std::uint64_t steps, std::uint64_t snapshots) {
     return best;
 }
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -20,11 +20,15 @@
 
 namespace tally {
 
+namespace detail {
+
 // p(l, c): how many steps are run without being recorded, to go back through l steps with c snapshots.
 std::uint64_t revolve_cost(std::uint64_t steps, std::uint64_t snapshots);
 // From a snapshot before l steps, with c to spend (that one counts): after how many steps the next is taken,
 // or, if that is l - 1, the last of them is recorded.
 std::uint64_t revolve_split(std::uint64_t steps, std::uint64_t snapshots);
+
+}  // namespace detail
 
 struct RevolveCount {
     std::size_t advanced = 0, recorded = 0;  // steps that were only run, and steps that were recorded
@@ -63,7 +67,7 @@ public:
     // On the way from the state before step `at` to that before step `to`: where the next snapshot is taken.
     std::size_t stop(std::size_t at, std::size_t to) const {
         const std::size_t free = most_ - taken_.size();  // the one that stands at `at` counts
-        return at == to ? to : at + static_cast<std::size_t>(revolve_split(to - at + 1, free));
+        return at == to ? to : at + static_cast<std::size_t>(detail::revolve_split(to - at + 1, free));
     }
     void take(std::size_t before, const T& value) {
         taken_.push_back({before, Saved<T>(&value)});
@@ -74,8 +78,8 @@ public:
         while (!taken_.empty() && taken_.back().before > step) taken_.pop_back();
         std::size_t at = taken_.empty() ? 0 : taken_.back().before;
         T value = taken_.empty() ? x_.value() : taken_.back().value.get("revolve");
-        Block nothing;
-        const BlockRun again(nothing, BlockRun::Time::again);  // effects have happened
+        detail::Block nothing;
+        const detail::BlockRun again(nothing, detail::BlockRun::Time::again);  // effects have happened
         const NoGrad off;
         while (at < step) {
             const std::size_t to = stop(at, step);
@@ -104,7 +108,7 @@ private:
 // A step in the graph: it keeps no value, and asks for its input when its turn comes.
 template <class T> class Revolve<T>::Step final : public ValueNode<T> {
 public:
-    Step(T&& v, std::shared_ptr<Course> course, std::size_t which, Block&& block, ValueNode<T>* input,
+    Step(T&& v, std::shared_ptr<Course> course, std::size_t which, detail::Block&& block, ValueNode<T>* input,
          std::uint64_t checksum_of_input)
         : ValueNode<T>(std::move(v), State::fresh),
           course_(std::move(course)),
@@ -133,10 +137,10 @@ public:
             if (y.wants_grad()) detail::hand_over(sweep, y, this->gradient);
         }
         forget();
-        let_go_of(this);
+        detail::let_go_of(this);
     }
     void forget() override {
-        if (input_) let_go_of(std::exchange(input_, nullptr));
+        if (input_) detail::let_go_of(std::exchange(input_, nullptr));
         course_.reset();
         block_.read.clear();
         if (this->target) return;
@@ -144,7 +148,7 @@ public:
         this->touched = false;
     }
     void dismantle(Node*& doomed) override {
-        if (input_) let_go_of(input_, doomed);
+        if (input_) detail::let_go_of(input_, doomed);
         this->~Step();
         pool::give(this, sizeof *this);
     }
@@ -152,7 +156,7 @@ public:
 private:
     Var<T> again(const Var<T>& x) {
         return detail::run_again(block_, [&] {
-            const BlockRun run(block_, BlockRun::Time::again);
+            const detail::BlockRun run(block_, detail::BlockRun::Time::again);
             Var<T> y = course_->run(which_, x);
             run.close_again({y.node()});
             return y;
@@ -161,25 +165,25 @@ private:
 
     std::shared_ptr<Course> course_;
     std::size_t which_;
-    Block block_;
+    detail::Block block_;
     ValueNode<T>* input_;
     std::uint64_t checksum_of_input_;
 };
 
 template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
     const std::size_t last = steps_->size() - 1;
-    if (!context.recording) return run_chain(*steps_, 0, steps_->size(), std::move(x));
-    if (context.recorder)
+    if (!detail::context.recording) return run_chain(*steps_, 0, steps_->size(), std::move(x));
+    if (detail::context.recorder)
         throw Error("[revolve] inside a checkpointed function; let its steps be checkpointed instead");
     const auto course = std::make_shared<Course>(*this, x);
     count_->snapshots = std::max<std::size_t>(count_->snapshots, 1);
     std::size_t stop = course->stop(0, last);
     for (std::size_t i = 0; i < last; ++i) {
-        Block block;
-        const std::uint64_t mark = context.next_id, sum = verifying ? checksum(x.value()) : 0;
+        detail::Block block;
+        const std::uint64_t mark = detail::context.next_id, sum = detail::verifying ? checksum(x.value()) : 0;
         Var<T> y;
         {
-            BlockRun run(block, BlockRun::Time::first);
+            detail::BlockRun run(block, detail::BlockRun::Time::first);
             y = course->run(i, x);
             run.close({y.node()}, false);
         }

@@ -32,11 +32,11 @@
 #define TALLY_CORE_INSTANCES(WORD, S) \
     WORD template class ValueNode<Array<S>>; \
     WORD template class Var<Array<S>>; \
-    WORD template class NewOperationOf<Array<S>>; \
-    WORD template class Placeholder<Array<S>>; \
+    WORD template class detail::NewOperationOf<Array<S>>; \
+    WORD template class detail::Placeholder<Array<S>>; \
     WORD template class rule_check::Trial<Array<S>>; \
-    WORD template Var<Array<S>> unrecorded(const char*, Array<S>&&); \
-    WORD template Var<Array<S>> offer(const char*, Array<S>&, std::span<ValueNode<Array<S>>* const>, std::span<const ReadValue>, std::optional<std::uint64_t>); \
+    WORD template Var<Array<S>> detail::unrecorded(const char*, Array<S>&&); \
+    WORD template Var<Array<S>> detail::offer(const char*, Array<S>&, std::span<ValueNode<Array<S>>* const>, std::span<const detail::ReadValue>, std::optional<std::uint64_t>); \
     WORD template Var<Array<S>> parameter(Array<S>); \
     WORD template Var<Array<S>> parameter(std::initializer_list<S>); \
     WORD template Var<Array<S>> parameter(const Var<Array<S>>&); \

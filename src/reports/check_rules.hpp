@@ -17,7 +17,9 @@ namespace tally {
 // What is saved for the way back while one lives is compared, too. Fresh memory is filled with NaN meanwhile.
 class CheckRules {
 public:
-    CheckRules() : before_((this_thread(), set_checks(Checks::all))) { memory::poison_meanwhile(true); }
+    CheckRules() : before_((detail::this_thread(), set_checks(Checks::all))) {
+        memory::poison_meanwhile(true);
+    }
     ~CheckRules() {
         set_checks(before_);
         memory::poison_meanwhile(false);

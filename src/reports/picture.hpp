@@ -49,7 +49,7 @@ public:
                 for (ValueNode<T>* node : nodes) ++node->refs;
             }
             ~Hold() {
-                for (ValueNode<T>* node : nodes) let_go_of(node);
+                for (ValueNode<T>* node : nodes) detail::let_go_of(node);
             }
             const std::vector<ValueNode<T>*>& nodes;
         };

@@ -57,8 +57,8 @@ void Profile::mark(const std::string& name) {
 
 void Profile::computed(const Computed& operation) {
     const std::uint64_t begin = last_, time = passed();
-    const std::size_t place = row_of(operation.op), its_made = made(operation),
-                      its_kept = newly_kept(operation);
+    const std::size_t place = row_of(operation.op), its_made = detail::made(operation),
+                      its_kept = detail::newly_kept(operation);
     Row& row = rows_[place];
     ++row.calls;
     row.forward += time;

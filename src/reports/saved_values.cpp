@@ -44,7 +44,7 @@ void SavedValues::computed(const Computed& operation) {
             const auto of_an_older_node = [&](const Entry& entry) {
                 return entry.storage == kept.storage && entry.node != operation.node->id;
             };
-            if (savers_before(operation, kept) == 0)  // then those on the list have been dropped
+            if (detail::savers_before(operation, kept) == 0)  // then those on the list have been dropped
                 std::erase_if(entries_, of_an_older_node);
             else if (const auto present = std::ranges::find_if(entries_, of_an_older_node);
                      counts && (present == entries_.end() || !present->counts))

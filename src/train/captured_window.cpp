@@ -14,8 +14,8 @@
 namespace tally {
 
 template <class T> void refill(const Array<T>& place, const Array<T>& numbers) {
-    if (!place.storage() || !numbers.storage()) fail_without_memory("refill");
-    if (context.sweeps) refuse_in_sweep("refill");
+    if (!place.storage() || !numbers.storage()) detail::fail_without_memory("refill");
+    if (detail::context.sweeps) detail::refuse_in_sweep("refill");
     if (place.shape() != numbers.shape())
         throw Error("[refill] the place is " + to_string(place.shape()) + ", the numbers are " +
                     to_string(numbers.shape()));
@@ -152,7 +152,7 @@ template <class S> void CapturedWindow<S>::hand_over() {
     expect_capturable();
     micro_batches_ = window_.micro_batches_;
 
-    const Lift own(touch::held | touch::sealed);
+    const detail::Lift own(touch::held | touch::sealed);
     std::vector<Update<S>> read, written;
     for (const Var<Array<S>>& parameter : window_.parameters())
         parameter.change_grad([&](Array<S>& gradient) {

@@ -266,7 +266,7 @@ public:
         return true;
     }
     void checkpoint_segments(std::vector<std::size_t> sizes) {
-        expect_segments(sizes, size());
+        detail::expect_segments(sizes, size());
         sizes_ = std::move(sizes);
         bytes_ = 0;
     }
@@ -279,8 +279,8 @@ public:
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
-        if (context.recording && bytes_ > 0) measure(x, pass);
-        if (context.recording && !sizes_.empty())
+        if (detail::context.recording && bytes_ > 0) measure(x, pass);
+        if (detail::context.recording && !sizes_.empty())
             return tally::checkpoint_segments(chain(pass), sizes_, std::move(x));
         for (std::size_t i = 0; i < layers_.size(); ++i) x = run(i, *layers_[i], std::move(x), pass);
         return x;

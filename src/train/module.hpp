@@ -303,8 +303,8 @@ template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& v
         throw Error("[assign] a parameter of " + to_string(held.shape()) + " was given a value of " +
                     to_string(value.shape()));
     Var<Array<S>>::check_thread("assign", *parameter.node());
-    expect_free("assign", *parameter.node());
-    if (!value.storage()) fail_without_memory("assign");
+    detail::expect_free("assign", *parameter.node());
+    if (!value.storage()) detail::fail_without_memory("assign");
     changing(held);
     S* const place = held.writable();
     device_copy::bytes(place, held.device(), value.data(), value.device(), value.size() * sizeof(S));
@@ -317,7 +317,7 @@ public:
     NewNumbers(const Var<Array<S>>& parameter, Array<S> numbers) : parameter_(parameter) {
         const ValueNode<Array<S>>& node = parameter_.checked("load");
         Var<Array<S>>::check_thread("load", node);
-        expect_free("assign", node);
+        detail::expect_free("assign", node);
         if (node.state != State::leaf || !same_form(node.value, numbers))
             throw Error("[load] a '" + std::string(node.op()) + "' of " + form(node.value) +
                         " cannot be given a value of " + form(numbers));
@@ -359,7 +359,7 @@ private:
 // Parameters stay the same for whoever holds them, an optimizer for example; their gradients are let go.
 template <class S> void to(Module<S>& model, Device device) {
     for (const Member<S>& member : members(model))
-        if (member.parameter) expect_free("to", *member.parameter.node());
+        if (member.parameter) detail::expect_free("to", *member.parameter.node());
     for (const Member<S>& member : members(model)) {
         if (member.buffer) {
             *member.buffer = member.buffer->to(device);

@@ -60,7 +60,7 @@ template <class S> void Optimizer<S>::expect_finished() const {
 
 template <class S> void Optimizer<S>::expect_free(const char* what) const {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-        if (is_held(parameters_[i].node()->touched))
+        if (detail::is_held(parameters_[i].node()->touched))
             throw Error(
                 std::string("[") + what + "] a window is open, with micro-batches in it, and parameter " +
                 std::to_string(i) + " of " + to_string(parameters_[i].shape()) +

@@ -86,7 +86,7 @@ template <class S> void Window<S>::expect_untouched() const {
 }
 
 template <class S> void Window<S>::expect_whole(const char* what) const {
-    if (context.sweeps) refuse_in_sweep(what);
+    if (detail::context.sweeps) detail::refuse_in_sweep(what);
     if (broken_)
         throw Error(std::string("[window] ") + what +
                     ": an error has left its gradients unfinished; discard() it and begin anew");
@@ -110,7 +110,7 @@ template <class S> void Window<S>::expect_not_full(const char* what) const {
 // A micro-batch is booked on the pass that it went forward in.
 template <class S> void Window<S>::expect_own_pass(const V& sum) const {
     const Node& node = sum.checked("add");
-    if (node.thread == this_thread() && node.id < since_)
+    if (node.thread == detail::this_thread() && node.id < since_)
         throw Error(
             "[window] add: this loss was recorded before the last pass() began, or in a window that is over; "
             "add() each micro-batch's loss before the next pass()");
@@ -205,11 +205,11 @@ template <class S> std::uint64_t Window<S>::seed() const {
 }
 
 template <class S> Pass& Window<S>::pass(std::int64_t items) {
-    if (context.sweeps) refuse_in_sweep("pass");
+    if (detail::context.sweeps) detail::refuse_in_sweep("pass");
     pass_.effects = {};  // of one whose loss was looked at and left out
     pass_.draws = {};
     pending_ = 0;
-    since_ = context.next_id;
+    since_ = detail::context.next_id;
     return part(items);
 }
 
@@ -240,7 +240,7 @@ template <class S> void Window<S>::remember() {
 template <class S> bool Window<S>::dropped(const V& sum) {
     if (options_.non_finite != NonFinite::drop_micro) return false;
     if (!has_non_finite_gradient(parameters()) && std::isfinite(sum.item())) return false;
-    const Lift own(touch::held | touch::sealed);
+    const detail::Lift own(touch::held | touch::sealed);
     for (std::size_t i = 0; i < before_.size(); ++i) {
         if (before_there_[i])
             set_gradient(parameters()[i], before_[i]);
@@ -390,7 +390,7 @@ template <class S> void Window<S>::step(Finished<S>& done) {
 }
 
 template <class S> void Window<S>::discard() {
-    if (context.sweeps) refuse_in_sweep("discard");
+    if (detail::context.sweeps) detail::refuse_in_sweep("discard");
     hold_.untouch();
     if (broken_)  // a rule that failed may have left a gradient that is not counted as one
         own([&] {
@@ -408,7 +408,7 @@ template <class S> void Window<S>::reset() {
     sum_ = zero_;
     denominator_.restart(zero_);
     once_.clear();
-    if (pending_ || passed_) since_ = context.next_id;
+    if (pending_ || passed_) since_ = detail::context.next_id;
     passed_ = false;
     pending_.reset();
     pass_.effects = {};

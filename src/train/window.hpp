@@ -101,7 +101,7 @@ public:
     }
     // The rest of a micro-batch that has been added: goes backward into what the window holds.
     template <class F> void backward(F f) {
-        const Lift sweep(touch::sealed);
+        const detail::Lift sweep(touch::sealed);
         f();
     }
 
@@ -156,7 +156,7 @@ private:
         }
     }
     template <class F> void own(F f) {
-        const Lift change(touch::held | touch::sealed);
+        const detail::Lift change(touch::held | touch::sealed);
         f();
     }
     void come();

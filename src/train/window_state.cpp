@@ -125,8 +125,9 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
 
 template <class S> Commit Window<S>::prepare_load(const TrainingState& state, const std::string& under,
                                                   Module<S>* model, std::optional<std::int64_t> planned) {
-    if (context.sweeps) refuse_in_sweep("load");
-    const Lift own(hold_.on() ? touch::held : std::uint8_t{0});  // what this window holds, not another one's
+    if (detail::context.sweeps) detail::refuse_in_sweep("load");
+    const detail::Lift own(hold_.on() ? touch::held
+                                      : std::uint8_t{0});  // what this window holds, not another one's
     struct Loaded {
         std::vector<NewNumbers<S>> numbers;
         std::vector<std::pair<ValueNode<Array<S>>*, Array<S>>> gradients;

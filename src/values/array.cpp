@@ -87,7 +87,7 @@ template <class S> Array<S> Array<S>::to(Device device) const {
 }
 
 template <class S> Array<S> Array<S>::clone() const {
-    if (!storage_) fail_without_memory("clone");
+    if (!storage_) detail::fail_without_memory("clone");
     Array made = empty(shape_, device_);
     device_copy::bytes(made.raw(), device_, data(), device_, size() * sizeof(S));
     return made;
@@ -114,6 +114,8 @@ template <class S> Array<S> Array<S>::leading(std::int64_t from, std::int64_t to
     return part;
 }
 
+namespace detail {
+
 void expect_left(const char* op, const Storage* saved, std::uint32_t version, const Shape& shape) {
     if (memory::left_by_another(saved, version)) return;
     throw Error(
@@ -131,6 +133,8 @@ void fail_devices(const char* op, Device a, Device b) {
     throw Error(std::string("[") + op + "] operands are on different devices: " + to_string(a) + " and " +
                 to_string(b));
 }
+
+}  // namespace detail
 
 // ---- walks ----
 
@@ -183,6 +187,8 @@ template <int N> Walk<N> merged_walk(const Shape& out, const std::array<const Sh
 
 }  // namespace
 
+namespace detail {
+
 Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b) {
     return merged_walk<2>(out, {&a, &b});
 }
@@ -190,6 +196,8 @@ Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b) {
 Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) {
     return merged_walk<3>(out, {&a, &b, &c});
 }
+
+}  // namespace detail
 
 // ---- printing ----
 

@@ -152,9 +152,13 @@ private:
 template <class S> std::string to_string(const Array<S>& array, int digits = 4);
 template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 
+namespace detail {
+
 // An Error when what was saved in this version was changed in place, and not left to who saved it.
 [[gnu::cold]] void expect_left(const char* op, const Storage* saved, std::uint32_t version,
                                const Shape& shape);
+
+}  // namespace detail
 
 // A value kept for the backward pass, and the version it had: stepping an optimizer in between is noticed.
 template <class S> class Saved<Array<S>> {
@@ -176,7 +180,7 @@ public:
 
     [[gnu::always_inline]] const Array<S>& get(const char* op) const {
         if (value_.storage() && value_.storage()->version.load(std::memory_order_relaxed) != version_)
-            expect_left(op, value_.storage(), version_, value_.shape());
+            detail::expect_left(op, value_.storage(), version_, value_.shape());
         return value_;
     }
 
@@ -192,16 +196,25 @@ private:
 
 // ---- arrays as values of the engine ----
 
+namespace detail {
+
 [[noreturn]] void fail_devices(const char* op, Device a, Device b);
 [[noreturn]] void fail_without_memory(const char* op);
+
+template <class S> [[gnu::always_inline]] inline bool sole(const Array<S>& x) {
+    const Storage* const storage = x.storage();
+    return storage && memory::sole_temporary(storage) && storage->bytes - x.size() * sizeof(S) < memory::line;
+}
+
+}  // namespace detail
 
 // The kernels of the device on which the operands are; on different devices there are none.
 template <class S, class... Others>
 const Kernels<S>& on(const char* op, const Array<S>& a, const Others&... others) {
     if (!a.storage() || !(others.storage() && ...)) [[unlikely]] {
-        if (!kernels_rest) fail_without_memory(op);
+        if (!kernels_rest) detail::fail_without_memory(op);
     }
-    ((others.device() == a.device() ? void() : fail_devices(op, a.device(), others.device())), ...);
+    ((others.device() == a.device() ? void() : detail::fail_devices(op, a.device(), others.device())), ...);
     return kernels<S>(a.device());
 }
 
@@ -223,7 +236,7 @@ template <class S> void take(Into<Array<S>> into, const Array<S>& gradient) {
 
 // x += factor * y, in place.
 template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y) {
-    if (!same_form(x, y)) fail_gradient_form(form(x), form(y));
+    if (!same_form(x, y)) detail::fail_gradient_form(form(x), form(y));
     S* place = x.writable();
     on("add_scaled", x, y).add_scaled(static_cast<S>(factor), y.data(), {place, Write::add}, x.size());
 }
@@ -239,11 +252,6 @@ template <class S> Array<S> ones_like(const Array<S>& x) {
 }
 
 template <class S> bool ready(const Array<S>& x) { return x.storage() != nullptr; }
-
-template <class S> [[gnu::always_inline]] inline bool sole(const Array<S>& x) {
-    const Storage* const storage = x.storage();
-    return storage && memory::sole_temporary(storage) && storage->bytes - x.size() * sizeof(S) < memory::line;
-}
 
 template <class S> [[gnu::always_inline]] inline void let_go(Array<S>& x) { x.let_go(); }
 
@@ -288,37 +296,17 @@ template <class S> std::uint32_t version_of(const Array<S>& x) {
     return x.storage() ? x.storage()->version.load(std::memory_order_relaxed) : 0;
 }
 
-// ---- the elementwise formulas on arrays ----
-
-template <UnaryFunctor F, class S> Array<S> map(const F& f, const Array<S>& x) {
-    Array<S> y = empty_like(x);
-    kernels<S>(x.device()).map[slot<F, UnaryOps>](&f, x.data(), y.raw(), x.size());
-    return y;
-}
-
-// The same over the buffer of x, if nobody else holds it.
-template <UnaryFunctor F, class S> Array<S> map_over(const F& f, Array<S>& x) {
-    if (!sole(x)) return map(f, x);
-    kernels<S>(x.device()).map[slot<F, UnaryOps>](&f, x.data(), x.raw(), x.size());
-    return std::move(x);
-}
-
 // Where a gradient of as many elements as dy is written to. With `spare` nobody will read dy any more: if
 // nobody else holds its buffer either, and this is the first contribution, it is that buffer, and dy has
 // none: where it lies is asked before.
 template <class S>
 [[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> dx, const Array<S>& dy, bool spare) {
-    if (!spare || dx.how == Write::add || dx.dst.storage() || !sole(dy)) return destination(dx);
+    if (!spare || dx.how == Write::add || dx.dst.storage() || !detail::sole(dy)) return destination(dx);
     dx.dst.take_over(const_cast<Array<S>&>(dy));  // of a node whose last rule has read it
     return {dx.dst.raw(), Write::set};
 }
 
-template <UnaryFunctor F, class S>
-void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S>> dx, bool spare = false) {
-    const S *const arrived = dy.data(), *const read = kept.data();
-    kernels<S>(dy.device())
-        .map_back[slot<F, UnaryOps>](&f, arrived, read, destination(dx, dy, spare), dy.size());
-}
+namespace detail {
 
 // How two operands are read while an output of shape `out` is written; neighbouring axes merged.
 Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b);
@@ -350,23 +338,50 @@ inline bool plain(const Walk<2>& walk) {
 }
 Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
+}  // namespace detail
+
+// ---- the elementwise formulas on arrays ----
+
+namespace functor {  // where they are found: the first argument is one
+
+template <UnaryFunctor F, class S> Array<S> map(const F& f, const Array<S>& x) {
+    Array<S> y = empty_like(x);
+    kernels<S>(x.device()).map[slot<F, UnaryOps>](&f, x.data(), y.raw(), x.size());
+    return y;
+}
+
+// The same over the buffer of x, if nobody else holds it.
+template <UnaryFunctor F, class S> Array<S> map_over(const F& f, Array<S>& x) {
+    if (!detail::sole(x)) return map(f, x);
+    kernels<S>(x.device()).map[slot<F, UnaryOps>](&f, x.data(), x.raw(), x.size());
+    return std::move(x);
+}
+
+template <UnaryFunctor F, class S>
+void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S>> dx, bool spare = false) {
+    const S *const arrived = dy.data(), *const read = kept.data();
+    kernels<S>(dy.device())
+        .map_back[slot<F, UnaryOps>](&f, arrived, read, destination(dx, dy, spare), dy.size());
+}
+
 template <BinaryFunctor F, class S> Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
     const auto kernel = on(F::name, a, b).zip[slot<F, BinaryOps>];
     if (a.shape() == b.shape()) {
         Array<S> y = empty_like(a);
         Walk<2> scratch;
-        kernel(&f, plain_walk(y.size(), scratch), a.data(), b.data(), y.raw());
+        kernel(&f, detail::plain_walk(y.size(), scratch), a.data(), b.data(), y.raw());
         return y;
     }
-    Array<S> y = Array<S>::empty(broadcast(F::name, a.shape(), b.shape()), a.device());
-    kernel(&f, broadcast_walk(y.shape(), a.shape(), b.shape()), a.data(), b.data(), y.raw());
+    Array<S> y = Array<S>::empty(detail::broadcast(F::name, a.shape(), b.shape()), a.device());
+    kernel(&f, detail::broadcast_walk(y.shape(), a.shape(), b.shape()), a.data(), b.data(), y.raw());
     return y;
 }
 
 template <BinaryFunctor F, class S> Array<S> zip_over(const F& f, Array<S>& a, const Array<S>& b) {
-    if (!sole(a) || !(a.shape() == b.shape())) return zip(f, a, b);
+    if (!detail::sole(a) || !(a.shape() == b.shape())) return zip(f, a, b);
     Walk<2> scratch;
-    on(F::name, a, b).zip[slot<F, BinaryOps>](&f, plain_walk(a.size(), scratch), a.data(), b.data(), a.raw());
+    on(F::name, a, b)
+        .zip[slot<F, BinaryOps>](&f, detail::plain_walk(a.size(), scratch), a.data(), b.data(), a.raw());
     return std::move(a);
 }
 
@@ -376,23 +391,25 @@ template <BinaryFunctor F, class S> void zip_back_a(const F& f, const Array<S>& 
                                                     const Array<S>& b, const Array<S>& y, Into<Array<S>> da,
                                                     bool spare = false) {
     Walk<2> scratch;
-    const Walk<2>& how = walk(dy.shape(), da.dst.shape(), ready(b) ? b.shape() : dy.shape(), scratch);
+    const Walk<2>& how = detail::walk(dy.shape(), da.dst.shape(), ready(b) ? b.shape() : dy.shape(), scratch);
     const S* const arrived = dy.data();
     kernels<S>(dy.device())
         .zip_back_a[slot<F, BinaryOps>](&f, how, arrived, a.data(), b.data(), y.data(),
-                                        destination(da, dy, spare && plain(how)));
+                                        destination(da, dy, spare && detail::plain(how)));
 }
 
 template <BinaryFunctor F, class S> void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a,
                                                     const Array<S>& b, const Array<S>& y, Into<Array<S>> db,
                                                     bool spare = false) {
     Walk<2> scratch;
-    const Walk<2>& how = walk(dy.shape(), ready(a) ? a.shape() : dy.shape(), db.dst.shape(), scratch);
+    const Walk<2>& how = detail::walk(dy.shape(), ready(a) ? a.shape() : dy.shape(), db.dst.shape(), scratch);
     const S* const arrived = dy.data();
     kernels<S>(dy.device())
         .zip_back_b[slot<F, BinaryOps>](&f, how, arrived, a.data(), b.data(), y.data(),
-                                        destination(db, dy, spare && plain(how)));
+                                        destination(db, dy, spare && detail::plain(how)));
 }
+
+}  // namespace functor
 
 extern template class Array<float>;
 extern template class Array<double>;

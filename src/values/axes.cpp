@@ -10,7 +10,7 @@
 #include "tally/base/error.hpp"
 #include "tally/values/array.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 namespace {
 
@@ -187,4 +187,4 @@ void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& w
                         std::to_string(i) + " is outside the rows of " + to_string(whole));
 }
 
-}  // namespace tally
+}  // namespace tally::detail

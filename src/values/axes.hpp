@@ -15,6 +15,8 @@ template <class S> class Array;
 
 using Axes = std::vector<std::int64_t>;
 
+namespace detail {
+
 struct ReductionPlan {
     Fold fold;
     Shape shape;  // of the result
@@ -55,5 +57,7 @@ struct Blocks {
 // An Error when an index is not a row of `whole`. They are given on the CPU, where looking at them
 // makes nobody wait.
 void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
+
+}  // namespace detail
 
 }  // namespace tally

@@ -7,7 +7,7 @@
 
 #include "tally/base/error.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 namespace {
 
@@ -95,4 +95,4 @@ PoolPlan plan_pool(const Shape& x, std::int64_t size, std::int64_t stride) {
     return {w, static_cast<std::size_t>(x[0] * x[1]), result_of("max_pool2d", x, x[1], w)};
 }
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -10,7 +10,7 @@
 #include "tally/values/array.hpp"
 #include "tally/values/axes.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 // Seen by a window, each place of it is a row of a matrix, and each place where the window stops a
 // column: the images of a group, side by side. weight (out, weights) · columns (weights, images of the
@@ -112,4 +112,4 @@ struct PoolPlan {
 };
 PoolPlan plan_pool(const Shape& x, std::int64_t size, std::int64_t stride);
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -3,7 +3,7 @@
 
 #include "tally/base/error.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 void refuse_held(const char* what, const std::string& parameter) {
     throw Error(
@@ -12,4 +12,4 @@ void refuse_held(const char* what, const std::string& parameter) {
         "finish() or discard() the window first");
 }
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -18,6 +18,8 @@ inline constexpr std::uint8_t sealed = 4;  // go backward into it
 inline constexpr std::uint8_t met = 8;     // one has gone, since the window looked
 }  // namespace touch
 
+namespace detail {
+
 // Of touch::held and sealed: what does not hold now, inside Lift.
 inline constinit thread_local std::uint8_t lifted = 0;
 
@@ -44,5 +46,7 @@ template <class T> struct GradientView {
     explicit operator bool() const { return gradient != nullptr; }
     bool has_arrived() const { return (*touched & touch::arrived) && ready(*gradient); }
 };
+
+}  // namespace detail
 
 }  // namespace tally

@@ -5,7 +5,7 @@
 
 #include "tally/base/error.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 namespace {
 
@@ -72,4 +72,4 @@ void check_split(const Shape& x, const std::vector<std::int64_t>& sizes) {
                     " has " + std::to_string(x[0]));
 }
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -8,7 +8,7 @@
 #include "tally/values/axes.hpp"
 #include "tally/values/shape.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 [[noreturn]] void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& target);
 [[noreturn]] void fail_labels(const Shape& logits, const Shape& labels);
@@ -22,4 +22,4 @@ Fold plan_rows(const Shape& x, const Shape& gain, const Shape& bias, double eps)
 // The parts must be the rows of x.
 void check_split(const Shape& x, const std::vector<std::int64_t>& sizes);
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -7,7 +7,7 @@
 
 #include "tally/base/error.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 namespace {
 
@@ -25,8 +25,8 @@ Shape batch_of(const Shape& shape) {
 }
 
 // Where an operand is a vector or a batch.
-ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, const Shape& b, bool transpose_a,
-                                     bool transpose_b) {
+detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, const Shape& b, bool transpose_a,
+                                             bool transpose_b) {
     const auto fail = [&](const std::string& what) { refuse(what, op, a, b, transpose_a, transpose_b); };
     if (a.rank() == 0 || b.rank() == 0) fail("a single number is no matrix");
     if ((transpose_a && a.rank() == 1) || (transpose_b && b.rank() == 1)) fail("a vector has no transpose");
@@ -44,7 +44,7 @@ ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, const Shape
     }
     if (k != rows_of_b) fail("inner sizes differ");
 
-    ProductPlan plan;
+    detail::ProductPlan plan;
     plan.product = {size(m), size(n), size(k), transpose_a, transpose_b};
     if (a.rank() <= 2 && b.rank() <= 2) {  // no batch, and at least one vector
         if (a.rank() == 2 || b.rank() == 2) plan.shape = Shape{a.rank() == 2 ? m : n};
@@ -52,7 +52,7 @@ ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, const Shape
     }
     const Shape batch_a = batch_of(a), batch_b = batch_of(b);
     Shape batch;
-    if (!broadcasts(batch_a, batch_b, batch))
+    if (!detail::broadcasts(batch_a, batch_b, batch))
         fail("batches of " + to_string(batch_a) + " and " + to_string(batch_b) + " do not broadcast");
     std::vector<std::int64_t> extents(batch.begin(), batch.end());
     if (a.rank() > 1) extents.push_back(m);
@@ -61,7 +61,7 @@ ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, const Shape
     if (batch_b.size() == 1 && !transpose_a)  // rows of every member times one matrix
         plan.product.m *= batch.size();
     else
-        plan.batch = broadcast_walk(batch, batch_a, batch_b);
+        plan.batch = detail::broadcast_walk(batch, batch_a, batch_b);
     return plan;
 }
 
@@ -93,4 +93,4 @@ LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Sha
     return {rows, static_cast<std::size_t>(w[0]), static_cast<std::size_t>(w[1]), Shape(extents)};
 }
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -9,7 +9,7 @@
 #include "tally/values/array.hpp"
 #include "tally/values/shape.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 // Where the matrices of a product lie: C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the
 // batch, flags telling which operand is stored transposed. A batch of plain rows times one matrix is
@@ -72,4 +72,4 @@ struct LinearPlan {
 };
 LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Shape* bias);
 
-}  // namespace tally
+}  // namespace tally::detail

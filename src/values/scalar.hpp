@@ -14,11 +14,15 @@
 
 namespace tally {
 
+namespace detail {
+
 template <class T> inline constexpr bool is_dual = false;
 template <class S> inline constexpr bool is_dual<Dual<S>> = true;
 
+}  // namespace detail
+
 template <class T>
-concept Number = std::floating_point<T> || is_dual<T>;
+concept Number = std::floating_point<T> || detail::is_dual<T>;
 
 template <Number T> void take(Into<T> into, const T& value) {
     if (into.how == Write::set)
@@ -28,6 +32,8 @@ template <Number T> void take(Into<T> into, const T& value) {
 }
 
 template <Number T> void add_scaled(T& x, double factor, const T& y) { x += T(factor) * y; }
+
+namespace functor {  // where they are found: the first argument is one
 
 template <UnaryFunctor F, Number T> T map(const F& f, const T& x) { return f.value(x); }
 
@@ -51,6 +57,8 @@ template <BinaryFunctor F, Number T>
 void zip_back_b(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> db, bool = false) {
     take(db, f.back_b(dy, a, b, y));
 }
+
+}  // namespace functor
 
 template <Number T> T ones_like(const T&) { return T(1); }
 

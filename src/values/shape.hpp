@@ -62,6 +62,8 @@ std::string to_string(const Shape& shape);  // "(6, 3)", "(4)", "()"
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 std::string in_words(std::span<const std::int64_t> extents);  // the same of what may be no shape; stays short
 
+namespace detail {
+
 // The axis counted from the front; axis -1 is the last. Out of range is an error that names `op`.
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
 
@@ -71,5 +73,7 @@ Shape broadcast(const char* op, const Shape& a, const Shape& b);
 
 // Both in words: as form() says them.
 [[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
+
+}  // namespace detail
 
 }  // namespace tally

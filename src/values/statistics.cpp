@@ -3,7 +3,7 @@
 
 #include "tally/values/axes.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 Fold checked_features(const Shape& x, const Shape& gain, const Shape& bias) {
     if (x.rank() < 2)
@@ -16,4 +16,4 @@ Fold checked_features(const Shape& x, const Shape& gain, const Shape& bias) {
     return {static_cast<std::size_t>(x[0]), features.size(), stride_of(x, 1)};
 }
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -11,8 +11,12 @@
 
 namespace tally {
 
+namespace detail {
+
 // x (items, features, ...) as (items, features, space), where gain and bias, or mean and variance, go with it.
 Fold checked_features(const Shape& x, const Shape& gain, const Shape& bias);
+
+}  // namespace detail
 
 // Of one batch or of several: over `count` values a feature, the mean and the variance divided by the count.
 template <class S> struct BatchStatistics {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tally {
+namespace tally::detail {
 
 void tell_unrecorded(const char* op, const ObservedValue& value) {
     watching::observer->computed({op, nullptr, value, {}});
@@ -33,4 +33,4 @@ std::size_t made(const Computed& operation) {
     return memory::holders(storage) == 1 + kept ? operation.value.bytes : 0;
 }
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -21,12 +21,16 @@ struct ObservedValue {
     Device device = Device::cpu;
 };
 
+namespace detail {
+
 template <class T> ObservedValue observed(const T& x) {
     if constexpr (requires { x.storage(); })
         return {x.shape(), x.storage() ? x.storage()->bytes : 0, x.storage(), x.device()};
     else
         return {Shape(), sizeof x, nullptr, Device::cpu};
 }
+
+}  // namespace detail
 
 // An operation that has just been computed; its operands have not been let go yet, and `node` does not
 // name them yet.
@@ -46,6 +50,8 @@ public:
     virtual void pulled(const Node&) {}   // and has, or the rule has thrown
 };
 
+namespace detail {
+
 // Bytes by which an operation raised the ledger's `saved`: of buffers that no rule kept before.
 std::size_t newly_kept(const Computed& operation);
 // How many rules kept this buffer already when the operation came.
@@ -53,12 +59,14 @@ std::size_t savers_before(const Computed& operation, const ObservedValue& kept);
 // Bytes of the buffer that holds the result; none where it is an operand's.
 std::size_t made(const Computed& operation);
 
+// Tells this thread's observer, which may throw.
+[[gnu::cold]] void tell_unrecorded(const char* op, const ObservedValue& value);
+
+}  // namespace detail
+
 namespace watching {
 inline constinit thread_local Observer* observer = nullptr;  // of this thread; set by Observing
 }
-
-// Tells this thread's observer, which may throw.
-[[gnu::cold]] void tell_unrecorded(const char* op, const ObservedValue& value);
 
 // While one lives, an observer is told of what the thread does that made it, after those that were told
 // already. They may end in any order.

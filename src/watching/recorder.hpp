@@ -13,6 +13,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // An input of an operation, and the address of its value.
 struct Operand {
     const Node* node;
@@ -56,10 +58,12 @@ protected:
     ~NewOperation() = default;
 };
 
+}  // namespace detail
+
 class Recorder {
 public:
     // Says whether to go on as without a recorder; otherwise a placeholder is made. Either is the next node.
-    virtual bool admit(NewOperation& operation) = 0;
+    virtual bool admit(detail::NewOperation& operation) = 0;
 
 protected:
     ~Recorder() = default;

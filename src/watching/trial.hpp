@@ -35,11 +35,15 @@ inline Checks set_checks(Checks checks) {  // returns what was set before
     return std::exchange(watching::checks, checks);
 }
 
+namespace detail {
+
 // What a rule on trial belongs to: it may make graphs of its own, but touch none that was there.
 inline constexpr std::uint32_t thread_on_trial = ~std::uint32_t{0};
 class OnTrial : public Error {
     using Error::Error;
 };
+
+}  // namespace detail
 
 namespace rule_check {
 
@@ -111,7 +115,7 @@ template <class S> bool is_poison(const S& x) {
     return std::memcmp(&x, &poisoned, sizeof x) == 0;
 }
 template <class S> bool is_nan(const S& x) {
-    if constexpr (is_dual<S>)
+    if constexpr (detail::is_dual<S>)
         return std::isnan(x.value);
     else
         return std::isnan(x);
@@ -120,11 +124,11 @@ template <class S> bool is_nan(const S& x) {
 // A rule that is about to be called.
 template <class T> struct RuleCall {
     const char* op;
-    bool custom;                      // it comes from outside
-    const T& dy;                      // which it is given
-    bool dy_is_kept;                  // somebody reads it afterwards
-    std::vector<GradientView<T>> to;  // the gradients of the inputs
-    std::uint32_t& thread;            // to which graphs must belong that it touches
+    bool custom;                              // it comes from outside
+    const T& dy;                              // which it is given
+    bool dy_is_kept;                          // somebody reads it afterwards
+    std::vector<detail::GradientView<T>> to;  // the gradients of the inputs
+    std::uint32_t& thread;                    // to which graphs must belong that it touches
 };
 
 // The calls of one operation's rule: one on trial, where it must be seen to add, then the one that counts.
@@ -169,7 +173,7 @@ public:
     bool breaks_off() const {
         try {
             throw;
-        } catch (const OnTrial&) {
+        } catch (const detail::OnTrial&) {
             watching::trying = before_.empty();
             return !watching::trying;
         } catch (...) {
@@ -180,7 +184,7 @@ public:
 private:
     // What an input had before the trial: its gradient, or its bytes where the ledger must not count more.
     struct Before {
-        GradientView<T> to;
+        detail::GradientView<T> to;
         std::size_t input;
         std::uint8_t touched;
         bool adds, ready;
@@ -190,8 +194,8 @@ private:
 
     bool wants_trial() const {
         if (all_) return true;
-        const auto reached = [](const GradientView<T>& to) { return !to || on_cpu(*to.gradient); };
-        const auto adds = [](const GradientView<T>& to) { return to && to.has_arrived(); };
+        const auto reached = [](const detail::GradientView<T>& to) { return !to || on_cpu(*to.gradient); };
+        const auto adds = [](const detail::GradientView<T>& to) { return to && to.has_arrived(); };
         return std::all_of(rule_.to.begin(), rule_.to.end(), reached) &&
                std::any_of(rule_.to.begin(), rule_.to.end(), adds);
     }
@@ -200,7 +204,7 @@ private:
     void set_aside() {
         before_.reserve(rule_.to.size());
         for (std::size_t i = 0; i < rule_.to.size(); ++i) {
-            const GradientView<T> to = rule_.to[i];
+            const detail::GradientView<T> to = rule_.to[i];
             const auto same = [&](const Before& each) { return each.to.gradient == to.gradient; };
             if (!to || std::any_of(before_.begin(), before_.end(), same)) continue;
             const bool adds = all_ || to.has_arrived();
@@ -217,7 +221,7 @@ private:
             }
             if (adds) poison(*to.gradient);
         }
-        if (!before_.empty()) rule_.thread = thread_on_trial;
+        if (!before_.empty()) rule_.thread = detail::thread_on_trial;
     }
     // Also after an error, when a gradient may be what no rule of this library leaves.
     void put_back() {
@@ -247,12 +251,12 @@ private:
     }
 
     void poison_unset() const {
-        for (const GradientView<T>& to : rule_.to)
+        for (const detail::GradientView<T>& to : rule_.to)
             if (to && !to.has_arrived() && alone(*to.gradient)) poison(*to.gradient);
     }
     void expect_set() const {
         for (std::size_t i = 0; i < rule_.to.size(); ++i) {
-            const GradientView<T>& to = rule_.to[i];
+            const detail::GradientView<T>& to = rule_.to[i];
             if (!to || !(*to.touched & touch::asked)) continue;
             if (!ready(*to.gradient)) fail_nothing(rule_.op, i);
             std::size_t unset = 0;

@@ -133,22 +133,22 @@ TEST_CASE("n layers in k segments begin 2n - n/k times and leave every gradient 
 }
 
 TEST_CASE("Revolve runs as few steps as its formula says, and never holds more snapshots") {
-    CHECK(revolve_cost(10, 3) == 15);
-    CHECK(revolve_cost(16, 4) == 27);
-    CHECK(revolve_cost(100, 5) == 316);
-    CHECK(revolve_cost(100, 10) == 222);
-    CHECK(revolve_cost(1000, 10) == 3636);
+    CHECK(detail::revolve_cost(10, 3) == 15);
+    CHECK(detail::revolve_cost(16, 4) == 27);
+    CHECK(detail::revolve_cost(100, 5) == 316);
+    CHECK(detail::revolve_cost(100, 10) == 222);
+    CHECK(detail::revolve_cost(1000, 10) == 3636);
     for (std::size_t l = 1; l <= 64; ++l) {
         Layers<float> layers(l, l, 2, 3);
         const auto plain = layers.plain();
         for (std::size_t c = 1; c <= 8; ++c) {
             INFO(l << " steps, " << c << " snapshots");
-            REQUIRE(revolve_cost(l, c) == least_advances(l, c));
+            REQUIRE(detail::revolve_cost(l, c) == least_advances(l, c));
             const Revolve<Array<float>> revolve(layers.chain, c);
             const auto again = layers.gradients([&](const Tensor& x) { return revolve(x); });
-            REQUIRE(revolve.count().advanced == revolve_cost(l, c));
+            REQUIRE(revolve.count().advanced == detail::revolve_cost(l, c));
             REQUIRE(revolve.count().recorded == l);
-            REQUIRE(layers.begun == revolve_cost(l, c) + l);
+            REQUIRE(layers.begun == detail::revolve_cost(l, c) + l);
             REQUIRE(revolve.count().snapshots == std::min(c, std::max<std::size_t>(l, 2) - 1));
             REQUIRE(same(plain, again));
         }
@@ -218,8 +218,8 @@ TEST_CASE("steps of Revolve that give another state, or look at what is not comp
     x.zero_grad();
     sum(Revolve<Array<double>>(steps, 2)(x)).backward();
     CHECK(same_bits(plain, x.grad()));
-    CHECK(message_of([] { revolve_cost(5, 0); }).find("[revolve] with 0 snapshots") == 0);
-    CHECK(revolve_cost(5, ~std::uint64_t{0}) == 4);
+    CHECK(message_of([] { detail::revolve_cost(5, 0); }).find("[revolve] with 0 snapshots") == 0);
+    CHECK(detail::revolve_cost(5, ~std::uint64_t{0}) == 4);
 }
 
 TEST_CASE("a chain is cut into the square root of its layers, also within a block and measured there") {

@@ -50,7 +50,7 @@ std::string by_gradcheck(const Rule& rule) {
 // What a debug build checks by itself, in any build.
 struct ByItself {
     ~ByItself() { set_checks(before); }
-    const Checks before = (this_thread(), set_checks(Checks::outside));
+    const Checks before = (detail::this_thread(), set_checks(Checks::outside));
     const Poison poison;
 };
 

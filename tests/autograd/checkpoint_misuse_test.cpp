@@ -36,7 +36,7 @@ TEST_CASE("a block that gives other values when it runs again is named operation
     const auto changing = [&](const Tensor64& h) { return tanh(h * (drawn += 1)); };
     {
         const Unverified off;
-        std::thread([] { CHECK(verifying); }).join();  // every thread for itself
+        std::thread([] { CHECK(detail::verifying); }).join();  // every thread for itself
         sum(checkpoint(changing, x)).backward();
     }
     CHECK(x.has_grad());

@@ -48,7 +48,7 @@ template <class T> const Table<T>& elementwise() {  // for numbers and arrays al
         {"abs", [](In in) { return abs(in["x"]); }},
         {"sin", [](In in) { return sin(in["x"]); }},
         {"cos", [](In in) { return cos(in["x"]); }},
-        {"clamp", [](In in) { return clamp(in["x"], in.fixture.number("lo", -unbounded), in.fixture.number("hi", unbounded)); }},
+        {"clamp", [](In in) { return clamp(in["x"], in.fixture.number("lo", -detail::unbounded), in.fixture.number("hi", detail::unbounded)); }},
         {"add_number", [](In in) { return in["x"] + in.number(); }},
         {"number_add", [](In in) { return in.number() + in["x"]; }},
         {"sub_number", [](In in) { return in["x"] - in.number(); }},

@@ -146,7 +146,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
     along("softmax", [](V x, std::int64_t axis) { return softmax(x, axis); });
     along("log_softmax", [](V x, std::int64_t axis) { return log_softmax(x, axis); });
     along("slice", [](V x, std::int64_t axis) {
-        const std::int64_t extent = x.shape()[checked_axis("slice", axis, x.shape())];
+        const std::int64_t extent = x.shape()[detail::checked_axis("slice", axis, x.shape())];
         return slice(x, axis, extent / 3, extent - extent / 4);
     });
     along("concat", [](V x, std::int64_t axis) { return concat<S>({x, x * 2, x}, axis); });

@@ -88,29 +88,32 @@ TEST_CASE("impossible shapes are errors that name the shape") {
 
 TEST_CASE("axes count from both ends") {
     const Shape shape{2, 3, 4};
-    CHECK(checked_axis("sum", 0, shape) == 0);
-    CHECK(checked_axis("sum", 2, shape) == 2);
-    CHECK(checked_axis("sum", -1, shape) == 2);
-    CHECK(checked_axis("sum", -3, shape) == 0);
-    CHECK_THROWS_WITH(checked_axis("sum", 3, shape),
+    CHECK(detail::checked_axis("sum", 0, shape) == 0);
+    CHECK(detail::checked_axis("sum", 2, shape) == 2);
+    CHECK(detail::checked_axis("sum", -1, shape) == 2);
+    CHECK(detail::checked_axis("sum", -3, shape) == 0);
+    CHECK_THROWS_WITH(detail::checked_axis("sum", 3, shape),
                       "[sum] axis 3 is out of range for (2, 3, 4): valid are -3 to 2");
-    CHECK_THROWS_WITH(checked_axis("max", -4, shape),
+    CHECK_THROWS_WITH(detail::checked_axis("max", -4, shape),
                       "[max] axis -4 is out of range for (2, 3, 4): valid are -3 to 2");
-    CHECK_THROWS_WITH(checked_axis("sum", 0, Shape{}), "[sum] axis 0 is out of range for (): it has no axes");
-    CHECK_THROWS_AS(checked_axis("sum", (std::int64_t{1} << 32), shape), Error);  // not truncated to 0
+    CHECK_THROWS_WITH(detail::checked_axis("sum", 0, Shape{}),
+                      "[sum] axis 0 is out of range for (): it has no axes");
+    CHECK_THROWS_AS(detail::checked_axis("sum", (std::int64_t{1} << 32), shape),
+                    Error);  // not truncated to 0
 }
 
 TEST_CASE("broadcasting follows NumPy") {
-    CHECK(broadcast("add", Shape{3, 2}, Shape{3, 2}) == Shape{3, 2});
-    CHECK(broadcast("add", Shape{3, 2}, Shape{2}) == Shape{3, 2});
-    CHECK(broadcast("add", Shape{2}, Shape{3, 2}) == Shape{3, 2});
-    CHECK(broadcast("add", Shape{3, 1}, Shape{1, 4}) == Shape{3, 4});
-    CHECK(broadcast("add", Shape{}, Shape{5, 1}) == Shape{5, 1});
-    CHECK(broadcast("add", Shape{8, 1, 6, 1}, Shape{7, 1, 5}) == Shape{8, 7, 6, 5});
-    CHECK(broadcast("add", Shape{0, 3}, Shape{1, 3}) == Shape{0, 3});
-    CHECK(broadcast("add", Shape{1}, Shape{0}) == Shape{0});
-    CHECK_THROWS_WITH(broadcast("add", Shape{3, 2}, Shape{4}), "[add] cannot broadcast (3, 2) with (4)");
-    CHECK_THROWS_WITH(broadcast("mul", Shape{0}, Shape{2}), "[mul] cannot broadcast (0) with (2)");
-    CHECK_THROWS_WITH(broadcast("add", Shape{1 << 30, 1}, Shape{1, 1 << 30}),
+    CHECK(detail::broadcast("add", Shape{3, 2}, Shape{3, 2}) == Shape{3, 2});
+    CHECK(detail::broadcast("add", Shape{3, 2}, Shape{2}) == Shape{3, 2});
+    CHECK(detail::broadcast("add", Shape{2}, Shape{3, 2}) == Shape{3, 2});
+    CHECK(detail::broadcast("add", Shape{3, 1}, Shape{1, 4}) == Shape{3, 4});
+    CHECK(detail::broadcast("add", Shape{}, Shape{5, 1}) == Shape{5, 1});
+    CHECK(detail::broadcast("add", Shape{8, 1, 6, 1}, Shape{7, 1, 5}) == Shape{8, 7, 6, 5});
+    CHECK(detail::broadcast("add", Shape{0, 3}, Shape{1, 3}) == Shape{0, 3});
+    CHECK(detail::broadcast("add", Shape{1}, Shape{0}) == Shape{0});
+    CHECK_THROWS_WITH(detail::broadcast("add", Shape{3, 2}, Shape{4}),
+                      "[add] cannot broadcast (3, 2) with (4)");
+    CHECK_THROWS_WITH(detail::broadcast("mul", Shape{0}, Shape{2}), "[mul] cannot broadcast (0) with (2)");
+    CHECK_THROWS_WITH(detail::broadcast("add", Shape{1 << 30, 1}, Shape{1, 1 << 30}),
                       test::contains("too many elements: (1073741824, 1073741824)"));
 }

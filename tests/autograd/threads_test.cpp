@@ -39,7 +39,7 @@ template <class F> std::string elsewhere(F f) {
 TEST_CASE("invariant 11: a graph used from another thread is an error that names both") {
     const Scalar x = parameter(3.0);
     const Scalar y = x * x;
-    const std::string here = std::to_string(this_thread());
+    const std::string here = std::to_string(detail::this_thread());
     const auto expected = [&](const std::string& what, const std::string& op) {
         return "[" + what + "] '" + op + "' was recorded in thread " + here + " and is used in thread ";
     };

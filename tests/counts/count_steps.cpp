@@ -87,8 +87,8 @@ Step small_network() {
 struct Moved : Observer {
     std::size_t written = 0, kept = 0;
     void computed(const Computed& operation) override {
-        written += made(operation);
-        kept += newly_kept(operation);
+        written += detail::made(operation);
+        kept += detail::newly_kept(operation);
     }
 };
 

@@ -197,7 +197,7 @@ TEST_CASE("A checkpointed model is captured like any other") {
         const std::string want = plain.update(false, number);
         REQUIRE(replayed.update(true, number) == want);
         REQUIRE(same_bits(replayed.numbers(), plain.numbers()));
-        REQUIRE(verifying);
+        REQUIRE(detail::verifying);
     }
     REQUIRE(replayed.captured->captured());
 }

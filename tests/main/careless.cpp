@@ -24,7 +24,7 @@ TEST_CASE("has products of BLAS") { CHECK(products() == Products::blas); }
 
 TEST_CASE("leaves TF32") { allow_tf32(true); }
 
-TEST_CASE("leaves a mode") { context.recording = false; }
+TEST_CASE("leaves a mode") { detail::context.recording = false; }
 
 TEST_CASE("is skipped unannounced") { TALLY_SKIP("it is not the day"); }
 

@@ -65,7 +65,7 @@ template <class S> Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>>
 // Those of x (items, features, ...), as batch_norm with this gain and bias takes them.
 template <class S>
 BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
-    const Fold fold = checked_features(x.shape(), gain.shape(), bias.shape());
+    const Fold fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
     BatchStatistics<S> batch{empty_like(gain), empty_like(gain),
                              static_cast<double>(fold.outer * fold.inner)};
     on("batch_norm", x.value(), gain)
@@ -77,8 +77,8 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
 // which are handed out: they are an effect, to be committed once per update.
 template <class S>
 BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias, double eps = 1e-5) {
-    const Fold fold = checked_features(x.shape(), gain.shape(), bias.shape());
-    check_eps("batch_norm", eps, x.shape());
+    const Fold fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
+    detail::check_eps("batch_norm", eps, x.shape());
     const std::size_t count = fold.outer * fold.inner;
     if (count == 1)
         throw Error("[batch_norm] one value a feature has no variance: " + to_string(x.shape()) +
@@ -92,9 +92,9 @@ BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bia
 // In evaluation, by what earlier batches left behind: constants.
 template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                             const RunningStatistics<S>& running, double eps = 1e-5) {
-    const Fold fold = checked_features(x.shape(), gain.shape(), bias.shape());
-    checked_features(x.shape(), running.mean.shape(), running.variance.shape());
-    check_eps("batch_norm", eps, x.shape());
+    const Fold fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
+    detail::checked_features(x.shape(), running.mean.shape(), running.variance.shape());
+    detail::check_eps("batch_norm", eps, x.shape());
     return detail::batch_normalised(std::move(x), std::move(gain), std::move(bias), running.mean,
                                     running.variance, eps, false, fold);
 }

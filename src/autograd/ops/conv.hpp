@@ -45,21 +45,22 @@ Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> wei
 // in, tall, wide), and its bias (out). Beyond the edges x is 0, as far as the padding reaches.
 template <class S> Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, Var<Array<S>> bias,
                                         std::int64_t stride = 1, std::int64_t padding = 0) {
-    const ConvPlan plan =
-        plan_conv(x.shape(), weight.shape(), &bias.shape(), stride, padding, x.value().device());
+    const auto plan =
+        detail::plan_conv(x.shape(), weight.shape(), &bias.shape(), stride, padding, x.value().device());
     return detail::convolved(plan, std::move(x), std::move(weight), std::move(bias));
 }
 
 template <class S> Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, std::int64_t stride = 1,
                                         std::int64_t padding = 0) {
-    const ConvPlan plan = plan_conv(x.shape(), weight.shape(), nullptr, stride, padding, x.value().device());
+    const auto plan =
+        detail::plan_conv(x.shape(), weight.shape(), nullptr, stride, padding, x.value().device());
     return detail::convolved(plan, std::move(x), std::move(weight));
 }
 
 // The largest of every window of (size, size); stride 0 means windows side by side. The first of equals
 // gets the gradient.
 template <class S> Var<Array<S>> max_pool2d(Var<Array<S>> x, std::int64_t size, std::int64_t stride = 0) {
-    const PoolPlan plan = plan_pool(x.shape(), size, stride == 0 ? size : stride);
+    const auto plan = detail::plan_pool(x.shape(), size, stride == 0 ? size : stride);
     const Device device = x.value().device();
     Array<S> y = Array<S>::empty(plan.shape, device);
     Array<std::int32_t> places = Array<std::int32_t>::empty(plan.shape, device);

@@ -22,7 +22,7 @@ struct MaskKey {
 // Each element of x (items, ...) is dropped with probability p, and otherwise divided by 1 - p. Nothing is
 // kept: the way back draws the same mask again.
 template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const MaskKey& of) {
-    check_mask(p, of.first, x.shape());
+    detail::check_mask(p, of.first, x.shape());
     if (p == 0) return x;
     if (!of.seed_at && capturing(x.value().device()))
         throw Error(
@@ -31,7 +31,7 @@ template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const MaskKe
     const DropoutMask mask{of.seed, of.layer, of.first, static_cast<std::uint64_t>(std::round(p * 0x1p32)),
                            of.seed_at};
     const auto items = static_cast<std::size_t>(x.shape()[0]);
-    const std::size_t width = stride_of(x.shape(), 0);
+    const std::size_t width = detail::stride_of(x.shape(), 0);
     const S scale = p == 1 ? S(0) : static_cast<S>(1 / (1 - p));
     Array<S> y = empty_like(x.value());
     on("dropout", x.value()).dropout(x.value().data(), mask, scale, {y.raw(), Write::set}, items, width);

@@ -10,6 +10,8 @@
 
 namespace tally {
 
+namespace functor {  // where apply() is found: its first argument is one
+
 template <UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) {
     constexpr bool keeps_x = F::keeps == Keep::input;
     T y = !Number<T> && !keeps_x && x.last() ? map_over(f, x.node()->value) : map(f, x.value());
@@ -52,8 +54,17 @@ template <BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&
         std::move(a), std::move(b));
 }
 
+}  // namespace functor
+
+namespace detail {
+
 template <class N>
 concept PlainNumber = std::is_arithmetic_v<N>;
+// A plain array beside a variable is a constant.
+template <class T> using PlainArray = std::enable_if_t<!Number<T>, std::type_identity_t<T>>;
+inline constexpr double unbounded = std::numeric_limits<double>::infinity();
+
+}  // namespace detail
 
 // clang-format off
 template <class T> Var<T> operator-(Var<T> x) { return apply(functor::Neg{}, std::move(x)); }
@@ -77,32 +88,29 @@ template <class T> Var<T> maximum(Var<T> a, Var<T> b) { return apply(functor::Ma
 template <class T> Var<T> minimum(Var<T> a, Var<T> b) { return apply(functor::Minimum{}, std::move(a), std::move(b)); }
 template <class T> Var<T> squared_difference(Var<T> a, Var<T> b) { return apply(functor::SquaredDifference{}, std::move(a), std::move(b)); }
 
-// A plain array beside a variable is a constant.
-template <class T> using PlainArray = std::enable_if_t<!Number<T>, std::type_identity_t<T>>;
-template <class T> Var<T> operator+(Var<T> a, PlainArray<T> b) { return std::move(a) + Var<T>(std::move(b)); }
-template <class T> Var<T> operator+(PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) + std::move(b); }
-template <class T> Var<T> operator-(Var<T> a, PlainArray<T> b) { return std::move(a) - Var<T>(std::move(b)); }
-template <class T> Var<T> operator-(PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) - std::move(b); }
-template <class T> Var<T> operator*(Var<T> a, PlainArray<T> b) { return std::move(a) * Var<T>(std::move(b)); }
-template <class T> Var<T> operator*(PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) * std::move(b); }
-template <class T> Var<T> operator/(Var<T> a, PlainArray<T> b) { return std::move(a) / Var<T>(std::move(b)); }
-template <class T> Var<T> operator/(PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) / std::move(b); }
+template <class T> Var<T> operator+(Var<T> a, detail::PlainArray<T> b) { return std::move(a) + Var<T>(std::move(b)); }
+template <class T> Var<T> operator+(detail::PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) + std::move(b); }
+template <class T> Var<T> operator-(Var<T> a, detail::PlainArray<T> b) { return std::move(a) - Var<T>(std::move(b)); }
+template <class T> Var<T> operator-(detail::PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) - std::move(b); }
+template <class T> Var<T> operator*(Var<T> a, detail::PlainArray<T> b) { return std::move(a) * Var<T>(std::move(b)); }
+template <class T> Var<T> operator*(detail::PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) * std::move(b); }
+template <class T> Var<T> operator/(Var<T> a, detail::PlainArray<T> b) { return std::move(a) / Var<T>(std::move(b)); }
+template <class T> Var<T> operator/(detail::PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) / std::move(b); }
 
-template <class T, PlainNumber N> Var<T> operator+(Var<T> x, N n) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
-template <class T, PlainNumber N> Var<T> operator+(N n, Var<T> x) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
-template <class T, PlainNumber N> Var<T> operator-(Var<T> x, N n) { return apply(functor::AddNumber{-double(n)}, std::move(x)); }
-template <class T, PlainNumber N> Var<T> operator-(N n, Var<T> x) { return apply(functor::NumberMinus{double(n)}, std::move(x)); }
-template <class T, PlainNumber N> Var<T> operator*(Var<T> x, N n) { return apply(functor::MulNumber{double(n)}, std::move(x)); }
-template <class T, PlainNumber N> Var<T> operator*(N n, Var<T> x) { return apply(functor::MulNumber{double(n)}, std::move(x)); }
-template <class T, PlainNumber N> Var<T> operator/(Var<T> x, N n) { return apply(functor::DivNumber{double(n)}, std::move(x)); }
-template <class T, PlainNumber N> Var<T> operator/(N n, Var<T> x) { return apply(functor::NumberOver{double(n)}, std::move(x)); }
-template <class T, PlainNumber N> Var<T> pow(Var<T> x, N n) { return apply(functor::PowNumber{double(n)}, std::move(x)); }
+template <class T, detail::PlainNumber N> Var<T> operator+(Var<T> x, N n) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
+template <class T, detail::PlainNumber N> Var<T> operator+(N n, Var<T> x) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
+template <class T, detail::PlainNumber N> Var<T> operator-(Var<T> x, N n) { return apply(functor::AddNumber{-double(n)}, std::move(x)); }
+template <class T, detail::PlainNumber N> Var<T> operator-(N n, Var<T> x) { return apply(functor::NumberMinus{double(n)}, std::move(x)); }
+template <class T, detail::PlainNumber N> Var<T> operator*(Var<T> x, N n) { return apply(functor::MulNumber{double(n)}, std::move(x)); }
+template <class T, detail::PlainNumber N> Var<T> operator*(N n, Var<T> x) { return apply(functor::MulNumber{double(n)}, std::move(x)); }
+template <class T, detail::PlainNumber N> Var<T> operator/(Var<T> x, N n) { return apply(functor::DivNumber{double(n)}, std::move(x)); }
+template <class T, detail::PlainNumber N> Var<T> operator/(N n, Var<T> x) { return apply(functor::NumberOver{double(n)}, std::move(x)); }
+template <class T, detail::PlainNumber N> Var<T> pow(Var<T> x, N n) { return apply(functor::PowNumber{double(n)}, std::move(x)); }
 // clang-format on
 
-inline constexpr double unbounded = std::numeric_limits<double>::infinity();
-
 template <class T>
-Var<T> clamp(Var<T> x, double low, double high = unbounded) {  // `high` wins where the bounds are crossed
+Var<T> clamp(Var<T> x, double low,
+             double high = detail::unbounded) {  // `high` wins where the bounds are crossed
     if (low != low || high != high) [[unlikely]]
         throw Error("[clamp] the bounds must be numbers; they are " + std::to_string(low) + " and " +
                     std::to_string(high));

@@ -18,13 +18,13 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
                                            std::optional<std::int64_t> padding = {}) {
     const Shape& table = weight.shape();
     if (table.rank() == 0) throw Error("[embedding] a single number has no rows");
-    check_rows("embedding", indices, table);
+    detail::check_rows("embedding", indices, table);
     if (padding && (*padding < -table[0] || *padding >= table[0]))
         throw Error("[embedding] the padding " + std::to_string(*padding) + " is outside the rows of " +
                     to_string(table));
 
     const auto count = indices.size(), height = static_cast<std::size_t>(table[0]);
-    const auto width = stride_of(table, 0);
+    const auto width = detail::stride_of(table, 0);
     std::vector<std::int64_t> extents(indices.shape().begin(), indices.shape().end());
     extents.insert(extents.end(), table.begin() + 1, table.end());
     const Device device = weight.value().device();

@@ -11,33 +11,37 @@
 
 namespace tally {
 
+namespace detail {
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b);
+}
 
 // Vectors, matrices and batches of matrices, with broadcasting batch axes; a flag says that an operand
 // is stored transposed.
 template <class S>
 Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, bool transpose_a = false, bool transpose_b = false) {
-    const ProductPlan plan = plan_product("matmul", a.shape(), b.shape(), transpose_a, transpose_b);
-    if (plan.batch.rank > 0) return matmul_batched(plan, std::move(a), std::move(b));
+    const auto plan = detail::plan_product("matmul", a.shape(), b.shape(), transpose_a, transpose_b);
+    if (plan.batch.rank > 0) return detail::matmul_batched(plan, std::move(a), std::move(b));
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
-    multiply(plan.product, a.value(), b.value(), {y.raw(), Write::set});
+    detail::multiply(plan.product, a.value(), b.value(), {y.raw(), Write::set});
     return record<"matmul">(
         std::move(y), std::tuple(keep_if(b.wants_grad(), a.value()), keep_if(a.wants_grad(), b.value())),
         [p = plan.product](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_a,
                            const Array<S>& kept_b) {
             if (to.wants(0)) {
                 const Into<S[]> da = destination(to.into(0));
-                p.transpose_a ? multiply(product_for_a(p), kept_b, dy, da)
-                              : multiply(product_for_a(p), dy, kept_b, da);
+                p.transpose_a ? detail::multiply(detail::product_for_a(p), kept_b, dy, da)
+                              : detail::multiply(detail::product_for_a(p), dy, kept_b, da);
             }
             if (to.wants(1)) {
                 const Into<S[]> db = destination(to.into(1));
-                p.transpose_b ? multiply(product_for_b(p), dy, kept_a, db)
-                              : multiply(product_for_b(p), kept_a, dy, db);
+                p.transpose_b ? detail::multiply(detail::product_for_b(p), dy, kept_a, db)
+                              : detail::multiply(detail::product_for_b(p), kept_a, dy, db);
             }
         },
         std::move(a), std::move(b));
 }
+
+namespace detail {
 
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b) {
     using Place = std::array<std::size_t, 3>;
@@ -76,10 +80,12 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
         std::move(a), std::move(b));
 }
 
+}  // namespace detail
+
 // x (..., in) · w (in, out) + bias (out), in one pass; the gradients of w and bias go straight
 // into their buffers.
 template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
-    const LinearPlan plan = plan_linear("linear", x.shape(), w.shape(), &bias.shape());
+    const auto plan = detail::plan_linear("linear", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
     on("linear", x.value(), w.value(), bias.value())
         .linear(x.value().data(), w.value().data(), bias.value().data(), y.raw(), plan.rows, plan.out,
@@ -88,8 +94,10 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
         std::move(y), std::tuple(keep_if(w.wants_grad(), x.value()), keep_if(x.wants_grad(), w.value())),
         [rows = plan.rows, in = plan.in, out = plan.out](Pull<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& kept_x, const Array<S>& kept_w) {
-            if (to.wants(0)) multiply({rows, in, out, false, true}, dy, kept_w, destination(to.into(0)));
-            if (to.wants(1)) multiply({in, out, rows, true, false}, kept_x, dy, destination(to.into(1)));
+            if (to.wants(0))
+                detail::multiply({rows, in, out, false, true}, dy, kept_w, destination(to.into(0)));
+            if (to.wants(1))
+                detail::multiply({in, out, rows, true, false}, kept_x, dy, destination(to.into(1)));
             if (to.wants(2)) on("linear", dy).sum(dy.data(), destination(to.into(2)), Fold{1, rows, out});
         },
         std::move(x), std::move(w), std::move(bias));
@@ -97,7 +105,7 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
 
 // relu(linear(x, w, bias)) as one operation: on the way back the mask and the gradient of bias are one pass.
 template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
-    const LinearPlan plan = plan_linear("linear_relu", x.shape(), w.shape(), &bias.shape());
+    const auto plan = detail::plan_linear("linear_relu", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
     on("linear_relu", x.value(), w.value(), bias.value())
         .linear_relu(x.value().data(), w.value().data(), bias.value().data(), y.raw(), plan.rows, plan.out,
@@ -108,17 +116,19 @@ template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, V
         [rows = plan.rows, in = plan.in, out = plan.out](Pull<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& kept_y, const Array<S>& kept_x,
                                                          const Array<S>& kept_w) {
-            Array<S> dz = to.spare() && sole(dy) ? dy : empty_like(dy);
+            Array<S> dz = to.spare() && detail::sole(dy) ? dy : empty_like(dy);
             const Into<S[]> dbias = to.wants(2) ? destination(to.into(2)) : Into<S[]>{nullptr, Write::set};
             on("linear_relu", dy).relu_bias_back(dy.data(), kept_y.data(), dz.raw(), dbias, rows, out);
-            if (to.wants(0)) multiply({rows, in, out, false, true}, dz, kept_w, destination(to.into(0)));
-            if (to.wants(1)) multiply({in, out, rows, true, false}, kept_x, dz, destination(to.into(1)));
+            if (to.wants(0))
+                detail::multiply({rows, in, out, false, true}, dz, kept_w, destination(to.into(0)));
+            if (to.wants(1))
+                detail::multiply({in, out, rows, true, false}, kept_x, dz, destination(to.into(1)));
         },
         std::move(x), std::move(w), std::move(bias));
 }
 
 template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
-    const LinearPlan plan = plan_linear("linear", x.shape(), w.shape(), nullptr);
+    const auto plan = detail::plan_linear("linear", x.shape(), w.shape(), nullptr);
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
     on("linear", x.value(), w.value())
         .linear(x.value().data(), w.value().data(), nullptr, y.raw(), plan.rows, plan.out, plan.in);
@@ -126,8 +136,10 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
         std::move(y), std::tuple(keep_if(w.wants_grad(), x.value()), keep_if(x.wants_grad(), w.value())),
         [rows = plan.rows, in = plan.in, out = plan.out](Pull<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& kept_x, const Array<S>& kept_w) {
-            if (to.wants(0)) multiply({rows, in, out, false, true}, dy, kept_w, destination(to.into(0)));
-            if (to.wants(1)) multiply({in, out, rows, true, false}, kept_x, dy, destination(to.into(1)));
+            if (to.wants(0))
+                detail::multiply({rows, in, out, false, true}, dy, kept_w, destination(to.into(0)));
+            if (to.wants(1))
+                detail::multiply({in, out, rows, true, false}, kept_x, dy, destination(to.into(1)));
         },
         std::move(x), std::move(w));
 }

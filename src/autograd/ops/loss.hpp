@@ -37,14 +37,15 @@ template <class S> Loss<Array<S>> counted(Var<Array<S>> each) {
 
 // Both of one shape: what would repeat is written out by broadcast_to().
 template <class S> Loss<Array<S>> mse(Var<Array<S>> prediction, Var<Array<S>> target) {
-    if (prediction.shape() != target.shape()) fail_loss_shapes("mse", prediction.shape(), target.shape());
+    if (prediction.shape() != target.shape())
+        detail::fail_loss_shapes("mse", prediction.shape(), target.shape());
     return counted(squared_difference(std::move(prediction), std::move(target)));
 }
 
 // Of probabilities against targets between 0 and 1; logarithms stop at -100.
 template <class S> Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability, Var<Array<S>> target) {
     if (probability.shape() != target.shape())
-        fail_loss_shapes("binary_cross_entropy", probability.shape(), target.shape());
+        detail::fail_loss_shapes("binary_cross_entropy", probability.shape(), target.shape());
     return counted(apply(functor::BinaryCrossEntropy{}, std::move(probability), std::move(target)));
 }
 
@@ -54,7 +55,7 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
                                                 std::int32_t ignore = -100, double smoothing = 0) {
     const Shape& shape = logits.shape();
     if (shape.rank() != 2 || labels.shape().rank() != 1 || labels.shape()[0] != shape[0])
-        fail_labels(shape, labels.shape());
+        detail::fail_labels(shape, labels.shape());
     if (!(smoothing >= 0 && smoothing <= 1))
         throw Error("[cross_entropy] the smoothing must be between 0 and 1; it is " +
                     std::to_string(smoothing));

@@ -14,7 +14,7 @@ namespace tally {
 
 // sum(x), sum(x, {0, 2}), sum(x, {-1}, true): no axes means all; keepdims leaves them with extent 1.
 template <class S> Var<Array<S>> sum(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
-    const ReductionPlan r = reduction("sum", x.shape(), axes, keepdims);
+    const auto r = detail::reduction("sum", x.shape(), axes, keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     on("sum", x.value()).sum(x.value().data(), {y.raw(), Write::set}, r.fold);
@@ -27,7 +27,7 @@ template <class S> Var<Array<S>> sum(Var<Array<S>> x, const Axes& axes = {}, boo
 }
 
 template <class S> Var<Array<S>> mean(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
-    const ReductionPlan r = reduction("mean", x.shape(), axes, keepdims);
+    const auto r = detail::reduction("mean", x.shape(), axes, keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     const S count = static_cast<S>(static_cast<double>(r.fold.reduced));
@@ -42,7 +42,7 @@ template <class S> Var<Array<S>> mean(Var<Array<S>> x, const Axes& axes = {}, bo
 
 // Where several elements are largest they share the gradient equally.
 template <class S> Var<Array<S>> max(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
-    const ReductionPlan r = reduction("max", x.shape(), axes, keepdims);
+    const auto r = detail::reduction("max", x.shape(), axes, keepdims);
     if (r.fold.reduced == 0 && r.shape.size() > 0)
         throw Error("[max] there is no largest of no elements: " + to_string(x.shape()));
     if (!r.order.empty()) x = permute(std::move(x), r.order);
@@ -58,7 +58,7 @@ template <class S> Var<Array<S>> max(Var<Array<S>> x, const Axes& axes = {}, boo
 }
 
 template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
-    const ReductionPlan r = reduction("logsumexp", x.shape(), axes, keepdims);
+    const auto r = detail::reduction("logsumexp", x.shape(), axes, keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     on("logsumexp", x.value()).logsumexp(x.value().data(), y.raw(), r.fold);
@@ -72,24 +72,29 @@ template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const Axes& axes = {
         std::move(x));
 }
 
+namespace detail {
+
 // One axis by its number: sum(x, 0). A bool would be meant for keepdims.
 template <class N>
 concept AxisNumber = std::integral<N> && !std::same_as<N, bool>;
-template <class S, AxisNumber N> Var<Array<S>> sum(Var<Array<S>> x, N axis, bool keepdims = false) {
+
+}  // namespace detail
+template <class S, detail::AxisNumber N> Var<Array<S>> sum(Var<Array<S>> x, N axis, bool keepdims = false) {
     return sum(std::move(x), Axes{static_cast<std::int64_t>(axis)}, keepdims);
 }
-template <class S, AxisNumber N> Var<Array<S>> mean(Var<Array<S>> x, N axis, bool keepdims = false) {
+template <class S, detail::AxisNumber N> Var<Array<S>> mean(Var<Array<S>> x, N axis, bool keepdims = false) {
     return mean(std::move(x), Axes{static_cast<std::int64_t>(axis)}, keepdims);
 }
-template <class S, AxisNumber N> Var<Array<S>> max(Var<Array<S>> x, N axis, bool keepdims = false) {
+template <class S, detail::AxisNumber N> Var<Array<S>> max(Var<Array<S>> x, N axis, bool keepdims = false) {
     return max(std::move(x), Axes{static_cast<std::int64_t>(axis)}, keepdims);
 }
-template <class S, AxisNumber N> Var<Array<S>> logsumexp(Var<Array<S>> x, N axis, bool keepdims = false) {
+template <class S, detail::AxisNumber N>
+Var<Array<S>> logsumexp(Var<Array<S>> x, N axis, bool keepdims = false) {
     return logsumexp(std::move(x), Axes{static_cast<std::int64_t>(axis)}, keepdims);
 }
 
 template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
-    const Fold fold = fold_around("softmax", x.shape(), axis);
+    const Fold fold = detail::fold_around("softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
     on("softmax", x.value()).softmax(x.value().data(), y.raw(), fold);
     return record<"softmax">(
@@ -101,7 +106,7 @@ template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1
 }
 
 template <class S> Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis = -1) {
-    const Fold fold = fold_around("log_softmax", x.shape(), axis);
+    const Fold fold = detail::fold_around("log_softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
     on("log_softmax", x.value()).log_softmax(x.value().data(), y.raw(), fold);
     return record<"log_softmax">(

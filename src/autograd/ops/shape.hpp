@@ -25,14 +25,14 @@ template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<
 
 // reshape(x, {2, -1}): one extent may be -1, whatever is left.
 template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const Axes& extents) {
-    const Shape shape = completed("reshape", x.shape(), extents);
+    const Shape shape = detail::completed("reshape", x.shape(), extents);
     return reshape(std::move(x), shape);
 }
 
 template <class S> Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
-    const Axes axes = checked_order("permute", x.shape(), order);
-    const Walk<1> walk = permuted_walk(x.shape(), axes);
-    Array<S> y = Array<S>::empty(permuted(x.shape(), axes), x.value().device());
+    const Axes axes = detail::checked_order("permute", x.shape(), order);
+    const Walk<1> walk = detail::permuted_walk(x.shape(), axes);
+    Array<S> y = Array<S>::empty(detail::permuted(x.shape(), axes), x.value().device());
     on("permute", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"permute">(
         std::move(y), NothingKept(),
@@ -43,8 +43,8 @@ template <class S> Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
 }
 
 template <class S> Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2, std::int64_t b = -1) {
-    const int first = checked_axis("transpose", a, x.shape()),
-              second = checked_axis("transpose", b, x.shape());
+    const int first = detail::checked_axis("transpose", a, x.shape()),
+              second = detail::checked_axis("transpose", b, x.shape());
     Axes order;
     for (int axis = 0; axis < x.shape().rank(); ++axis)
         order.push_back(axis == first ? second : axis == second ? first : axis);
@@ -52,9 +52,9 @@ template <class S> Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2,
 }
 
 template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shape) {
-    if (broadcast("broadcast_to", x.shape(), shape) != shape)
+    if (detail::broadcast("broadcast_to", x.shape(), shape) != shape)
         throw Error("[broadcast_to] " + to_string(x.shape()) + " does not fit into " + to_string(shape));
-    const Walk<1> walk = broadcast_walk(shape, x.shape());
+    const Walk<1> walk = detail::broadcast_walk(shape, x.shape());
     Array<S> y = Array<S>::empty(shape, x.value().device());
     on("broadcast_to", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"broadcast_to">(
@@ -68,17 +68,17 @@ template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shap
 // Elements [from, to) along one axis. Along the first axis the buffer is shared.
 template <class S>
 Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::int64_t to) {
-    const int along = checked_axis("slice", axis, x.shape());
+    const int along = detail::checked_axis("slice", axis, x.shape());
     if (from < 0 || to < from || to > x.shape()[along])
         throw Error("[slice] " + std::to_string(from) + " to " + std::to_string(to) + " is not within axis " +
                     std::to_string(along) + " of " + to_string(x.shape()));
     if (along == 0 && !x.wants_grad()) return x.value().leading(from, to);  // micro-batches of data
-    const Blocks blocks(x.shape(), along, from, to);
+    const detail::Blocks blocks(x.shape(), along, from, to);
     Array<S> y;
     if (along == 0) {
         y = x.value().leading(from, to);
     } else {
-        y = Array<S>::empty(with_extent(x.shape(), along, to - from), x.value().device());
+        y = Array<S>::empty(detail::with_extent(x.shape(), along, to - from), x.value().device());
         on("slice", x.value())
             .block(x.value().data() + blocks.start, blocks.pitch, {y.raw(), Write::set}, blocks.width,
                    blocks.count, blocks.width);
@@ -111,21 +111,22 @@ template <class S> Var<Array<S>> at(Var<Array<S>> x, std::int64_t i) {
 template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
     if (parts.empty()) throw Error("[concat] there is nothing to put together");
     const Shape first = parts[0].shape();
-    const int along = checked_axis("concat", axis, first);
+    const int along = detail::checked_axis("concat", axis, first);
     std::int64_t total = 0;
     for (const auto& part : parts) {
-        if (part.shape().rank() != first.rank() || with_extent(part.shape(), along, first[along]) != first)
+        if (part.shape().rank() != first.rank() ||
+            detail::with_extent(part.shape(), along, first[along]) != first)
             throw Error("[concat] cannot put " + to_string(part.shape()) + " beside " + to_string(first) +
                         " along axis " + std::to_string(along));
         total += part.shape()[along];
     }
-    const Shape whole = with_extent(first, along, total);
+    const Shape whole = detail::with_extent(first, along, total);
     Array<S> y = Array<S>::empty(whole, parts[0].value().device());
-    std::vector<Blocks> places;
+    std::vector<detail::Blocks> places;
     std::int64_t from = 0;
     for (const auto& part : parts) {
         const std::int64_t to = from + part.shape()[along];
-        const Blocks& place = places.emplace_back(whole, along, from, to);
+        const detail::Blocks& place = places.emplace_back(whole, along, from, to);
         on("concat", y, part.value())
             .block(part.value().data(), place.width, {y.raw() + place.start, Write::set}, place.pitch,
                    place.count, place.width);
@@ -136,7 +137,7 @@ template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::i
         [places](Pull<Array<S>> to, const Array<S>& dy) {
             for (std::size_t i = 0; i < places.size(); ++i) {
                 if (!to.wants(i)) continue;
-                const Blocks& place = places[i];
+                const detail::Blocks& place = places[i];
                 on("concat", dy)
                     .block(dy.data() + place.start, place.pitch, destination(to.into(i)), place.width,
                            place.count, place.width);
@@ -148,7 +149,7 @@ template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::i
 // Micro-batches: the rows in order, `size` at a time (the last one may be smaller), or in the sizes given.
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::int64_t>& sizes) {
-    check_split(x.shape(), sizes);
+    detail::check_split(x.shape(), sizes);
     std::vector<Var<Array<S>>> parts;
     parts.reserve(sizes.size());
     std::int64_t from = 0;
@@ -179,12 +180,13 @@ template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>
     if (index.shape().rank() != 1)
         throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()) + ", x is " +
                     to_string(shape));
-    check_rows("rows", index, shape);
+    detail::check_rows("rows", index, shape);
     const auto height = static_cast<std::size_t>(shape[0]);
     const auto count = index.size();
-    const auto width = stride_of(shape, 0);
+    const auto width = detail::stride_of(shape, 0);
     const Array<std::int32_t> on_device = index.to(x.value().device());
-    Array<S> y = Array<S>::empty(with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
+    Array<S> y =
+        Array<S>::empty(detail::with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
     on("rows", x.value()).rows(x.value().data(), on_device.data(), y.raw(), count, width);
     return record<"rows">(
         std::move(y), keep(on_device),

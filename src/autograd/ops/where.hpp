@@ -13,10 +13,11 @@ namespace tally {
 template <class S>
 Var<Array<S>> where(const Array<std::int32_t>& condition, Var<Array<S>> a, Var<Array<S>> b) {
     Shape operands, out;
-    if (!broadcasts(a.shape(), b.shape(), operands) || !broadcasts(condition.shape(), operands, out))
+    if (!detail::broadcasts(a.shape(), b.shape(), operands) ||
+        !detail::broadcasts(condition.shape(), operands, out))
         throw Error("[where] cannot broadcast the condition " + to_string(condition.shape()) + " with " +
                     to_string(a.shape()) + " and " + to_string(b.shape()));
-    const Walk<3> how = walk(out, condition.shape(), a.shape(), b.shape());
+    const Walk<3> how = detail::walk(out, condition.shape(), a.shape(), b.shape());
     Array<S> y = Array<S>::empty(out, a.value().device());
     on("where", a.value(), b.value(), condition)
         .where(how, condition.data(), a.value().data(), b.value().data(), y.raw());
