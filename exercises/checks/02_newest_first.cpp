@@ -1,4 +1,4 @@
-// Exercise 2, newest first: the answer, the mistakes that are known, and the check.
+// Exercise 2, newest first: the answer and the check.
 #include "02_newest_first.hpp"
 
 #include "check.hpp"
@@ -19,81 +19,7 @@ std::vector<int> order(const Inputs& inputs, int from) {
 }
 }  // namespace right
 
-namespace once_for_each_path {
-std::vector<int> order(const Inputs& inputs, int from) {
-    std::vector<int> visited, waiting{from};
-    while (!waiting.empty()) {
-        const int value = waiting.back();
-        waiting.pop_back();
-        visited.push_back(value);
-        for (int input : inputs[static_cast<std::size_t>(value)]) waiting.push_back(input);
-    }
-    return visited;
-}
-}  // namespace once_for_each_path
-
-namespace deep_first {
-std::vector<int> order(const Inputs& inputs, int from) {
-    std::vector<int> visited, waiting{from};
-    std::set<int> seen;
-    while (!waiting.empty()) {
-        const int value = waiting.back();
-        waiting.pop_back();
-        if (!seen.insert(value).second) continue;
-        visited.push_back(value);
-        for (int input : inputs[static_cast<std::size_t>(value)]) waiting.push_back(input);
-    }
-    return visited;
-}
-}  // namespace deep_first
-
-namespace first_come_first_served {
-std::vector<int> order(const Inputs& inputs, int from) {
-    std::vector<int> visited{from};
-    std::set<int> seen{from};
-    for (std::size_t i = 0; i < visited.size(); ++i)
-        for (int input : inputs[static_cast<std::size_t>(visited[i])])
-            if (seen.insert(input).second) visited.push_back(input);
-    return visited;
-}
-}  // namespace first_come_first_served
-
-namespace oldest_first {
-std::vector<int> order(const Inputs& inputs, int from) {
-    std::set<int> reached{from};
-    for (int value = from; value >= 0; --value)
-        if (reached.count(value) > 0)
-            for (int input : inputs[static_cast<std::size_t>(value)]) reached.insert(input);
-    return {reached.begin(), reached.end()};
-}
-}  // namespace oldest_first
-
-namespace everything_there_is {
-std::vector<int> order(const Inputs& inputs, int from) {
-    std::vector<int> visited;
-    for (int value = from; value >= 0; --value) visited.push_back(value);
-    return visited;
-}
-}  // namespace everything_there_is
-
-namespace without_the_leaves {
-std::vector<int> order(const Inputs& inputs, int from) {
-    std::vector<int> visited;
-    std::set<int> waiting{from};
-    while (!waiting.empty()) {
-        const int value = *waiting.rbegin();
-        waiting.erase(value);
-        const auto& made_of = inputs[static_cast<std::size_t>(value)];
-        if (!made_of.empty()) visited.push_back(value);
-        waiting.insert(made_of.begin(), made_of.end());
-    }
-    return visited;
-}
-}  // namespace without_the_leaves
-
-struct Functions {
-    decltype(&::order) order;
-};
+#include "02_newest_first.mistakes.hpp"
 
 void examine(exercise::Look& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const Inputs& inputs, int from) {
@@ -124,7 +50,6 @@ const exercise::Add add(
      .title = "the order in which backward visits values",
      .minutes = 10,
      .lesson = "the-diamond",
-     .functions = {"order"},
      .hints = {"Of all values that wait, which one can be sure that nobody who still waits has used it?",
                "Whatever uses a value is newer than it. So the one with the largest number is always ready, "
                "and a waiting list that holds each number once, in order, has it at its end.",
@@ -133,30 +58,6 @@ const exercise::Add add(
      .why = "A value is always newer than what it was made of. So the newest one that waits has got all of "
             "its gradient, and a single pass over the waiting ones, newest first, visits each once: 60 "
             "visits where there are 2^60 paths."},
-    examine, Functions{right::order},
-    {{"once_for_each_path",
-      {once_for_each_path::order},
-      "A value is visited again for each path that leads to it; with sixty doublings that would never end. A "
-      "value should wait only once."},
-     {"deep_first",
-      {deep_first::order},
-      "You go as deep as you can and then come back. So a value is visited before another one that used it "
-      "as well: its gradient is not complete yet."},
-     {"first_come_first_served",
-      {first_come_first_served::order},
-      "The value that was found first is visited first. But a value may be found early and used by one that "
-      "is found later: its gradient is not complete yet."},
-     {"oldest_first",
-      {oldest_first::order},
-      "These are the right values in the order in which they were made, as forward goes. Backward must begin "
-      "at the newest."},
-     {"everything_there_is",
-      {everything_there_is::order},
-      "All older values are visited, also those that `from` was not made of. They have no gradient to hand "
-      "on."},
-     {"without_the_leaves",
-      {without_the_leaves::order},
-      "The values that were made of nothing are missing. They hand on nothing, but backward comes by: that "
-      "is where a parameter keeps its gradient."}});
+    examine, answers);
 
 }  // namespace

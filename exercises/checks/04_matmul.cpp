@@ -1,4 +1,4 @@
-// Exercise 4, matmul: the answer, the mistakes that are known, and the check.
+// Exercise 4, matmul: the answer and the check.
 #include "04_matmul.hpp"
 
 #include "check.hpp"
@@ -11,43 +11,7 @@ Gradients matmul_backward(const Matrix& a, const Matrix& b, const Matrix& dy) {
 }
 }  // namespace right
 
-namespace nothing_transposed {
-Gradients matmul_backward(const Matrix& a, const Matrix& b, const Matrix& dy) {
-    return {product(dy, b), product(a, dy)};
-}
-}  // namespace nothing_transposed
-
-namespace wrong_side {
-Gradients matmul_backward(const Matrix& a, const Matrix& b, const Matrix& dy) {
-    return {product(transposed(b), dy), product(dy, transposed(a))};
-}
-}  // namespace wrong_side
-
-namespace exchanged {
-Gradients matmul_backward(const Matrix& a, const Matrix& b, const Matrix& dy) {
-    return {product(transposed(a), dy), product(dy, transposed(b))};
-}
-}  // namespace exchanged
-
-namespace dy_transposed {
-Gradients matmul_backward(const Matrix& a, const Matrix& b, const Matrix& dy) {
-    return {product(b, transposed(dy)), product(transposed(dy), a)};
-}
-}  // namespace dy_transposed
-
-namespace other_operand_missing {
-Gradients matmul_backward(const Matrix& a, const Matrix& b, const Matrix& dy) {
-    return {product(dy, transposed(b)), product(transposed(b), dy)};
-}
-}  // namespace other_operand_missing
-
-namespace operands_themselves {
-Gradients matmul_backward(const Matrix& a, const Matrix& b, const Matrix&) { return {b, a}; }
-}  // namespace operands_themselves
-
-struct Functions {
-    decltype(&::matmul_backward) matmul_backward;
-};
+#include "04_matmul.mistakes.hpp"
 
 void examine(exercise::Look& look, const Functions& yours) {
     const auto look_at = [&](const Matrix& a, const Matrix& b, const Matrix& dy) {
@@ -81,7 +45,6 @@ const exercise::Add add(
      .title = "the two gradients of a matrix product",
      .minutes = 10,
      .lesson = "arrays",
-     .functions = {"matmul_backward"},
      .hints = {"If a[i][l] grows by a little h, which numbers of y change, and by how much each?",
                "da has a row for each row of dy, and db a column for each column of dy: that says on which "
                "side dy stands.",
@@ -89,28 +52,6 @@ const exercise::Add add(
      .why = "a[i][l] moves y[i][j] by b[l][j], for every j: so da[i][l] is the sum over j of dy[i][j] "
             "b[l][j], a product with b transposed. For db likewise. In accumulation it is the second one "
             "that adds up row after row: aT dy is a sum over the rows of the batch."},
-    examine, Functions{right::matmul_backward},
-    {{"nothing_transposed",
-      {nothing_transposed::matmul_backward},
-      "Nothing is transposed: dy b and a dy fit square matrices only. da[i][l] needs b[l][j] for all j: a "
-      "row of b."},
-     {"wrong_side",
-      {wrong_side::matmul_backward},
-      "The right factors on the wrong side: dy must stand where its rows meet those of a, and its columns "
-      "those of b."},
-     {"exchanged",
-      {exchanged::matmul_backward},
-      "Both products are right, but they are exchanged: da and db have changed places."},
-     {"dy_transposed",
-      {dy_transposed::matmul_backward},
-      "These are the right gradients, transposed. Either dy was transposed instead of the operand, or the "
-      "two factors are exchanged as well."},
-     {"other_operand_missing",
-      {other_operand_missing::matmul_backward},
-      "da is right. For db you have used b again: the gradient of b is made of the other operand, a."},
-     {"operands_themselves",
-      {operands_themselves::matmul_backward},
-      "You return the other operand, as if dy were 1. That is the derivative of a product of two numbers "
-      "before dy has come; the chain rule multiplies by dy."}});
+    examine, answers);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Exercise 5, divide: the answer, the mistakes that are known, and the check.
+// Exercise 5, divide: the answer and the check.
 #include "05_divide.hpp"
 
 #include "check.hpp"
@@ -16,57 +16,7 @@ void accumulate(const Tensor& x, const Tensor& w, int size) {
 }
 }  // namespace right
 
-namespace not_divided {
-void accumulate(const Tensor& x, const Tensor& w, int size) {
-    for (const Tensor& micro : split(x, size)) mean(matmul(micro, w)).backward();
-}
-}  // namespace not_divided
-
-namespace divided_by_rows {
-void accumulate(const Tensor& x, const Tensor& w, int size) {
-    for (const Tensor& micro : split(x, size)) (mean(matmul(micro, w)) / size).backward();
-}
-}  // namespace divided_by_rows
-
-namespace divided_by_all_rows {
-void accumulate(const Tensor& x, const Tensor& w, int size) {
-    for (const Tensor& micro : split(x, size)) (mean(matmul(micro, w)) / x.shape()[0]).backward();
-}
-}  // namespace divided_by_all_rows
-
-namespace always_three {
-void accumulate(const Tensor& x, const Tensor& w, int size) {
-    for (const Tensor& micro : split(x, size)) (mean(matmul(micro, w)) / 3).backward();
-}
-}  // namespace always_three
-
-namespace only_the_last {
-void accumulate(const Tensor& x, const Tensor& w, int size) {
-    const int parts = static_cast<int>(x.shape()[0]) / size;
-    Tensor loss;
-    for (const Tensor& micro : split(x, size)) loss = mean(matmul(micro, w)) / parts;
-    loss.backward();
-}
-}  // namespace only_the_last
-
-namespace only_the_last_undivided {
-void accumulate(const Tensor& x, const Tensor& w, int size) {
-    for (const Tensor& micro : split(x, size)) {
-        w.zero_grad();
-        mean(matmul(micro, w)).backward();
-    }
-}
-}  // namespace only_the_last_undivided
-
-namespace sum_instead_of_mean {
-void accumulate(const Tensor& x, const Tensor& w, int size) {
-    for (const Tensor& micro : split(x, size)) sum(matmul(micro, w)).backward();
-}
-}  // namespace sum_instead_of_mean
-
-struct Functions {
-    decltype(&::accumulate) accumulate;
-};
+#include "05_divide.mistakes.hpp"
 
 void examine(exercise::Look& look, const Functions& yours) {
     const auto look_at = [&](const Tensor& x, const Tensor& w, int size) {
@@ -93,7 +43,6 @@ const exercise::Add add(
      .title = "the full batch's gradient from micro-batches",
      .minutes = 5,
      .lesson = "divide",
-     .functions = {"accumulate"},
      .hints = {"Three means of two rows each are added up. What would the mean of these three means be?",
                "Each micro-batch's loss has to count less before it goes backward; how much less depends on "
                "how many micro-batches there are.",
@@ -102,33 +51,6 @@ const exercise::Add add(
      .why = "The mean over all rows is the mean of the micro-batches' means, as long as they are equally "
             "large. backward() adds, so each one must bring its N-th part: its loss is divided by N, the "
             "number of micro-batches, before it goes backward."},
-    examine, Functions{right::accumulate},
-    {{"not_divided",
-      {not_divided::accumulate},
-      "Nothing was divided: backward() has added up the micro-batches' means, so the result is as many times "
-      "too large as there are micro-batches."},
-     {"divided_by_rows",
-      {divided_by_rows::accumulate},
-      "You have divided by the number of rows in a micro-batch. The mean has done that already; what is "
-      "missing is the number of micro-batches."},
-     {"divided_by_all_rows",
-      {divided_by_all_rows::accumulate},
-      "You have divided by the number of all rows. The mean has already divided by those of its micro-batch, "
-      "so they count twice."},
-     {"always_three",
-      {always_three::accumulate},
-      "Right for the three micro-batches of the text, and for no other number of them: the 3 has to follow "
-      "from the rows and `size`."},
-     {"only_the_last",
-      {only_the_last::accumulate},
-      "Only the last micro-batch went backward; the losses of the others were thrown away. backward() "
-      "belongs in the loop."},
-     {"only_the_last_undivided",
-      {only_the_last_undivided::accumulate},
-      "This is the gradient of the last micro-batch alone: something clears the gradient between "
-      "micro-batches, and what the others brought is lost."},
-     {"sum_instead_of_mean",
-      {sum_instead_of_mean::accumulate},
-      "These are sums over the rows, where means are wanted: nobody has divided by the number of rows."}});
+    examine, answers);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Exercise 8, tokens: the answer, the mistakes that are known, and the check.
+// Exercise 8, tokens: the answer and the check.
 #include "08_tokens.hpp"
 
 #include "check.hpp"
@@ -18,101 +18,7 @@ double gradient(const std::vector<Micro>& micros) {
 }
 }  // namespace right
 
-namespace mean_of_means {
-double gradient(const std::vector<Micro>& micros) {
-    double sum_of_means = 0;
-    for (const Micro& micro : micros) {
-        double sum = 0, tokens = 0;
-        for (const Row& row : micro)
-            for (std::size_t i = 0; i < row.mask.size(); ++i) {
-                sum += row.mask[i] * row.gradients[i];
-                tokens += row.mask[i];
-            }
-        sum_of_means += sum / tokens;
-    }
-    return sum_of_means / static_cast<double>(micros.size());
-}
-}  // namespace mean_of_means
-
-namespace mean_of_means_without_empty_ones {
-double gradient(const std::vector<Micro>& micros) {
-    double sum_of_means = 0, used = 0;
-    for (const Micro& micro : micros) {
-        double sum = 0, tokens = 0;
-        for (const Row& row : micro)
-            for (std::size_t i = 0; i < row.mask.size(); ++i) {
-                sum += row.mask[i] * row.gradients[i];
-                tokens += row.mask[i];
-            }
-        if (tokens > 0) {
-            sum_of_means += sum / tokens;
-            ++used;
-        }
-    }
-    return used > 0 ? sum_of_means / used : 0;
-}
-}  // namespace mean_of_means_without_empty_ones
-
-namespace mean_of_rows {
-double gradient(const std::vector<Micro>& micros) {
-    double sum_of_means = 0, rows = 0;
-    for (const Micro& micro : micros)
-        for (const Row& row : micro) {
-            double sum = 0, tokens = 0;
-            for (std::size_t i = 0; i < row.mask.size(); ++i) {
-                sum += row.mask[i] * row.gradients[i];
-                tokens += row.mask[i];
-            }
-            if (tokens == 0) continue;
-            sum_of_means += sum / tokens;
-            ++rows;
-        }
-    return rows > 0 ? sum_of_means / rows : 0;
-}
-}  // namespace mean_of_rows
-
-namespace padding_counted {
-double gradient(const std::vector<Micro>& micros) {
-    double all = 0, count = 0;
-    for (const Micro& micro : micros)
-        for (const Row& row : micro)
-            for (std::size_t i = 0; i < row.mask.size(); ++i) {
-                all += row.mask[i] * row.gradients[i];
-                ++count;
-            }
-    return count > 0 ? all / count : 0;
-}
-}  // namespace padding_counted
-
-namespace mask_ignored {
-double gradient(const std::vector<Micro>& micros) {
-    double all = 0, count = 0;
-    for (const Micro& micro : micros)
-        for (const Row& row : micro)
-            for (std::size_t i = 0; i < row.mask.size(); ++i) {
-                all += row.gradients[i];
-                ++count;
-            }
-    return count > 0 ? all / count : 0;
-}
-}  // namespace mask_ignored
-
-namespace no_tokens_at_all {
-double gradient(const std::vector<Micro>& micros) {
-    double all = 0, count = 0;
-    for (const Micro& micro : micros)
-        for (const Row& row : micro)
-            for (std::size_t i = 0; i < row.mask.size(); ++i) {
-                all += row.mask[i] * row.gradients[i];
-                count += row.mask[i];
-            }
-    return all / count;
-}
-}  // namespace no_tokens_at_all
-
-struct Functions {
-    decltype(&::gradient) gradient;
-};
+#include "08_tokens.mistakes.hpp"
 
 void examine(exercise::Look& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const std::vector<Micro>& micros) {
@@ -149,7 +55,6 @@ const exercise::Add add(
      .title = "a masked mean over ragged rows",
      .minutes = 10,
      .lesson = "mean-sum-token",
-     .functions = {"gradient"},
      .hints = {"Ten tokens in one micro-batch, a thousand in another: how much does a token of each count in "
                "a mean of two means?",
                "Add up sums and counts over the whole window, and divide only at the very end.",
@@ -157,28 +62,6 @@ const exercise::Add add(
                "one quotient, unless nothing was counted."},
      .why = "One sum and one count over the window, one division at the end: each token that counts weighs "
             "the same, padding weighs nothing, and a micro-batch without tokens is no special case."},
-    examine, Functions{right::gradient},
-    {{"mean_of_means",
-      {mean_of_means::gradient},
-      "A mean of the micro-batches' means: the tokens of a micro-batch with few of them count too much, and "
-      "where there is none it is 0 / 0."},
-     {"mean_of_means_without_empty_ones",
-      {mean_of_means_without_empty_ones::gradient},
-      "Empty micro-batches do no harm any more, but it is still a mean of means: tokens weigh more where "
-      "they are few."},
-     {"mean_of_rows",
-      {mean_of_rows::gradient},
-      "Each row counts the same here, long or short. It is each token that should."},
-     {"padding_counted",
-      {padding_counted::gradient},
-      "The sum leaves the padding out, but the count does not: you have divided by all places instead of "
-      "those that count."},
-     {"mask_ignored",
-      {mask_ignored::gradient},
-      "The mask is not looked at: padding has joined both the sum and the count."},
-     {"no_tokens_at_all",
-      {no_tokens_at_all::gradient},
-      "Right, except where no token of the window counts: 0 / 0 is no number, and it would poison every "
-      "weight. Return 0 there."}});
+    examine, answers);
 
 }  // namespace

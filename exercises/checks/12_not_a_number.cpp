@@ -1,4 +1,4 @@
-// Exercise 12, not a number: the answer, the mistakes that are known, and the check.
+// Exercise 12, not a number: the answer and the check.
 #include "12_not_a_number.hpp"
 
 #include "check.hpp"
@@ -22,137 +22,7 @@ std::vector<double> gradient(const std::vector<Micro>& micros) {
 }
 }  // namespace right
 
-namespace poisoned {
-std::vector<double> gradient(const std::vector<Micro>& micros) {
-    std::vector<double> sum(micros[0].sum.size());
-    int items = 0;
-    for (const Micro& micro : micros) {
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += micro.sum[i];
-        items += micro.items;
-    }
-    if (items == 0) return {};
-    for (double& value : sum) value /= items;
-    return sum;
-}
-}  // namespace poisoned
-
-namespace denominator_of_all {
-std::vector<double> gradient(const std::vector<Micro>& micros) {
-    std::vector<double> sum(micros[0].sum.size());
-    int items = 0;
-    for (const Micro& micro : micros) {
-        bool good = true;
-        for (double value : micro.sum) good = good && std::isfinite(value);
-        items += micro.items;
-        if (!good) continue;
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += micro.sum[i];
-    }
-    for (double& value : sum) value /= items;
-    return sum;
-}
-}  // namespace denominator_of_all
-
-namespace times_zero {
-std::vector<double> gradient(const std::vector<Micro>& micros) {
-    std::vector<double> sum(micros[0].sum.size());
-    int items = 0;
-    for (const Micro& micro : micros) {
-        bool good = true;
-        for (double value : micro.sum) good = good && std::isfinite(value);
-        const int weight = good ? 1 : 0;
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * micro.sum[i];
-        items += weight * micro.items;
-    }
-    if (items == 0) return {};
-    for (double& value : sum) value /= items;
-    return sum;
-}
-}  // namespace times_zero
-
-namespace only_nan {
-std::vector<double> gradient(const std::vector<Micro>& micros) {
-    std::vector<double> sum(micros[0].sum.size());
-    int items = 0;
-    for (const Micro& micro : micros) {
-        bool good = true;
-        for (double value : micro.sum) good = good && !std::isnan(value);
-        if (!good) continue;
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += micro.sum[i];
-        items += micro.items;
-    }
-    if (items == 0) return {};
-    for (double& value : sum) value /= items;
-    return sum;
-}
-}  // namespace only_nan
-
-namespace number_by_number {
-std::vector<double> gradient(const std::vector<Micro>& micros) {
-    std::vector<double> sum(micros[0].sum.size());
-    int items = 0;
-    for (const Micro& micro : micros) {
-        for (std::size_t i = 0; i < sum.size(); ++i)
-            if (std::isfinite(micro.sum[i])) sum[i] += micro.sum[i];
-        items += micro.items;
-    }
-    if (items == 0) return {};
-    for (double& value : sum) value /= items;
-    return sum;
-}
-}  // namespace number_by_number
-
-namespace whole_window_dropped {
-std::vector<double> gradient(const std::vector<Micro>& micros) {
-    std::vector<double> sum(micros[0].sum.size());
-    int items = 0;
-    for (const Micro& micro : micros) {
-        bool good = true;
-        for (double value : micro.sum) good = good && std::isfinite(value);
-        if (!good) return {};
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += micro.sum[i];
-        items += micro.items;
-    }
-    if (items == 0) return {};
-    for (double& value : sum) value /= items;
-    return sum;
-}
-}  // namespace whole_window_dropped
-
-namespace nothing_left_is_zero {
-std::vector<double> gradient(const std::vector<Micro>& micros) {
-    std::vector<double> sum(micros[0].sum.size());
-    int items = 0;
-    for (const Micro& micro : micros) {
-        bool good = true;
-        for (double value : micro.sum) good = good && std::isfinite(value);
-        if (!good) continue;
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += micro.sum[i];
-        items += micro.items;
-    }
-    if (items == 0) return sum;
-    for (double& value : sum) value /= items;
-    return sum;
-}
-}  // namespace nothing_left_is_zero
-
-namespace first_number_only {
-std::vector<double> gradient(const std::vector<Micro>& micros) {
-    std::vector<double> sum(micros[0].sum.size());
-    int items = 0;
-    for (const Micro& micro : micros) {
-        if (!std::isfinite(micro.sum[0])) continue;
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += micro.sum[i];
-        items += micro.items;
-    }
-    if (items == 0) return {};
-    for (double& value : sum) value /= items;
-    return sum;
-}
-}  // namespace first_number_only
-
-struct Functions {
-    decltype(&::gradient) gradient;
-};
+#include "12_not_a_number.mistakes.hpp"
 
 void examine(exercise::Look& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const std::vector<Micro>& micros) {
@@ -187,7 +57,6 @@ const exercise::Add add(
      .title = "leave out the micro-batch that is not a number",
      .minutes = 5,
      .lesson = "mean-sum-token",
-     .functions = {"gradient"},
      .hints = {"A micro-batch is left out: from which two sums must it stay away?",
                "Look at all of its numbers before you add any of them; `continue` goes on to the next "
                "micro-batch.",
@@ -196,36 +65,6 @@ const exercise::Add add(
      .why = "Whatever is left out must be missing in the numerator and in the denominator alike, or the "
             "update shrinks. Reset and drop by not adding, never by multiplying with 0. A Window calls this "
             "policy drop_micro."},
-    examine, Functions{right::gradient},
-    {{"poisoned",
-      {poisoned::gradient},
-      "The bad micro-batch was added like any other, and one NaN makes the whole sum NaN. It must be left "
-      "out."},
-     {"denominator_of_all",
-      {denominator_of_all::gradient},
-      "The bad micro-batch is left out of the sum, but its items are still in the denominator: the update is "
-      "too small."},
-     {"times_zero",
-      {times_zero::gradient},
-      "You multiply the bad numbers by 0, and NaN * 0 is NaN. What must not count must not be added at all."},
-     {"only_nan",
-      {only_nan::gradient},
-      "NaN is found, infinity is not. It comes first: an overflow makes an infinity, and only the next "
-      "operation a NaN."},
-     {"number_by_number",
-      {number_by_number::gradient},
-      "You leave out bad numbers one by one: the good ones of a broken micro-batch stay in, and all of its "
-      "items in the denominator. The micro-batch as a whole has to go."},
-     {"whole_window_dropped",
-      {whole_window_dropped::gradient},
-      "One bad micro-batch, and the whole window makes no update. That is a policy, too, but not this one: "
-      "the others are to be used."},
-     {"nothing_left_is_zero",
-      {nothing_left_is_zero::gradient},
-      "Where no micro-batch is left you return zeros, and momentum would step all the same. No update is an "
-      "empty vector."},
-     {"first_number_only",
-      {first_number_only::gradient},
-      "Only the first number is looked at. Any of them may be the bad one."}});
+    examine, answers);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Exercise 14, noise: the answer, the mistakes that are known, and the check.
+// Exercise 14, noise: the answer and the check.
 #include "14_noise.hpp"
 
 #include "check.hpp"
@@ -16,86 +16,7 @@ double item_variance(const std::vector<double>& means, int size) {
 }
 }  // namespace right
 
-namespace of_a_micro_batch {
-double item_variance(const std::vector<double>& means, int size) {
-    const double count = static_cast<double>(means.size());
-    double mean = 0;
-    for (double g : means) mean += g / count;
-    double squares = 0;
-    for (double g : means) squares += (g - mean) * (g - mean);
-    return squares / (count - 1);
-}
-}  // namespace of_a_micro_batch
-
-namespace divided_by_all {
-double item_variance(const std::vector<double>& means, int size) {
-    const double count = static_cast<double>(means.size());
-    double mean = 0;
-    for (double g : means) mean += g / count;
-    double squares = 0;
-    for (double g : means) squares += (g - mean) * (g - mean);
-    return size * squares / count;
-}
-}  // namespace divided_by_all
-
-namespace both {
-double item_variance(const std::vector<double>& means, int size) {
-    const double count = static_cast<double>(means.size());
-    double mean = 0;
-    for (double g : means) mean += g / count;
-    double squares = 0;
-    for (double g : means) squares += (g - mean) * (g - mean);
-    return squares / count;
-}
-}  // namespace both
-
-namespace of_the_window {
-double item_variance(const std::vector<double>& means, int size) {
-    const double count = static_cast<double>(means.size());
-    double mean = 0;
-    for (double g : means) mean += g / count;
-    double squares = 0;
-    for (double g : means) squares += (g - mean) * (g - mean);
-    return squares / (count - 1) / count;
-}
-}  // namespace of_the_window
-
-namespace divided_by_size {
-double item_variance(const std::vector<double>& means, int size) {
-    const double count = static_cast<double>(means.size());
-    double mean = 0;
-    for (double g : means) mean += g / count;
-    double squares = 0;
-    for (double g : means) squares += (g - mean) * (g - mean);
-    return squares / (count - 1) / size;
-}
-}  // namespace divided_by_size
-
-namespace size_squared {
-double item_variance(const std::vector<double>& means, int size) {
-    const double count = static_cast<double>(means.size());
-    double mean = 0;
-    for (double g : means) mean += g / count;
-    double squares = 0;
-    for (double g : means) squares += (g - mean) * (g - mean);
-    return size * size * squares / (count - 1);
-}
-}  // namespace size_squared
-
-namespace deviation {
-double item_variance(const std::vector<double>& means, int size) {
-    const double count = static_cast<double>(means.size());
-    double mean = 0;
-    for (double g : means) mean += g / count;
-    double squares = 0;
-    for (double g : means) squares += (g - mean) * (g - mean);
-    return std::sqrt(size * squares / (count - 1));
-}
-}  // namespace deviation
-
-struct Functions {
-    decltype(&::item_variance) item_variance;
-};
+#include "14_noise.mistakes.hpp"
 
 void examine(exercise::Look& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const std::vector<double>& means, int size) {
@@ -138,7 +59,6 @@ const exercise::Add add(
      .title = "the variance of one item, from the micro-batches",
      .minutes = 10,
      .lesson = "why-a-large-batch",
-     .functions = {"item_variance"},
      .hints = {"If one item has the variance 12, which variance does the mean over 4 of them have, and how "
                "do you come back?",
                "The variance of the means is `squares` divided by N - 1. One item's is larger, by a factor "
@@ -147,30 +67,6 @@ const exercise::Add add(
      .why = "Var(mean of b) = Var(item) / b, so the scatter between micro-batches, times b, is the noise of "
             "one item. With the squared gradient beside it that says which batch is worth its time: the "
             "noise scale."},
-    examine, Functions{right::item_variance},
-    {{"of_a_micro_batch",
-      {of_a_micro_batch::item_variance},
-      "This is the variance of a micro-batch's mean. One item is noisier than a mean of `size` items."},
-     {"divided_by_all",
-      {divided_by_all::item_variance},
-      "Nearly: the squares must be divided by N - 1. Divided by N the estimate is too small on average, "
-      "since the mean was taken from the same numbers."},
-     {"both",
-      {both::item_variance},
-      "Two things are missing: N - 1 instead of N, and the step from a mean of `size` items to one item."},
-     {"of_the_window",
-      {of_the_window::item_variance},
-      "You have divided once more by N: that is the variance of the window's mean, the least noisy of all."},
-     {"divided_by_size",
-      {divided_by_size::item_variance},
-      "In the wrong direction: the mean over `size` items has the smaller variance, the single item the "
-      "larger one."},
-     {"size_squared",
-      {size_squared::item_variance},
-      "`size` once too often: a mean over b items has 1/b of one item's variance; 1/b^2 would be that of a "
-      "quotient."},
-     {"deviation",
-      {deviation::item_variance},
-      "This is the standard deviation, the root of what is wanted."}});
+    examine, answers);
 
 }  // namespace

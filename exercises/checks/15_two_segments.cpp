@@ -1,4 +1,4 @@
-// Exercise 15, two segments: the answer, the mistakes that are known, and the check.
+// Exercise 15, two segments: the answer and the check.
 #include "15_two_segments.hpp"
 
 #include "check.hpp"
@@ -18,74 +18,7 @@ void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
 }
 }  // namespace right
 
-namespace first_half_forgotten {
-void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
-    const std::size_t half = w.size() / 2;
-    Tensor middle;
-    {
-        const NoGrad off;
-        middle = parameter(layers(x, w, 0, half).value());
-    }
-    mean(layers(middle, w, half, w.size())).backward();
-}
-}  // namespace first_half_forgotten
-
-namespace plain {
-void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) { backward_plainly(x, w); }
-}  // namespace plain
-
-namespace graph_in_the_first_pass {
-void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
-    const std::size_t half = w.size() / 2;
-    Tensor first = layers(x, w, 0, half);
-    Tensor middle = parameter(first.value());
-    mean(layers(middle, w, half, w.size())).backward();
-    sum(first * constant(middle.grad())).backward();
-}
-}  // namespace graph_in_the_first_pass
-
-namespace gradient_not_sent {
-void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
-    const std::size_t half = w.size() / 2;
-    Tensor middle;
-    {
-        const NoGrad off;
-        middle = parameter(layers(x, w, 0, half).value());
-    }
-    mean(layers(middle, w, half, w.size())).backward();
-    sum(layers(x, w, 0, half)).backward();
-}
-}  // namespace gradient_not_sent
-
-namespace mean_on_the_way_back {
-void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
-    const std::size_t half = w.size() / 2;
-    Tensor middle;
-    {
-        const NoGrad off;
-        middle = parameter(layers(x, w, 0, half).value());
-    }
-    mean(layers(middle, w, half, w.size())).backward();
-    mean(layers(x, w, 0, half) * constant(middle.grad())).backward();
-}
-}  // namespace mean_on_the_way_back
-
-namespace whole_chain_again {
-void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
-    const std::size_t half = w.size() / 2;
-    Tensor middle;
-    {
-        const NoGrad off;
-        middle = parameter(layers(x, w, 0, half).value());
-    }
-    mean(layers(middle, w, half, w.size())).backward();
-    backward_plainly(x, w);
-}
-}  // namespace whole_chain_again
-
-struct Functions {
-    decltype(&::backward_in_two) backward_in_two;
-};
+#include "15_two_segments.mistakes.hpp"
 
 std::vector<Tensor> some_weights(exercise::Look& look, int count, int size) {
     std::vector<Tensor> weights;
@@ -139,7 +72,6 @@ const exercise::Add add(
      .title = "a checkpoint by hand, measured in bytes",
      .minutes = 15,
      .lesson = "checkpointing",
-     .functions = {"backward_in_two"},
      .hints = {"When the second half goes backward, who needs the results of the first half's layers?",
                "The first half runs twice: once inside { const NoGrad off; ... } for its last value only, "
                "once more, recorded, after the second half has gone backward.",
@@ -149,30 +81,6 @@ const exercise::Add add(
      .why = "At no time were the results of both halves kept: the price is one more forward through the "
             "first half. That is all that checkpoint() does, for any number of segments and any function; "
             "the engine does it inside of the sweep."},
-    examine, Functions{right::backward_in_two},
-    {{"first_half_forgotten",
-      {first_half_forgotten::backward_in_two},
-      "The second half is right, and the first half's weights have got no gradient: nothing went back from "
-      "the middle. Step 3 is missing."},
-     {"plain",
-      {plain::backward_in_two},
-      "The gradients are right, and the memory is that of the plain way: all results of all layers were kept "
-      "at the same time."},
-     {"graph_in_the_first_pass",
-      {graph_in_the_first_pass::backward_in_two},
-      "The gradients are right, but the first half's first run was recorded, so its results were kept all "
-      "the while. It wants a NoGrad around it, and a second run afterwards."},
-     {"gradient_not_sent",
-      {gradient_not_sent::backward_in_two},
-      "The first half went backward from a plain sum, as if each number in the middle counted 1. It has to "
-      "count what middle.grad() says."},
-     {"mean_on_the_way_back",
-      {mean_on_the_way_back::backward_in_two},
-      "The first half's gradients are too small, as often as the middle has numbers: on the way back it must "
-      "be sum(h * g), since the mean was taken already, at the end."},
-     {"whole_chain_again",
-      {whole_chain_again::backward_in_two},
-      "The second half went backward twice, so its gradients are twice too large: in step 3 only the first "
-      "half runs again, and gets the middle's gradient."}});
+    examine, answers);
 
 }  // namespace

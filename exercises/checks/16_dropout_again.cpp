@@ -1,4 +1,4 @@
-// Exercise 16, dropout again: the answer, the mistakes that are known, and the check.
+// Exercise 16, dropout again: the answer and the check.
 #include "16_dropout_again.hpp"
 
 #include "check.hpp"
@@ -16,85 +16,7 @@ std::vector<double> mask(const Place& place, int items, double p) {
 }
 }  // namespace right
 
-namespace goes_on {
-std::vector<double> mask(const Place& place, int items, double p) {
-    static std::uint64_t drawn = 0;
-    std::vector<double> factors;
-    for (int i = 0; i < items; ++i)
-        factors.push_back(random(place.seed, place.layer, drawn++) < p ? 0 : 1 / (1 - p));
-    return factors;
-}
-}  // namespace goes_on
-
-namespace place_in_the_micro_batch {
-std::vector<double> mask(const Place& place, int items, double p) {
-    std::vector<double> factors;
-    for (int i = 0; i < items; ++i) {
-        const auto item = static_cast<std::uint64_t>(i);
-        factors.push_back(random(place.seed, place.layer, item) < p ? 0 : 1 / (1 - p));
-    }
-    return factors;
-}
-}  // namespace place_in_the_micro_batch
-
-namespace layer_left_out {
-std::vector<double> mask(const Place& place, int items, double p) {
-    std::vector<double> factors;
-    for (int i = 0; i < items; ++i) {
-        const auto item = static_cast<std::uint64_t>(place.first_item + i);
-        factors.push_back(random(place.seed, 0, item) < p ? 0 : 1 / (1 - p));
-    }
-    return factors;
-}
-}  // namespace layer_left_out
-
-namespace seed_left_out {
-std::vector<double> mask(const Place& place, int items, double p) {
-    std::vector<double> factors;
-    for (int i = 0; i < items; ++i) {
-        const auto item = static_cast<std::uint64_t>(place.first_item + i);
-        factors.push_back(random(0, place.layer, item) < p ? 0 : 1 / (1 - p));
-    }
-    return factors;
-}
-}  // namespace seed_left_out
-
-namespace not_scaled {
-std::vector<double> mask(const Place& place, int items, double p) {
-    std::vector<double> factors;
-    for (int i = 0; i < items; ++i) {
-        const auto item = static_cast<std::uint64_t>(place.first_item + i);
-        factors.push_back(random(place.seed, place.layer, item) < p ? 0 : 1);
-    }
-    return factors;
-}
-}  // namespace not_scaled
-
-namespace kept_with_p {
-std::vector<double> mask(const Place& place, int items, double p) {
-    std::vector<double> factors;
-    for (int i = 0; i < items; ++i) {
-        const auto item = static_cast<std::uint64_t>(place.first_item + i);
-        factors.push_back(random(place.seed, place.layer, item) < p ? 1 / p : 0);
-    }
-    return factors;
-}
-}  // namespace kept_with_p
-
-namespace scaled_by_p {
-std::vector<double> mask(const Place& place, int items, double p) {
-    std::vector<double> factors;
-    for (int i = 0; i < items; ++i) {
-        const auto item = static_cast<std::uint64_t>(place.first_item + i);
-        factors.push_back(random(place.seed, place.layer, item) < p ? 0 : 1 / p);
-    }
-    return factors;
-}
-}  // namespace scaled_by_p
-
-struct Functions {
-    decltype(&::mask) mask;
-};
+#include "16_dropout_again.mistakes.hpp"
 
 void examine(exercise::Look& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const Place& place, int items, double p) {
@@ -122,7 +44,6 @@ const exercise::Add add(
      .title = "a dropout mask that can be made again",
      .minutes = 5,
      .lesson = "when-it-lies",
-     .functions = {"mask"},
      .hints = {"What would you have to know about item 5 to draw its number without drawing those of items 0 "
                "to 4?",
                "random() takes three things and forgets them again. Which number does the i-th item of this "
@@ -131,29 +52,6 @@ const exercise::Add add(
      .why =
          "A mask that is a function of (seed, layer, item) has no history. So a checkpoint can make it "
          "again, in any order, and four micro-batches of 16 drop what one batch of 64 drops, bit for bit."},
-    examine, Functions{right::mask},
-    {{"goes_on",
-      {goes_on::mask},
-      "Your numbers go on from call to call: run a second time, the same layer drops other items. That is "
-      "the very thing to be avoided."},
-     {"place_in_the_micro_batch",
-      {place_in_the_micro_batch::mask},
-      "You use the item's place in its micro-batch. The first item of each micro-batch then has the same "
-      "number, and another cut gives other masks: count from place.first_item."},
-     {"layer_left_out",
-      {layer_left_out::mask},
-      "All layers drop the same items: the layer is missing among the three."},
-     {"seed_left_out",
-      {seed_left_out::mask},
-      "Each update drops the same items: the seed is missing among the three."},
-     {"not_scaled",
-      {not_scaled::mask},
-      "The right items are dropped, but the others are not scaled up by 1 / (1 - p), so the mean shrinks."},
-     {"kept_with_p",
-      {kept_with_p::mask},
-      "Dropped and kept are exchanged: p is the probability to be dropped."},
-     {"scaled_by_p",
-      {scaled_by_p::mask},
-      "Who is kept is scaled by 1 / p. It is kept with probability 1 - p, so by 1 / (1 - p)."}});
+    examine, answers);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Exercise 17, cut the chain: the answer, the mistakes that are known, and the check.
+// Exercise 17, cut the chain: the answer and the check.
 #include "17_cut_the_chain.hpp"
 
 #include "check.hpp"
@@ -19,75 +19,7 @@ std::vector<int> cuts(const std::vector<int>& kept, int budget) {
 }
 }  // namespace right
 
-namespace not_cut {
-std::vector<int> cuts(const std::vector<int>& kept, int budget) { return {}; }
-}  // namespace not_cut
-
-namespace each_alone {
-std::vector<int> cuts(const std::vector<int>& kept, int budget) {
-    std::vector<int> first_layers;
-    for (int layer = 1; layer < static_cast<int>(kept.size()); ++layer) first_layers.push_back(layer);
-    return first_layers;
-}
-}  // namespace each_alone
-
-namespace from_the_front {
-std::vector<int> cuts(const std::vector<int>& kept, int budget) {
-    std::vector<int> first_layers;
-    int sum = 0;
-    for (int layer = 0; layer < static_cast<int>(kept.size()); ++layer) {
-        sum += kept[static_cast<std::size_t>(layer)];
-        if (sum <= budget) continue;
-        first_layers.push_back(layer);
-        sum = kept[static_cast<std::size_t>(layer)];
-    }
-    return first_layers;
-}
-}  // namespace from_the_front
-
-namespace one_too_many {
-std::vector<int> cuts(const std::vector<int>& kept, int budget) {
-    std::vector<int> first_layers;
-    int sum = 0;
-    for (int layer = static_cast<int>(kept.size()) - 1; layer > 0; --layer) {
-        sum += kept[static_cast<std::size_t>(layer)];
-        if (sum <= budget) continue;
-        first_layers.insert(first_layers.begin(), layer);
-        sum = 0;
-    }
-    return first_layers;
-}
-}  // namespace one_too_many
-
-namespace by_number {
-std::vector<int> cuts(const std::vector<int>& kept, int budget) {
-    const int layers = static_cast<int>(kept.size());
-    int all = 0;
-    for (int k : kept) all += k;
-    const int segments = (all + budget - 1) / budget;
-    std::vector<int> first_layers;
-    for (int segment = 1; segment < segments; ++segment) first_layers.push_back(layers * segment / segments);
-    return first_layers;
-}
-}  // namespace by_number
-
-namespace full_counts_as_too_much {
-std::vector<int> cuts(const std::vector<int>& kept, int budget) {
-    std::vector<int> first_layers;
-    int sum = 0;
-    for (int layer = static_cast<int>(kept.size()) - 1; layer >= 0; --layer) {
-        sum += kept[static_cast<std::size_t>(layer)];
-        if (sum < budget || layer + 1 == static_cast<int>(kept.size())) continue;
-        first_layers.insert(first_layers.begin(), layer + 1);
-        sum = kept[static_cast<std::size_t>(layer)];
-    }
-    return first_layers;
-}
-}  // namespace full_counts_as_too_much
-
-struct Functions {
-    decltype(&::cuts) cuts;
-};
+#include "17_cut_the_chain.mistakes.hpp"
 
 // A chain of layers on `rows` rows, with four numbers between them; of a layer that keeps k KiB, 4 k numbers a row are kept.
 struct Chain {
@@ -162,7 +94,6 @@ const exercise::Add add(
      .title = "cut unequal layers, measured in bytes and in layers that run again",
      .minutes = 15,
      .lesson = "checkpointing",
-     .functions = {"cuts"},
      .hints = {"Which layers run only once, and how could there be more of them?",
                "Begin at the end: take layers into the last segment as long as they fit. Then go on with the "
                "one before it, in the same way.",
@@ -171,27 +102,6 @@ const exercise::Add add(
      .why = "Whatever lies before the last segment runs twice, however it is cut: so the last one is made as "
             "long as memory allows. The others only have to fit. fit_into() of the library does that with "
             "measured layers."},
-    examine, Functions{right::cuts},
-    {{"not_cut",
-      {not_cut::cuts},
-      "No cut at all: nothing runs again, and all layers are kept at the same time."},
-     {"each_alone",
-      {each_alone::cuts},
-      "Each layer is a segment of its own: hardly anything is kept, and nearly all of them run again. The "
-      "budget allows for more."},
-     {"from_the_front",
-      {from_the_front::cuts},
-      "Your segments keep to the budget, but they were filled from the front, so the last one got what was "
-      "left over. It is the one that never runs again: begin at the end, and fill it first."},
-     {"one_too_many",
-      {one_too_many::cuts},
-      "Each segment has one layer too many: the cut comes after the layer that went over the budget. It must "
-      "come before it."},
-     {"by_number",
-      {by_number::cuts},
-      "These segments have equally many layers. The layers are unequal: count their KiB."},
-     {"full_counts_as_too_much",
-      {full_counts_as_too_much::cuts},
-      "A segment that fills the budget exactly still fits: the cut comes one layer too early there."}});
+    examine, answers);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Exercise 18, Revolve: the answer, the mistakes that are known, and the check.
+// Exercise 18, Revolve: the answer and the check.
 #include "18_revolve.hpp"
 
 #include "check.hpp"
@@ -27,47 +27,7 @@ int next_snapshot(int steps, int free) {
 }
 }  // namespace right
 
-namespace in_the_middle {
-int next_snapshot(int steps, int free) { return steps / 2; }
-}  // namespace in_the_middle
-
-namespace next_step {
-int next_snapshot(int steps, int free) { return 1; }
-}  // namespace next_step
-
-namespace at_the_end {
-int next_snapshot(int steps, int free) { return steps - 1; }
-}  // namespace at_the_end
-
-namespace evenly {
-int next_snapshot(int steps, int free) { return std::max(1, steps / (free + 1)); }
-}  // namespace evenly
-
-namespace root {
-int next_snapshot(int steps, int free) { return std::max(1, static_cast<int>(std::sqrt(steps))); }
-}  // namespace root
-
-namespace mirrored {
-int advances(int steps, int snapshots) {
-    if (steps == 1) return 0;
-    if (snapshots == 1) return steps * (steps - 1) / 2;
-    int found = steps * steps;
-    for (int k = 1; k < steps && steps < 17; ++k)
-        found = std::min(found, k + advances(steps - k, snapshots - 1) + advances(k, snapshots));
-    return found;
-}
-
-int next_snapshot(int steps, int free) {
-    for (int k = 1; k < steps; ++k)
-        if (k + advances(steps - k, free) + advances(k, free + 1) == advances(steps, free + 1))
-            return steps - k;
-    return 1;
-}
-}  // namespace mirrored
-
-struct Functions {
-    decltype(&::next_snapshot) next_snapshot;
-};
+#include "18_revolve.mistakes.hpp"
 
 double choose(int n, int k) {
     double result = 1;
@@ -125,7 +85,6 @@ const exercise::Add add(
      .title = "the best place for the next snapshot",
      .minutes = 20,
      .lesson = "the-best-schedule",
-     .functions = {"next_snapshot"},
      .hints = {"The formula for p names a smallest value over k. Which k gives it?",
                "Write p as a function that calls itself, with the two cases that end it; then try every k "
                "from 1 to steps - 1, with c = free + 1.",
@@ -134,30 +93,6 @@ const exercise::Add add(
      .why = "The part before the snapshot gets all snapshots back when the part behind is done, so it is the "
             "longer one. With c snapshots and r sweeps a chain may have C(c + r, c) steps: 8 snapshots and 3 "
             "runs of each step reach 165 steps."},
-    examine, Functions{right::next_snapshot},
-    {{"in_the_middle",
-      {in_the_middle::next_snapshot},
-      "In the middle the two parts are equally long, but the part behind has one snapshot less to work with: "
-      "it must be the shorter one."},
-     {"next_step",
-      {next_step::next_snapshot},
-      "A snapshot after each step uses all of them up at the very beginning, and the long rest behind has "
-      "none."},
-     {"at_the_end",
-      {at_the_end::next_snapshot},
-      "A snapshot just before the last step saves a single step. All others have the same way to go once "
-      "more."},
-     {"evenly",
-      {evenly::next_snapshot},
-      "Snapshots at even distances are good once; but each one that is free again can be used a second time, "
-      "in the part before it."},
-     {"root",
-      {root::next_snapshot},
-      "The root of the number of steps is right for segments that are kept whole. Here the snapshots are "
-      "used again and again."},
-     {"mirrored",
-      {mirrored::next_snapshot},
-      "The right two lengths, exchanged: k is how far to run first, and the part BEFORE the snapshot is the "
-      "longer one, since it has all snapshots again."}});
+    examine, answers);
 
 }  // namespace

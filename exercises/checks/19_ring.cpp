@@ -1,4 +1,4 @@
-// Exercise 19, a ring: the answer, the mistakes that are known, and the check.
+// Exercise 19, a ring: the answer and the check.
 #include "19_ring.hpp"
 
 #include "check.hpp"
@@ -15,55 +15,7 @@ Send send(int rank, int round, int ranks) {
 }
 }  // namespace right
 
-namespace chunk_of_its_own {
-int rounds(int ranks) { return 2 * (ranks - 1); }
-
-Send send(int rank, int round, int ranks) { return {.chunk = rank, .add = round < ranks - 1}; }
-}  // namespace chunk_of_its_own
-
-namespace same_chunk_for_all {
-int rounds(int ranks) { return 2 * (ranks - 1); }
-
-Send send(int rank, int round, int ranks) { return {.chunk = round % ranks, .add = round < ranks - 1}; }
-}  // namespace same_chunk_for_all
-
-namespace against_the_ring {
-int rounds(int ranks) { return 2 * (ranks - 1); }
-
-Send send(int rank, int round, int ranks) {
-    return {.chunk = (rank + round) % ranks, .add = round < ranks - 1};
-}
-}  // namespace against_the_ring
-
-namespace always_adding {
-int rounds(int ranks) { return 2 * (ranks - 1); }
-
-Send send(int rank, int round, int ranks) {
-    const int back = round < ranks - 1 ? round : round - ranks;
-    return {.chunk = (rank - back + 2 * ranks) % ranks, .add = true};
-}
-}  // namespace always_adding
-
-namespace second_phase_missing {
-int rounds(int ranks) { return ranks - 1; }
-
-Send send(int rank, int round, int ranks) { return {.chunk = (rank - round + ranks) % ranks, .add = true}; }
-}  // namespace second_phase_missing
-
-namespace second_phase_not_shifted {
-int rounds(int ranks) { return 2 * (ranks - 1); }
-
-Send send(int rank, int round, int ranks) {
-    const bool adding = round < ranks - 1;
-    const int back = adding ? round : round - ranks + 1;
-    return {.chunk = (rank - back + 2 * ranks) % ranks, .add = adding};
-}
-}  // namespace second_phase_not_shifted
-
-struct Functions {
-    decltype(&::rounds) rounds;
-    decltype(&::send) send;
-};
+#include "19_ring.mistakes.hpp"
 
 void examine(exercise::Look& look, const Functions& yours) {
     for (const int ranks : {4, 2, 3, 8, 1}) {
@@ -113,7 +65,6 @@ const exercise::Add add(
      .title = "add up gradients around a ring, measured in bytes",
      .minutes = 15,
      .lesson = "divide",
-     .functions = {"rounds", "send"},
      .hints = {"In round 0 rank r sends chunk r. Which chunk has rank r got by then from its left, and so "
                "can send on in round 1?",
                "In the first phase the number goes down by one each round. Behind it rank r has got chunk r "
@@ -124,30 +75,6 @@ const exercise::Add add(
          "Each chunk makes one way round to be added up, and one more to be handed out. A rank sends 2 (P "
          "- 1) / P of the gradient: less than twice the gradient, for 4 ranks and for 4000, and nobody is in "
          "the middle. That is why gradients are summed in rings."},
-    examine, Functions{right::rounds, right::send},
-    {{"chunk_of_its_own",
-      {chunk_of_its_own::rounds, chunk_of_its_own::send},
-      "Each rank sends the chunk of its own number in every round. What it has got from its left must travel "
-      "on: the chunk changes from round to round."},
-     {"same_chunk_for_all",
-      {same_chunk_for_all::rounds, same_chunk_for_all::send},
-      "In a round all ranks send the chunk of the same number, so it is added up many times over in the same "
-      "place. In one round each rank must send another chunk."},
-     {"against_the_ring",
-      {against_the_ring::rounds, against_the_ring::send},
-      "The numbers go up from round to round. What rank r gets in a round is what rank r - 1 sent; to send "
-      "that on, the number must go down."},
-     {"always_adding",
-      {always_adding::rounds, always_adding::send},
-      "The second phase still adds: complete chunks are added to what is there, and come out too large. "
-      "There they overwrite."},
-     {"second_phase_missing",
-      {second_phase_missing::rounds, second_phase_missing::send},
-      "After the first phase each rank has one complete chunk, and there you stop. The complete chunks have "
-      "to travel around as well."},
-     {"second_phase_not_shifted",
-      {second_phase_not_shifted::rounds, second_phase_not_shifted::send},
-      "The first phase is right. In the second, each rank must begin with the chunk that is complete at its "
-      "place: the one that it got last, not the one that it sent first."}});
+    examine, answers);
 
 }  // namespace

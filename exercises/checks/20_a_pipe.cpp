@@ -1,4 +1,4 @@
-// Exercise 20, a pipe: the answer, the mistakes that are known, and the check.
+// Exercise 20, a pipe: the answer and the check.
 #include "20_a_pipe.hpp"
 
 #include "check.hpp"
@@ -21,98 +21,7 @@ std::vector<Work> schedule(int stage, int stages, int micros) {
 }
 }  // namespace right
 
-namespace all_forward_first {
-std::vector<Work> schedule(int stage, int stages, int micros) {
-    std::vector<Work> order;
-    for (int m = 0; m < micros; ++m) order.push_back(F(m));
-    for (int m = 0; m < micros; ++m) order.push_back(B(m));
-    return order;
-}
-}  // namespace all_forward_first
-
-namespace one_at_a_time {
-std::vector<Work> schedule(int stage, int stages, int micros) {
-    std::vector<Work> order;
-    const int ahead = 0;
-    int forward = 0, backward = 0;
-    while (backward < micros) {
-        if (forward < micros && forward <= backward + ahead) {
-            order.push_back(F(forward++));
-        } else {
-            order.push_back(B(backward++));
-        }
-    }
-    return order;
-}
-}  // namespace one_at_a_time
-
-namespace one_too_few {
-std::vector<Work> schedule(int stage, int stages, int micros) {
-    std::vector<Work> order;
-    const int ahead = stages - 2 - stage < 0 ? 0 : stages - 2 - stage;
-    int forward = 0, backward = 0;
-    while (backward < micros) {
-        if (forward < micros && forward <= backward + ahead) {
-            order.push_back(F(forward++));
-        } else {
-            order.push_back(B(backward++));
-        }
-    }
-    return order;
-}
-}  // namespace one_too_few
-
-namespace one_too_many {
-std::vector<Work> schedule(int stage, int stages, int micros) {
-    std::vector<Work> order;
-    const int ahead = stages - stage;
-    int forward = 0, backward = 0;
-    while (backward < micros) {
-        if (forward < micros && forward <= backward + ahead) {
-            order.push_back(F(forward++));
-        } else {
-            order.push_back(B(backward++));
-        }
-    }
-    return order;
-}
-}  // namespace one_too_many
-
-namespace other_way_round {
-std::vector<Work> schedule(int stage, int stages, int micros) {
-    std::vector<Work> order;
-    const int ahead = stage;
-    int forward = 0, backward = 0;
-    while (backward < micros) {
-        if (forward < micros && forward <= backward + ahead) {
-            order.push_back(F(forward++));
-        } else {
-            order.push_back(B(backward++));
-        }
-    }
-    return order;
-}
-}  // namespace other_way_round
-
-namespace same_for_all {
-std::vector<Work> schedule(int stage, int stages, int micros) {
-    std::vector<Work> order;
-    const int ahead = stages - 1;
-    int forward = 0, backward = 0;
-    while (backward < micros) {
-        if (forward < micros && forward <= backward + ahead) {
-            order.push_back(F(forward++));
-        } else {
-            order.push_back(B(backward++));
-        }
-    }
-    return order;
-}
-}  // namespace same_for_all
-
-struct Functions {
-    decltype(&::schedule) schedule;
-};
+#include "20_a_pipe.mistakes.hpp"
 
 std::string in_words(const Work& work) {
     return std::string(work.backward ? "B(" : "F(") + std::to_string(work.micro) + ")";
@@ -207,7 +116,6 @@ const exercise::Add add(
      .title = "a schedule for four stages, measured in waiting and in memory",
      .minutes = 20,
      .lesson = "checkpointing",
-     .functions = {"schedule"},
      .hints = {"After its first F, how many micro-batches must the first of four stages have sent before the "
                "first B can come back to it?",
                "Count the F and the B that were done. A stage may do an F as long as it is ahead by no more "
@@ -217,30 +125,6 @@ const exercise::Add add(
      .why = "One forward, one backward: the same time as all forward first, (P - 1) / (M + P - 1) of it "
             "waiting, but a stage keeps only as many micro-batches as are on their way behind it. More "
             "micro-batches make the bubble smaller and the memory no larger."},
-    examine, Functions{right::schedule},
-    {{"all_forward_first",
-      {all_forward_first::schedule},
-      "All forward, then all backward: the time is right, but each stage keeps all micro-batches. Stage s "
-      "may be ahead by as many as there are stages behind it."},
-     {"one_at_a_time",
-      {one_at_a_time::schedule},
-      "Each stage waits for a micro-batch's way back before it takes the next one: only one is on its way at "
-      "any time, and three machines of four always wait."},
-     {"one_too_few",
-      {one_too_few::schedule},
-      "Stage s goes ahead by one too few, so it waits where it could work. There are stages - 1 - s behind "
-      "it."},
-     {"one_too_many",
-      {one_too_many::schedule},
-      "The time is right, but each stage goes ahead by one too many, and keeps one micro-batch more than it "
-      "needs."},
-     {"other_way_round",
-      {other_way_round::schedule},
-      "The numbers of stages are counted from the wrong end: the first stage has all others behind it and "
-      "goes ahead by most, the last one by none."},
-     {"same_for_all",
-      {same_for_all::schedule},
-      "Every stage goes ahead as far as the first one may. The last one keeps micro-batches for nothing: it "
-      "could go backward at once."}});
+    examine, answers);
 
 }  // namespace

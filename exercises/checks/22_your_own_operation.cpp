@@ -1,4 +1,4 @@
-// Exercise 22, an operation of your own: the answer, the mistakes that are known, and the check.
+// Exercise 22, an operation of your own: the answer and the check.
 #include "22_your_own_operation.hpp"
 
 #include "check.hpp"
@@ -26,156 +26,7 @@ Tensor64 softsign(const Tensor64& x) {
 }
 }  // namespace right
 
-namespace several_things {
-Tensor64 softsign(const Tensor64& x) {
-    const auto forward = [](const Array<double>& in) {
-        std::vector<double> y = in.to_vector();
-        for (double& v : y) v = v / (1 + std::abs(v));
-        return Array<double>(in.shape(), y);
-    };
-    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
-                             const Array<double>& in) {
-        std::vector<double> dx = in.to_vector();
-        const std::vector<double> given = dy.to_vector();
-        for (std::size_t i = 0; i < dx.size(); ++i) {
-            const double below = 1 + dx[i];
-            dx[i] = 1 / below;
-        }
-        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
-    };
-    return custom("softsign", forward, backward, x);
-}
-}  // namespace several_things
-
-namespace dy_forgotten {
-Tensor64 softsign(const Tensor64& x) {
-    const auto forward = [](const Array<double>& in) {
-        std::vector<double> y = in.to_vector();
-        for (double& v : y) v = v / (1 + std::abs(v));
-        return Array<double>(in.shape(), y);
-    };
-    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
-                             const Array<double>& in) {
-        std::vector<double> dx = in.to_vector();
-        const std::vector<double> given = dy.to_vector();
-        for (std::size_t i = 0; i < dx.size(); ++i) {
-            const double below = 1 + std::abs(dx[i]);
-            dx[i] = 1 / (below * below);
-        }
-        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
-    };
-    return custom("softsign", forward, backward, x);
-}
-}  // namespace dy_forgotten
-
-namespace not_squared {
-Tensor64 softsign(const Tensor64& x) {
-    const auto forward = [](const Array<double>& in) {
-        std::vector<double> y = in.to_vector();
-        for (double& v : y) v = v / (1 + std::abs(v));
-        return Array<double>(in.shape(), y);
-    };
-    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
-                             const Array<double>& in) {
-        std::vector<double> dx = in.to_vector();
-        const std::vector<double> given = dy.to_vector();
-        for (std::size_t i = 0; i < dx.size(); ++i) {
-            const double below = 1 + std::abs(dx[i]);
-            dx[i] = given[i] / below;
-        }
-        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
-    };
-    return custom("softsign", forward, backward, x);
-}
-}  // namespace not_squared
-
-namespace no_absolute_value {
-Tensor64 softsign(const Tensor64& x) {
-    const auto forward = [](const Array<double>& in) {
-        std::vector<double> y = in.to_vector();
-        for (double& v : y) v = v / (1 + std::abs(v));
-        return Array<double>(in.shape(), y);
-    };
-    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
-                             const Array<double>& in) {
-        std::vector<double> dx = in.to_vector();
-        const std::vector<double> given = dy.to_vector();
-        for (std::size_t i = 0; i < dx.size(); ++i) {
-            const double below = 1 + dx[i];
-            dx[i] = given[i] / (below * below);
-        }
-        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
-    };
-    return custom("softsign", forward, backward, x);
-}
-}  // namespace no_absolute_value
-
-namespace dy_added {
-Tensor64 softsign(const Tensor64& x) {
-    const auto forward = [](const Array<double>& in) {
-        std::vector<double> y = in.to_vector();
-        for (double& v : y) v = v / (1 + std::abs(v));
-        return Array<double>(in.shape(), y);
-    };
-    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
-                             const Array<double>& in) {
-        std::vector<double> dx = in.to_vector();
-        const std::vector<double> given = dy.to_vector();
-        for (std::size_t i = 0; i < dx.size(); ++i) {
-            const double below = 1 + std::abs(dx[i]);
-            dx[i] = given[i] + 1 / (below * below);
-        }
-        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
-    };
-    return custom("softsign", forward, backward, x);
-}
-}  // namespace dy_added
-
-namespace sign_of_x {
-Tensor64 softsign(const Tensor64& x) {
-    const auto forward = [](const Array<double>& in) {
-        std::vector<double> y = in.to_vector();
-        for (double& v : y) v = v / (1 + std::abs(v));
-        return Array<double>(in.shape(), y);
-    };
-    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
-                             const Array<double>& in) {
-        std::vector<double> dx = in.to_vector();
-        const std::vector<double> given = dy.to_vector();
-        for (std::size_t i = 0; i < dx.size(); ++i) {
-            const double below = 1 + std::abs(dx[i]);
-            dx[i] = (dx[i] < 0 ? -1 : 1) * given[i] / (below * below);
-        }
-        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
-    };
-    return custom("softsign", forward, backward, x);
-}
-}  // namespace sign_of_x
-
-namespace forward_again {
-Tensor64 softsign(const Tensor64& x) {
-    const auto forward = [](const Array<double>& in) {
-        std::vector<double> y = in.to_vector();
-        for (double& v : y) v = v / (1 + std::abs(v));
-        return Array<double>(in.shape(), y);
-    };
-    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
-                             const Array<double>& in) {
-        std::vector<double> dx = in.to_vector();
-        const std::vector<double> given = dy.to_vector();
-        for (std::size_t i = 0; i < dx.size(); ++i) {
-            const double below = 1 + std::abs(dx[i]);
-            dx[i] = given[i] * dx[i] / below;
-        }
-        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
-    };
-    return custom("softsign", forward, backward, x);
-}
-}  // namespace forward_again
-
-struct Functions {
-    decltype(&::softsign) softsign;
-};
+#include "22_your_own_operation.mistakes.hpp"
 
 void examine(exercise::Look& look, const Functions& yours) {
     const auto array = [](const exercise::Numbers& values) {
@@ -220,7 +71,6 @@ const exercise::Add add(
      .title = "an operation with a gradient, held against finite differences",
      .minutes = 10,
      .lesson = "arrays",
-     .functions = {"softsign"},
      .hints = {"The comment has the derivative, and says what to multiply it by. Which parts of that does "
                "the line with dx[i] lack?",
                "Three: an absolute value, a square, and dy, whose numbers dy.to_vector() has.",
@@ -228,25 +78,6 @@ const exercise::Add add(
      .why = "A rule is right when it is the derivative times dy, at every sign of x. gradcheck asks along a "
             "random direction and with random weights, so that a forgotten dy cannot hide behind a gradient "
             "of 1."},
-    examine, Functions{right::softsign},
-    {{"several_things",
-      {several_things::softsign},
-      "Three things are missing: |x| instead of x, the square, and dy."},
-     {"dy_forgotten",
-      {dy_forgotten::softsign},
-      "The derivative is right, but dy is not used: the chain rule multiplies by it. Right only where the "
-      "result's gradient happens to be 1."},
-     {"not_squared",
-      {not_squared::softsign},
-      "The derivative of x / (1 + |x|) has the square of 1 + |x| below; you have divided once."},
-     {"no_absolute_value",
-      {no_absolute_value::softsign},
-      "Right for positive x. For negative ones 1 + x is not 1 + |x|, and at -1 it is 0."},
-     {"dy_added", {dy_added::softsign}, "dy is added to the derivative. The chain rule multiplies."},
-     {"sign_of_x",
-      {sign_of_x::softsign},
-      "For negative x your derivative has the wrong sign. softsign rises everywhere: the two signs of x and "
-      "of |x| cancel."},
-     {"forward_again", {forward_again::softsign}, "This is dy times the value, not times the derivative."}});
+    examine, answers);
 
 }  // namespace

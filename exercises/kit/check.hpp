@@ -3,7 +3,6 @@
 
 #include <cstring>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -17,49 +16,54 @@ struct About {
     const char* slug;
     const char* title;  // what the learner writes, in a few words
     int minutes;
-    const char* lesson;                  // where it is told
-    std::vector<const char*> functions;  // that an answer defines, in the order of its struct
-    std::vector<const char*> hints;      // a question, a pointer, almost the code
-    const char* why;                     // said after a pass
+    const char* lesson;              // where it is told
+    std::vector<const char*> hints;  // a question, a pointer, almost the code
+    const char* why;                 // said after a pass
 };
 
 // Functions is a struct of function pointers, as `right` and each wrong answer define them.
 template <class Functions> struct Mistake {
-    const char* name;  // of its namespace in the file of the check
+    const char* name;
     Functions functions;
     const char* sentence;
 };
 
+// What an exercise knows: exercise-mistakes writes it, from the file of the mistakes.
+template <class Functions> struct Answers {
+    std::vector<const char*> names;  // of the functions, in the order of the struct
+    Functions right;
+    std::vector<Mistake<Functions>> mistakes;
+};
+
 struct Exercise {
     About about;
+    std::vector<const char*> functions;                         // that an answer defines
     std::vector<std::pair<std::string, std::string>> mistakes;  // name and sentence
-    std::function<void(Look&, void* const*)> examine_loaded;    // an answer's functions, as About lists them
+    std::function<void(Look&, void* const*)> examine_loaded;    // an answer's functions, in this order
     std::function<void(Look&, std::size_t)> examine_mistake;
-    std::function<void(Look&)> examine_right;
 };
 
 std::vector<Exercise>& all_exercises();
 
 // One of these at the end of each file of checks adds it to the course.
 struct Add {
-    template <class Functions> Add(About about, void (*examine)(Look&, const Functions&), Functions right,
-                                   std::vector<Mistake<Functions>> mistakes) {
+    template <class Functions>
+    Add(About about, void (*examine)(Look&, const Functions&), const Answers<Functions>& answers) {
         static_assert(std::is_trivially_copyable_v<Functions>);
-        if (about.functions.size() * sizeof(void*) != sizeof(Functions))
-            throw std::logic_error(std::string(about.slug) +
-                                   ": it names another number of functions than its struct has");
-        Exercise added{.about = about,
-                       .mistakes = {},
-                       .examine_loaded =
-                           [=](Look& look, void* const* loaded) {
-                               Functions functions;
-                               std::memcpy(&functions, loaded, sizeof functions);
-                               examine(look, functions);
-                           },
-                       .examine_mistake =
-                           [=](Look& look, std::size_t which) { examine(look, mistakes[which].functions); },
-                       .examine_right = [=](Look& look) { examine(look, right); }};
-        for (const auto& mistake : mistakes) added.mistakes.emplace_back(mistake.name, mistake.sentence);
+        Exercise added{
+            .about = about,
+            .functions = answers.names,
+            .mistakes = {},
+            .examine_loaded =
+                [=](Look& look, void* const* loaded) {
+                    Functions functions;
+                    std::memcpy(&functions, loaded, sizeof functions);
+                    examine(look, functions);
+                },
+            .examine_mistake = [=, known = answers.mistakes](
+                                   Look& look, std::size_t which) { examine(look, known[which].functions); }};
+        for (const auto& mistake : answers.mistakes)
+            added.mistakes.emplace_back(mistake.name, mistake.sentence);
         all_exercises().push_back(std::move(added));
     }
 };

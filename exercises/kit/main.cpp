@@ -98,7 +98,7 @@ void give_seconds(int computing, int waiting) {
 // ---- judging ----
 
 // The functions of an answer; reports and gives nothing where one is missing.
-std::optional<std::vector<void*>> load(const About& about, const char* path) {
+std::optional<std::vector<void*>> load(const Exercise& exercise, const char* path) {
     std::vector<void*> functions;
     void* library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
@@ -106,7 +106,7 @@ std::optional<std::vector<void*>> load(const About& about, const char* path) {
         report(fmt::format("say {}", ::dlerror()));
         return std::nullopt;
     }
-    for (const char* name : about.functions) {
+    for (const char* name : exercise.functions) {
         void* found = ::dlsym(library, fmt::format("hand_in_{}", name).c_str());
         if (found == nullptr) {
             report("verdict missing");
@@ -145,7 +145,7 @@ int judge(const Exercise& exercise, const char* path, std::uint64_t seed) {
     set_limits();
     say_where("while it was loaded");
     give_seconds(seconds_for_an_answer, seconds_of_waiting);
-    const auto functions = load(exercise.about, path);
+    const auto functions = load(exercise, path);
     if (!functions) return 1;
 
     Look look(seed);
@@ -188,7 +188,7 @@ void describe(const Exercise& exercise) {
                                 {"title", about.title},
                                 {"minutes", about.minutes},
                                 {"lesson", about.lesson},
-                                {"functions", about.functions},
+                                {"functions", exercise.functions},
                                 {"hints", about.hints},
                                 {"why", about.why},
                                 {"mistakes", nlohmann::ordered_json::array()}};

@@ -24,11 +24,6 @@ constexpr double most_seconds = 5;  // of computing, for one answer
 constexpr int most_lines = 40;      // of a file that a learner gets
 constexpr std::size_t fewest_mistakes = 3, most_mistakes = 8, least_code = 12;
 
-std::string trimmed(const std::string& line) {
-    const std::size_t from = line.find_first_not_of(' ');
-    return from == std::string::npos ? "" : line.substr(from, line.find_last_not_of(' ') + 1 - from);
-}
-
 double seconds_of_children() {
     rusage used{};
     ::getrusage(RUSAGE_CHILDREN, &used);
@@ -101,8 +96,8 @@ private:
         for (const auto& hint : exercise_.hints) shown += "\n" + hint;
         for (const auto& [name, sentence] : exercise_.mistakes) shown += "\n" + sentence;
         std::istringstream lines(exercises_.answer(exercise_, "right"));
-        for (std::string line; std::getline(lines, line);) {
-            const std::string code = trimmed(line);
+        for (std::string code; std::getline(lines, code);) {
+            code.erase(0, code.find_first_not_of(' '));
             if (code.size() < least_code) continue;
             if (start.find(code) == std::string::npos && shown.find(code) != std::string::npos)
                 faults_.push_back("a line of the answer stands in a hint or a sentence: " + code);

@@ -49,7 +49,8 @@ std::string text_of(const std::string& path) {
     return text;
 }
 
-Exercises::Exercises(const std::string& folder) : checks(folder + "/exercise-checks") {
+Exercises::Exercises(const std::string& folder)
+    : checks(folder + "/exercise-checks"), mistakes(folder + "/mistakes") {
     std::ifstream settings(folder + "/settings");
     std::getline(settings, sources);
     for (std::string word; std::getline(settings, word);)
@@ -91,7 +92,8 @@ std::string Exercises::starting_text(const Exercise& exercise) const {
 }
 
 std::string Exercises::answer(const Exercise& exercise, const std::string& name) const {
-    const std::string path = fmt::format("{}/checks/{}.cpp", sources, exercise.stem());
+    const std::string path = name == "right" ? fmt::format("{}/checks/{}.cpp", sources, exercise.stem())
+                                             : fmt::format("{}/{}.mistakes.hpp", mistakes, exercise.stem());
     const std::string text = text_of(path), first = fmt::format("\nnamespace {} {{\n", name),
                       last = fmt::format("\n}}  // namespace {}\n", name);
     const std::size_t from = text.find(first), to = text.find(last);

@@ -27,14 +27,15 @@ struct Exercises {
     const Exercise* find(const std::string& which, std::string& message) const;
 
     std::string starting_text(const Exercise& exercise) const;
-    // What an answer of the check's file puts below the #include: of "right", or of a mistake.
+    // What an answer puts below the #include: "right", or a mistake by its name.
     std::string answer(const Exercise& exercise, const std::string& name) const;
-    std::string whole_answer(const Exercise& exercise,
-                             const std::string& name) const;  // as a file of its own
+    // As a file of its own.
+    std::string whole_answer(const Exercise& exercise, const std::string& name) const;
     // As the exercise declares it, with what is said about it.
     std::string declaration(const Exercise& exercise, const std::string& function) const;
 
     std::string checks;                 // the program that judges
+    std::string mistakes;               // the folder of those that the build has written in full
     std::string sources;                // the folder exercises/ of the checkout
     std::vector<std::string> compiler;  // and its words, but for the file
     std::vector<Exercise> all;
