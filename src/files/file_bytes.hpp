@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tally/base/error.hpp"
-#include "tally/values/shape.hpp"
+#include "tally/values/array.hpp"
 
 namespace tally {
 
@@ -29,6 +29,25 @@ template <class F> auto within_memory(const char* op, const std::string& path, F
 
 inline std::span<const std::byte> as_bytes(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+template <class S> Array<S> array_of(const Shape& shape, std::span<const std::byte> numbers) {
+    Array<S> array = Array<S>::empty(shape);
+    if (!numbers.empty()) std::memcpy(array.raw(), numbers.data(), numbers.size());
+    return array;
+}
+
+// Of numbers of 64 bits. `refuse` gets the first one that does not fit, and its index; it throws.
+template <class Refuse>
+Array<std::int32_t> narrowed(const Shape& shape, std::span<const std::byte> numbers, Refuse refuse) {
+    Array<std::int32_t> array = Array<std::int32_t>::empty(shape);
+    for (std::size_t i = 0; i < array.size(); ++i) {
+        std::int64_t wide;
+        std::memcpy(&wide, numbers.data() + i * sizeof wide, sizeof wide);
+        array.raw()[i] = static_cast<std::int32_t>(wide);
+        if (array.raw()[i] != wide) refuse(wide, i);
+    }
+    return array;
 }
 
 class ByteReader {

@@ -3,20 +3,16 @@
 #include "tally/files/npy.hpp"
 
 #include <bit>
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <new>
 #include <optional>
+#include <span>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <vector>
 
-#include "tally/base/error.hpp"
 #include "tally/base/write_file.hpp"
+#include "tally/files/file_bytes.hpp"
 
 namespace tally {
 namespace {
@@ -29,52 +25,16 @@ template <class S> constexpr std::string_view type_name = std::is_same_v<S, floa
                                                           : std::is_same_v<S, double> ? "<f8"
                                                                                       : "<i4";
 
-class Reader {
-public:
-    explicit Reader(const std::string& path) : path_(path) {
-        std::error_code failed;
-        const auto refuse = [&](const std::string& why) {
-            throw Error("[load_npy] cannot read '" + path + "': " + why);
-        };
-        const bool regular = std::filesystem::is_regular_file(std::filesystem::status(path, failed));
-        if (failed) refuse(failed.message());
-        if (!regular) refuse("not a regular file");
-        size_ = std::filesystem::file_size(path, failed);
-        if (failed) refuse(failed.message());
-        file_.open(path, std::ios::binary);
-        if (!file_) refuse(std::generic_category().message(errno));
-    }
-
-    std::uint64_t size() const { return size_; }
-
-    void read(void* to, std::size_t bytes, std::uint64_t at) {
-        if (bytes == 0) return;
-        file_.seekg(static_cast<std::streamoff>(at));
-        file_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
-        if (!file_) fail(at, "truncated: " + std::to_string(bytes) + " bytes expected from here");
-    }
-
-    [[noreturn]] void fail(std::uint64_t at, const std::string& what) const {
-        throw Error("[load_npy] '" + path_ + "', byte " + std::to_string(at) + ": " + what);
-    }
-
-private:
-    std::string path_;
-    std::ifstream file_;
-    std::uint64_t size_ = 0;
-};
-
 struct Header {
     std::string type;
     std::uint64_t type_at = 0;
     Shape shape;
-    std::uint64_t data_at = 0;
 };
 
 // Reads the one dict that a header may hold: {'descr': '<f4', 'fortran_order': False, 'shape': (6, 3), }
 class HeaderText {
 public:
-    HeaderText(const Reader& reader, std::string_view text, std::uint64_t at)
+    HeaderText(const ByteReader& reader, std::string_view text, std::uint64_t at)
         : reader_(reader), text_(text), start_(at) {}
 
     Header parse() {
@@ -102,15 +62,15 @@ public:
         skip_blanks();
         if (at_ != text_.size()) fail("nothing may follow the header's '}'");
         if (!type_ || !c_order_ || !shape_) fail("the header lacks descr, fortran_order or shape");
-        return {*type_, type_at_, *shape_, 0};
+        return {*type_, type_at_, *shape_};
     }
 
 private:
-    [[noreturn]] void fail(const std::string& what) const { reader_.fail(start_ + at_, what); }
+    [[noreturn]] void fail(const std::string& what) const { reader_.fail(what, start_ + at_); }
 
     template <class T>
     std::optional<T>& once(std::optional<T>& place, std::size_t key_at, const std::string& key) {
-        if (place) reader_.fail(start_ + key_at, "'" + key + "' a second time");
+        if (place) reader_.fail("'" + key + "' a second time", start_ + key_at);
         return place;
     }
 
@@ -165,14 +125,10 @@ private:
             extents.push_back(number());
             if (!accept(',') && peek() != ')') fail("',' or ')' expected");
         }
-        try {
-            return Shape(std::span<const std::int64_t>(extents));
-        } catch (const Error& error) {
-            reader_.fail(start_ + tuple_at, error.what());
-        }
+        return reader_.shape(extents, start_ + tuple_at);
     }
 
-    const Reader& reader_;
+    const ByteReader& reader_;
     std::string_view text_;
     std::uint64_t start_;
     std::size_t at_ = 0;
@@ -182,41 +138,27 @@ private:
     std::optional<Shape> shape_;
 };
 
-Header read_header(Reader& reader) {
-    unsigned char start[12] = {};  // magic (6), version (2), length of the text (2, or 4 from version 2.0)
+// Magic word (6 bytes), version (2), length of the text (2, or 4 from version 2.0), text.
+Header read_header(ByteReader& reader) {
     if (reader.size() < 10)
-        reader.fail(reader.size(), "truncated: a .npy file begins with at least 10 bytes");
-    reader.read(start, 10, 0);
-    if (std::memcmp(start, magic.data(), magic.size()) != 0)
-        reader.fail(0, "not a .npy file: the magic word is missing");
-    const bool two = start[6] == 2;
-    if ((start[6] != 1 && !two) || start[7] != 0)
-        reader.fail(6, "version " + std::to_string(start[6]) + "." + std::to_string(start[7]) +
-                           "; known are 1.0 and 2.0");
-    const std::uint64_t text_at = two ? 12 : 10;
-    if (reader.size() < text_at) reader.fail(reader.size(), "truncated in the length of the header");
-    if (two) reader.read(start + 8, 4, 8);
-    std::uint64_t length = start[8] + 256u * start[9];
-    if (two) length += (start[10] + 256u * start[11]) * std::uint64_t{65536};
-    if (length > reader.size() - text_at)
-        reader.fail(8, "a header of " + std::to_string(length) + " bytes in a file of " +
-                           std::to_string(reader.size()));
-    std::string text(length, '\0');
-    reader.read(text.data(), length, text_at);
-    Header header = HeaderText(reader, text, text_at).parse();
-    header.data_at = text_at + length;
-    return header;
-}
-
-std::vector<std::int32_t> narrowed(const Reader& reader, const std::vector<std::int64_t>& wide,
-                                   std::uint64_t data_at) {
-    std::vector<std::int32_t> values(wide.size());
-    for (std::size_t i = 0; i < wide.size(); ++i) {
-        values[i] = static_cast<std::int32_t>(wide[i]);
-        if (values[i] != wide[i])
-            reader.fail(data_at + i * sizeof wide[i], std::to_string(wide[i]) + " does not fit into int32");
-    }
-    return values;
+        reader.fail("truncated: a .npy file begins with at least 10 bytes", reader.size());
+    if (reader.text(magic.size(), "the magic word") != magic)
+        reader.fail("not a .npy file: the magic word is missing", 0);
+    const int major = reader.number<std::uint8_t>("the version");
+    const int minor = reader.number<std::uint8_t>("the version");
+    if ((major != 1 && major != 2) || minor != 0)
+        reader.fail(
+            "version " + std::to_string(major) + "." + std::to_string(minor) + "; known are 1.0 and 2.0", 6);
+    if (major == 2 && reader.left() < 4) reader.fail("truncated in the length of the header", reader.size());
+    const char* what = "the length of the header";
+    const std::uint64_t length =
+        major == 2 ? reader.number<std::uint32_t>(what) : reader.number<std::uint16_t>(what);
+    if (length > reader.left())
+        reader.fail(
+            "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(reader.size()),
+            8);
+    const std::uint64_t text_at = reader.at();
+    return HeaderText(reader, reader.text(length, "the header"), text_at).parse();
 }
 
 }  // namespace
@@ -241,41 +183,37 @@ template <class S> void save_npy(const std::string& path, const Array<S>& array)
 namespace {
 
 template <class S> Array<S> read_npy(const std::string& path) {
-    Reader reader(path);
+    const std::vector<std::byte> file = read_file("load_npy", path);
+    ByteReader reader("load_npy", file, path);
     const Header header = read_header(reader);
     const bool wide = std::is_same_v<S, std::int32_t> && header.type == "<i8";
     if (header.type != type_name<S> && !wide)
-        reader.fail(header.type_at, "holds numbers of type '" + header.type + "', asked for '" +
-                                        std::string(type_name<S>) + "'");
+        reader.fail(
+            "holds numbers of type '" + header.type + "', asked for '" + std::string(type_name<S>) + "'",
+            header.type_at);
     const std::size_t bytes = header.shape.size() * (wide ? 8 : sizeof(S));
-    const std::uint64_t present = reader.size() - header.data_at;
-    if (present < bytes)
-        reader.fail(reader.size(), "truncated: " + to_string(header.shape) + " needs " +
-                                       std::to_string(bytes) + " bytes of numbers, present are " +
-                                       std::to_string(present));
-    if (present > bytes)
-        reader.fail(header.data_at + bytes, std::to_string(present - bytes) + " bytes too many after " +
-                                                to_string(header.shape) + " of '" + header.type + "'");
-    if constexpr (std::is_same_v<S, std::int32_t>) {
-        if (wide) {
-            std::vector<std::int64_t> numbers(header.shape.size());
-            reader.read(numbers.data(), bytes, header.data_at);
-            return Array<S>(header.shape, narrowed(reader, numbers, header.data_at));
-        }
-    }
-    Array<S> array = Array<S>::empty(header.shape);
-    reader.read(array.raw(), bytes, header.data_at);
-    return array;
+    if (reader.left() < bytes)
+        reader.fail("truncated: " + to_string(header.shape) + " needs " + std::to_string(bytes) +
+                        " bytes of numbers, present are " + std::to_string(reader.left()),
+                    reader.size());
+    const std::uint64_t data_at = reader.at();
+    const std::span<const std::byte> numbers = reader.take(bytes, "the numbers");
+    if (reader.left() > 0)
+        reader.fail(std::to_string(reader.left()) + " bytes too many after " + to_string(header.shape) +
+                    " of '" + header.type + "'");
+    if constexpr (std::is_same_v<S, std::int32_t>)
+        if (wide)
+            return narrowed(header.shape, numbers, [&](std::int64_t value, std::size_t index) {
+                reader.fail(std::to_string(value) + " does not fit into int32",
+                            data_at + index * sizeof value);
+            });
+    return array_of<S>(header.shape, numbers);
 }
 
 }  // namespace
 
 template <class S> Array<S> load_npy(const std::string& path) {
-    try {
-        return read_npy<S>(path);
-    } catch (const std::bad_alloc&) {
-        throw Error("[load_npy] cannot read '" + path + "': it does not fit into memory");
-    }
+    return within_memory("load_npy", path, [&] { return read_npy<S>(path); });
 }
 
 template void save_npy(const std::string&, const Array<float>&);

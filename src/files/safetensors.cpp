@@ -220,27 +220,14 @@ void check_checksum(const ByteReader& reader, std::span<const std::byte> file, s
             at);
 }
 
-template <class S> Array<S> copied(const Shape& shape, std::span<const std::byte> numbers) {
-    Array<S> array = Array<S>::empty(shape);
-    if (!numbers.empty()) std::memcpy(array.raw(), numbers.data(), numbers.size());
-    return array;
-}
-
 AnyArray read_array(const ByteReader& file, const Entry& entry, std::span<const std::byte> numbers) {
-    if (entry.type == "F32") return copied<float>(entry.shape, numbers);
-    if (entry.type == "F64") return copied<double>(entry.shape, numbers);
-    if (entry.type == "I32") return copied<std::int32_t>(entry.shape, numbers);
-    Array<std::int32_t> narrow = Array<std::int32_t>::empty(entry.shape);
-    for (std::size_t i = 0; i < narrow.size(); ++i) {
-        std::int64_t wide;
-        std::memcpy(&wide, numbers.data() + i * sizeof wide, sizeof wide);
-        narrow.raw()[i] = static_cast<std::int32_t>(wide);
-        if (narrow.raw()[i] != wide)
-            file.fail(
-                "'" + entry.name + "' holds " + std::to_string(wide) + ", which does not fit into int32",
-                entry.at);
-    }
-    return narrow;
+    if (entry.type == "F32") return array_of<float>(entry.shape, numbers);
+    if (entry.type == "F64") return array_of<double>(entry.shape, numbers);
+    if (entry.type == "I32") return array_of<std::int32_t>(entry.shape, numbers);
+    return narrowed(entry.shape, numbers, [&](std::int64_t value, std::size_t) {
+        file.fail("'" + entry.name + "' holds " + std::to_string(value) + ", which does not fit into int32",
+                  entry.at);
+    });
 }
 
 }  // namespace

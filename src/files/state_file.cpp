@@ -69,10 +69,7 @@ template <class S> Array<S> read_array(ByteReader& reader) {
     std::vector<std::int64_t> extents(reader.number<std::uint8_t>("the number of axes"));
     for (std::int64_t& extent : extents) extent = reader.number<std::int32_t>("an extent");
     const Shape shape = reader.shape(extents, shape_at);
-    const auto numbers = reader.take(shape.size() * sizeof(S), "an array");
-    Array<S> array = Array<S>::empty(shape);
-    if (!numbers.empty()) std::memcpy(array.raw(), numbers.data(), numbers.size());
-    return array;
+    return array_of<S>(shape, reader.take(shape.size() * sizeof(S), "an array"));
 }
 
 TrainingState::Entry read_entry(ByteReader& reader) {
