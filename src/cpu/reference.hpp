@@ -1,12 +1,7 @@
 // Every kernel of the table as a plain loop, for any scalar: the table of Dual, and the witness for
 // the fast kernels.
-//
-// A sum starts from its destination. With Write::set it starts from its first term: -0 is the start that
-// adds nothing, since -0 + x is x for every x, -0 included. So a sum made in one call or in several has
-// the same bits.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,56 +12,13 @@
 
 #include "tally/base/error.hpp"
 #include "tally/base/random.hpp"
-#include "tally/cpu/reference_windows.hpp"
+#include "tally/cpu/reference_walks.hpp"
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernels.hpp"
 
 namespace tally::reference {
 
 using std::exp, std::fma, std::log, std::sqrt;  // of float and double; Dual brings its own
-
-template <class S> S number(std::size_t n) { return as<S>(static_cast<double>(n)); }
-
-inline double plain(double x) { return x; }
-inline double plain(Dual<double> x) { return x.value; }
-
-template <class S> S sum_start(const S& dst, Write how, std::size_t terms) {
-    if (how == Write::add) return dst;
-    return terms ? -S(0) : S(0);
-}
-
-template <class S> void store(Into<S[]> into, std::size_t i, S value) {
-    if (into.how == Write::add) value = into.dst[i] + value;
-    into.dst[i] = value;
-}
-
-// visit(i, at) for each element of the walk, with the place of each operand.
-template <int Operands, class Visit> void follow(const Walk<Operands>& walk, Visit visit) {
-    std::array<std::size_t, max_rank> index{};
-    std::array<std::ptrdiff_t, Operands> at{};
-    for (std::size_t i = 0; i < walk.size; ++i) {
-        visit(i, at);
-        for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {
-            const bool wraps = ++index[axis] == walk.extent[axis];
-            for (std::size_t o = 0; o < Operands; ++o)
-                at[o] += walk.stride[o][axis] * (wraps ? 1 - static_cast<std::ptrdiff_t>(index[axis]) : 1);
-            if (!wraps) break;
-            index[axis] = 0;
-        }
-    }
-}
-
-// Sums value(i, at) into the operand's own place, over the axes in which it repeats.
-template <class S, int Operands, class Value>
-void sum_along(const Walk<Operands>& walk, std::size_t operand, Into<S[]> d, Value value) {
-    const S start = sum_start(S(0), Write::set, walk.size);
-    if (d.how == Write::set && walk.rank == 1 && walk.stride[operand][0] == 1)  // perhaps over dy
-        return follow(walk,
-                      [&](std::size_t i, const auto& at) { d.dst[at[operand]] = start + value(i, at); });
-    if (d.how == Write::set)
-        for (std::size_t i = 0; i < walk.reach[operand]; ++i) d.dst[i] = start;
-    follow(walk, [&](std::size_t i, const auto& at) { d.dst[at[operand]] += value(i, at); });
-}
 
 // ---- elementwise ----
 
@@ -399,6 +351,9 @@ void update(std::span<const Update<S>> list, const StepArgument<Step>& argument)
     for (const Update<S>& u : list)
         for (std::size_t i = 0; i < u.size; ++i) update_element(argument.get(), u, i);
 }
+
+inline double plain(double x) { return x; }
+inline double plain(Dual<double> x) { return x.value; }
 
 template <class S> void measure(std::span<const Update<S>> list, bool squares, double* found) {
     found[0] = found[1] = 0;

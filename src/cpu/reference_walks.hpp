@@ -1,13 +1,60 @@
-// The plain loops of what moves a window over images: the rest of reference.hpp.
+// How the plain loops of reference.hpp go: along a walk, into a destination, with a window over images.
+//
+// A sum starts from its destination. With Write::set it starts from its first term: -0 is the start that
+// adds nothing, since -0 + x is x for every x, -0 included. So a sum made in one call or in several has
+// the same bits.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "tally/kernels/kernels.hpp"
 
 namespace tally::reference {
+
+template <class S> S number(std::size_t n) { return as<S>(static_cast<double>(n)); }
+
+template <class S> S sum_start(const S& dst, Write how, std::size_t terms) {
+    if (how == Write::add) return dst;
+    return terms ? -S(0) : S(0);
+}
+
+template <class S> void store(Into<S[]> into, std::size_t i, S value) {
+    if (into.how == Write::add) value = into.dst[i] + value;
+    into.dst[i] = value;
+}
+
+// visit(i, at) for each element of the walk, with the place of each operand.
+template <int Operands, class Visit> void follow(const Walk<Operands>& walk, Visit visit) {
+    std::array<std::size_t, max_rank> index{};
+    std::array<std::ptrdiff_t, Operands> at{};
+    for (std::size_t i = 0; i < walk.size; ++i) {
+        visit(i, at);
+        for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {
+            const bool wraps = ++index[axis] == walk.extent[axis];
+            for (std::size_t o = 0; o < Operands; ++o)
+                at[o] += walk.stride[o][axis] * (wraps ? 1 - static_cast<std::ptrdiff_t>(index[axis]) : 1);
+            if (!wraps) break;
+            index[axis] = 0;
+        }
+    }
+}
+
+// Sums value(i, at) into the operand's own place, over the axes in which it repeats.
+template <class S, int Operands, class Value>
+void sum_along(const Walk<Operands>& walk, std::size_t operand, Into<S[]> d, Value value) {
+    const S start = sum_start(S(0), Write::set, walk.size);
+    if (d.how == Write::set && walk.rank == 1 && walk.stride[operand][0] == 1)  // perhaps over dy
+        return follow(walk,
+                      [&](std::size_t i, const auto& at) { d.dst[at[operand]] = start + value(i, at); });
+    if (d.how == Write::set)
+        for (std::size_t i = 0; i < walk.reach[operand]; ++i) d.dst[i] = start;
+    follow(walk, [&](std::size_t i, const auto& at) { d.dst[at[operand]] += value(i, at); });
+}
+
+// ---- windows over images ----
 
 // visit(place in the columns, place in x or none) for every place that a window has.
 template <class Visit>
