@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 
 #include "tally/lesson/devices.hpp"
 #include "tally/lesson/files.hpp"
@@ -30,10 +31,6 @@ void end_with_the_runner(int report) {
 #endif
     pollfd reader{report, 0, 0};
     if (::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0) ::raise(SIGTERM);
-}
-
-bool ends_with(const std::string& text, std::string_view end) {
-    return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 int exit_code(const End& end) {
@@ -76,6 +73,32 @@ void run_body(Running& running, const std::optional<Device>& device, void (*body
     }
 }
 
+// Why these flags cannot be followed; empty where they can.
+std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode) {
+    if (flags.from > lesson.steps)
+        return fmt::format("--from {}: this lesson has {} steps", flags.from, lesson.steps);
+    const auto kind = std::filesystem::path(flags.graph).extension();
+    if (!flags.graph.empty() && kind != ".svg" && kind != ".dot")
+        return fmt::format("--graph {}: the name must end in .svg or .dot", flags.graph);
+    if (flags.step && !mode.waits) return fmt::format("--step: cannot wait for keys: {}", mode.not_waiting);
+    return "";
+}
+
+// The picture of a lesson that was run only for it; the exit code.
+int write_graph(const Running& running, const std::string& file, const std::string& name) {
+    const End& end = running.end();
+    if (end.outcome != Outcome::ok)
+        complain(name, fmt::format("[{}] {}", to_string(end.outcome), end.detail));
+    if (end.outcome == Outcome::skip) return skipped;
+    const Graph* picture = running.last_graph();
+    if (picture == nullptr) {
+        complain(name, "this lesson draws no graph");
+        return usage;
+    }
+    write_whole(file, std::filesystem::path(file).extension() == ".svg" ? picture->svg : picture->dot);
+    return exit_code(end);
+}
+
 }  // namespace
 
 int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)()) {
@@ -100,20 +123,11 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
             write_to(STDOUT_FILENO, description(lesson) + "\n");
             return good;
         }
-        if (flags.from > lesson.steps) {
-            complain(name, fmt::format("--from {}: this lesson has {} steps", flags.from, lesson.steps));
-            return usage;
-        }
-        if (!flags.graph.empty() && !ends_with(flags.graph, ".svg") && !ends_with(flags.graph, ".dot")) {
-            complain(name, fmt::format("--graph {}: the name must end in .svg or .dot", flags.graph));
-            return usage;
-        }
         const Mode mode = mode_for(flags, Surroundings::of_this_process());
-        if (flags.step && !mode.waits) {
-            complain(name, fmt::format("--step: cannot wait for keys: {}", mode.not_waiting));
+        if (const std::string fault = fault_of(flags, lesson, mode); !fault.empty()) {
+            complain(name, fault);
             return usage;
         }
-
         const auto device = device_named(flags.device.empty() ? lesson.device : flags.device);
         const Options options{.seed = flags.seed,
                               .device = device.value_or(Device::cpu),
@@ -128,20 +142,8 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         running.emit(Title{lesson, name_of(device ? *device : Device::cuda), dtype, flags.seed});
         run_body(running, device, dtype == "float64" ? in_double : in_float);
 
-        const End& end = running.end();
-        if (report >= 0) write_to(report, json_line({0, end}, lesson, flags.digits) + "\n");
-        if (!flags.graph.empty()) {
-            if (end.outcome != Outcome::ok)
-                complain(name, fmt::format("[{}] {}", to_string(end.outcome), end.detail));
-            if (end.outcome == Outcome::skip) return skipped;
-            const Graph* picture = running.last_graph();
-            if (picture == nullptr) {
-                complain(name, "this lesson draws no graph");
-                return usage;
-            }
-            write_whole(flags.graph, ends_with(flags.graph, ".svg") ? picture->svg : picture->dot);
-        }
-        return exit_code(end);
+        if (report >= 0) write_to(report, json_line({0, running.end()}, lesson, flags.digits) + "\n");
+        return flags.graph.empty() ? exit_code(running.end()) : write_graph(running, flags.graph, name);
     } catch (const WriteError& error) {
         complain(name, error.what());
         return io_failed;

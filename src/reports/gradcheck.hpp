@@ -30,6 +30,31 @@ struct GradcheckOptions {
     std::uint64_t seed = 0;   // of the direction and the weights of the output
 };
 
+namespace detail {
+
+using Direction = std::vector<std::vector<double>>;  // for each input, for each of its elements
+
+inline std::vector<double> random_numbers(std::size_t size, std::uint64_t seed, std::uint64_t stream) {
+    std::vector<double> values(size);
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = random::uniform<double>(seed, stream, i) * 2 - 1;
+    return values;
+}
+
+// Parameters that lie h further along the direction.
+inline std::vector<Var<Array<double>>> moved(const std::vector<Array<double>>& at, const Direction& direction,
+                                             double h) {
+    std::vector<Var<Array<double>>> xs;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+        std::vector<double> x = at[i].to_vector();
+        for (std::size_t j = 0; h != 0 && j < x.size(); ++j) x[j] += h * direction[i][j];
+        xs.push_back(parameter(Array<double>(at[i].shape(), x, at[i].device())));
+    }
+    return xs;
+}
+
+}  // namespace detail
+
 // f takes a vector of variables and gives one variable of any shape. Checks the gradient of Σ weight·f in one
 // random direction through all inputs, and element by element where they are few; and what rules do with what
 // they are given (check_rules.hpp).
@@ -37,41 +62,23 @@ template <class F>
 Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOptions& options = {}) {
     using T = Array<double>;
     const CheckRules check;
-    const auto variables = [&](const std::vector<T>& values) {
-        std::vector<Var<T>> xs;
-        for (const T& value : values) xs.push_back(parameter(value.clone()));
-        return xs;
-    };
-    const auto random = [&](std::size_t size, std::uint64_t stream) {
-        std::vector<double> values(size);
-        for (std::size_t i = 0; i < values.size(); ++i)
-            values[i] = random::uniform<double>(options.seed, stream, i) * 2 - 1;
-        return values;
-    };
-    T weight;  // of each element of the output
-    const auto total = [&](const std::vector<Var<T>>& xs) {
-        Var<T> y = f(xs);
-        if (!weight.storage()) weight = T(y.shape(), random(y.value().size(), 1), y.value().device());
-        return sum(std::move(y) * constant(weight));
-    };
-    const auto moved = [&](const std::vector<std::vector<double>>& direction, double h) {
-        NoGrad off;
-        std::vector<T> values;
-        for (std::size_t i = 0; i < at.size(); ++i) {
-            std::vector<double> x = at[i].to_vector();
-            for (std::size_t j = 0; j < x.size(); ++j) x[j] += h * direction[i][j];
-            values.push_back(T(at[i].shape(), x, at[i].device()));
-        }
-        return total(variables(values)).item();
-    };
+    detail::Direction direction, gradient;
+    std::size_t elements = 0;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+        direction.push_back(detail::random_numbers(at[i].size(), options.seed, 2 + i));
+        elements += at[i].size();
+    }
+    const std::vector<Var<T>> xs = detail::moved(at, direction, 0);
+    Var<T> y = f(xs);
+    const T weight(y.shape(), detail::random_numbers(y.value().size(), options.seed, 1), y.value().device());
+    const auto total = [&](Var<T> of) { return sum(std::move(of) * constant(weight)); };
+    for (const T& each : grad(total(std::move(y)), xs)) gradient.push_back(each.to_vector());
 
-    const std::vector<Var<T>> xs = variables(at);
-    std::vector<std::vector<double>> gradient;
-    for (const T& each : grad(total(xs), xs)) gradient.push_back(each.to_vector());
     Gradcheck result;
-    const auto compare = [&](const std::vector<std::vector<double>>& direction, const std::string& where) {
-        const double h = options.step;
-        const double finite = (moved(direction, h) - moved(direction, -h)) / (2 * h);
+    const auto compare = [&](const std::string& where) {
+        const NoGrad off;
+        const auto at_step = [&](double h) { return total(f(detail::moved(at, direction, h))).item(); };
+        const double h = options.step, finite = (at_step(h) - at_step(-h)) / (2 * h);
         double analytic = 0;
         for (std::size_t i = 0; i < at.size(); ++i)
             for (std::size_t j = 0; j < at[i].size(); ++j) analytic += gradient[i][j] * direction[i][j];
@@ -84,22 +91,15 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
         }
         result.ok = result.ok && difference <= options.tolerance;
     };
-
-    std::vector<std::vector<double>> direction;
-    std::size_t elements = 0;
-    for (std::size_t i = 0; i < at.size(); ++i) {
-        direction.push_back(random(at[i].size(), 2 + i));
-        elements += at[i].size();
-    }
-    compare(direction, "random direction, seed " + std::to_string(options.seed));
+    compare("random direction, seed " + std::to_string(options.seed));
     if (elements > options.small) return result;
-    for (std::size_t i = 0; i < at.size(); ++i) {
+    for (auto& each : direction) std::fill(each.begin(), each.end(), 0.0);
+    for (std::size_t i = 0; i < at.size(); ++i)
         for (std::size_t j = 0; j < at[i].size(); ++j) {
-            for (auto& each : direction) std::fill(each.begin(), each.end(), 0.0);
             direction[i][j] = 1;
-            compare(direction, "input " + std::to_string(i) + ", element " + std::to_string(j));
+            compare("input " + std::to_string(i) + ", element " + std::to_string(j));
+            direction[i][j] = 0;
         }
-    }
     return result;
 }
 
