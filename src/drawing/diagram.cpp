@@ -278,6 +278,20 @@ private:
     }
 };
 
+const char* dot_style(Role role) {
+    switch (role) {
+        case Role::parameter:
+            return "shape=box, peripheries=2, color=\"#0b57d0\"";
+        case Role::data:
+            return "shape=box, color=\"#59636e\"";
+        case Role::operation:
+            return "shape=ellipse, color=\"#137333\"";
+        case Role::loss:
+            return "shape=hexagon, color=\"#8430ce\"";
+    }
+    return "";
+}
+
 template <class S> std::string join_values(std::span<const S> values) {
     const std::size_t max_shown = 4, shown_of_more = 2;
     const std::size_t shown = values.size() > max_shown ? shown_of_more : values.size();
@@ -377,19 +391,6 @@ std::string to_dot(const Diagram& diagram) {
         if (!box.gradient.empty()) text += " | " + escape_dot(whole(box.gradient));
         return text;
     };
-    const auto look = [](const Diagram::Box& box) -> std::string {
-        switch (box.role) {
-            case Role::parameter:
-                return "shape=box, peripheries=2, color=\"#0b57d0\"";
-            case Role::data:
-                return "shape=box, color=\"#59636e\"";
-            case Role::operation:
-                return "shape=ellipse, color=\"#137333\"";
-            case Role::loss:
-                return "shape=hexagon, color=\"#8430ce\"";
-        }
-        return "";
-    };
     std::string dot = "digraph tally {\n    rankdir=LR;\n    label=" + quoted(diagram.title) +
                       ";\n    labelloc=t;\n    fontname=monospace;\n    fontsize=18;\n    node "
                       "[fontname=monospace, fontsize=18, style=filled, fillcolor=white];\n"
@@ -398,7 +399,7 @@ std::string to_dot(const Diagram& diagram) {
     for (std::size_t i = 0; i < diagram.boxes.size(); ++i) {
         const auto& box = diagram.boxes[i];
         std::string& lane = lanes[std::max(box.lane, Diagram::no_lane)];
-        lane += "n" + std::to_string(i) + " [label=\"" + label(box) + "\", " + look(box);
+        lane += "n" + std::to_string(i) + " [label=\"" + label(box) + "\", " + dot_style(box.role);
         if (box.recomputed) lane += ", style=\"filled,dashed\"";
         if (box.saved && !box.recomputed) lane += ", fillcolor=\"#ffe69a\"";
         lane += "];\n";
@@ -414,7 +415,7 @@ std::string to_dot(const Diagram& diagram) {
         dot +=
             "subgraph cluster_" + std::to_string(lane) + " {\nlabel=" + quoted(name) + ";\n" + boxes + "}\n";
     }
-    for (std::size_t i = 0; i < diagram.boxes.size(); ++i) {
+    for (std::size_t i = 0; i < diagram.boxes.size(); ++i)
         for (const auto& input : diagram.boxes[i].inputs) {
             const std::string from = "n" + std::to_string(input.from), to = "n" + std::to_string(i);
             dot += from + " -> " + to + ";\n";
@@ -424,7 +425,6 @@ std::string to_dot(const Diagram& diagram) {
             if (!input.gradient.empty()) dot += ", label=" + quoted(input.gradient);
             dot += "];\n";
         }
-    }
     return dot + "}\n";
 }
 

@@ -15,7 +15,8 @@ public:
     explicit GridMaker(const std::vector<Diagram::Box>& boxes) : boxes_(boxes) {
         choose_groups();
         choose_columns();
-        make_cells();
+        make_boxes();
+        for (int edge = 0; edge < count(grid_.edges); ++edge) lead_through(edge);
         order_cells();
         place_ports();
     }
@@ -26,10 +27,13 @@ private:
     Grid grid_;
     std::vector<int> group_, layer_;  // of each box
     std::vector<int> place_;          // of each cell in its column
+    std::vector<int> widest_box_;     // of each column
 
     void choose_groups();
     void choose_columns();
-    void make_cells();
+    void make_boxes();
+    Cell passage(const Edge& edge, int column) const;
+    void lead_through(int edge);
     void order_cells();
     long crossings() const;
     void number_places();
@@ -38,9 +42,8 @@ private:
 
 // One group per lane. What several lanes share comes before all lanes, after all, or (rarely) below them.
 void GridMaker::choose_groups() {
-    for (const auto& box : boxes_) {
+    for (const auto& box : boxes_)
         if (box.lane >= 0) grid_.lane_numbers.push_back(box.lane);
-    }
     std::sort(grid_.lane_numbers.begin(), grid_.lane_numbers.end());
     grid_.lane_numbers.erase(std::unique(grid_.lane_numbers.begin(), grid_.lane_numbers.end()),
                              grid_.lane_numbers.end());
@@ -50,18 +53,16 @@ void GridMaker::choose_groups() {
     if (!grid_.has_lanes()) return;
 
     std::vector<bool> after_lane(boxes_.size()), before_lane(boxes_.size());
-    for (std::size_t i = 0; i < boxes_.size(); ++i) {
+    for (std::size_t i = 0; i < boxes_.size(); ++i)
         for (const auto& input : boxes_[i].inputs) {
             const auto from = static_cast<std::size_t>(input.from);
             if (boxes_[from].lane >= 0 || after_lane[from]) after_lane[i] = true;
         }
-    }
-    for (std::size_t i = boxes_.size(); i-- > 0;) {
+    for (std::size_t i = boxes_.size(); i-- > 0;)
         for (const auto& input : boxes_[i].inputs) {
             if (boxes_[i].lane >= 0 || before_lane[i])
                 before_lane[static_cast<std::size_t>(input.from)] = true;
         }
-    }
     for (std::size_t i = 0; i < boxes_.size(); ++i) {
         const auto lane =
             std::lower_bound(grid_.lane_numbers.begin(), grid_.lane_numbers.end(), boxes_[i].lane);
@@ -82,9 +83,8 @@ void GridMaker::choose_columns() {
             if (!belongs(at(group_, i))) continue;
             at(layer_, i) = std::max(at(layer_, i), base);
             next_layer = std::max(next_layer, at(layer_, i) + 1);
-            for (const auto& input : at(boxes_, i).inputs) {
+            for (const auto& input : at(boxes_, i).inputs)
                 at(layer_, input.from) = std::max(at(layer_, input.from), at(layer_, i) + 1);
-            }
         }
         return base;
     };
@@ -95,22 +95,19 @@ void GridMaker::choose_columns() {
     grid_.columns.resize(static_cast<std::size_t>(next_layer));
 }
 
-void GridMaker::make_cells() {
-    const int last_column = count(grid_.columns) - 1;
+void GridMaker::make_boxes() {
     std::vector<int> consumers(boxes_.size());
-    for (int i = 0; i < count(boxes_); ++i) {
+    for (int i = 0; i < count(boxes_); ++i)
         for (const auto& input : at(boxes_, i).inputs) {
             ++at(consumers, input.from);
             grid_.edges.push_back({input.from, i, input.back, clean_text(input.gradient, 44), {}, -1});
         }
-    }
-    std::vector<int> widest_box(grid_.columns.size());
+    widest_box_.assign(grid_.columns.size(), 0);
     for (int i = 0; i < count(boxes_); ++i) {
         const auto& box = at(boxes_, i);
         bool labelled = false;
-        for (const auto& input : box.inputs) {
+        for (const auto& input : box.inputs)
             labelled = labelled || (!input.gradient.empty() && at(layer_, input.from) == at(layer_, i) + 1);
-        }
         const int ins = (count(box.inputs) - 1) * (labelled ? labelled_pitch : port_pitch);
         grid_.shapes.push_back(
             shape_of(box, std::max({0, ins, (at(consumers, i) - 1) * port_pitch}) + 2 * strand));
@@ -118,62 +115,67 @@ void GridMaker::make_cells() {
         cell.is_box = true;
         cell.is_parameter = box.role == Diagram::Role::parameter;
         cell.carries_label = labelled;
-        cell.column = last_column - at(layer_, i);
+        cell.column = count(grid_.columns) - 1 - at(layer_, i);
         cell.group = at(group_, i);
         cell.w = grid_.shapes.back().w, cell.h = grid_.shapes.back().h;
-        at(widest_box, cell.column) = std::max(at(widest_box, cell.column), cell.w);
+        at(widest_box_, cell.column) = std::max(at(widest_box_, cell.column), cell.w);
         grid_.cells.push_back(cell);
     }
-    for (int e = 0; e < count(grid_.edges); ++e) {
-        Edge& edge = at(grid_.edges, e);
-        int from = edge.from;
-        for (int column = at(grid_.cells, edge.from).column + 1; column <= at(grid_.cells, edge.to).column;
-             ++column) {
-            int to = edge.to;
-            if (column < at(grid_.cells, edge.to).column) {
-                const int layer = last_column - column;
-                Cell passage;
-                passage.column = column;
-                passage.h = port_pitch;
-                passage.group = layer < grid_.middle_layer              ? grid_.right
-                                : layer >= grid_.left_layer             ? grid_.left
-                                : grid_.in_lanes(at(group_, edge.to))   ? at(group_, edge.to)
-                                : grid_.in_lanes(at(group_, edge.from)) ? at(group_, edge.from)
-                                                                        : grid_.middle;
-                to = count(grid_.cells);
-                grid_.cells.push_back(passage);
-                const bool better =
-                    edge.label_cell < 0 ||
-                    at(widest_box, column) > at(widest_box, at(grid_.cells, edge.label_cell).column);
-                if (!edge.label.empty() && better) edge.label_cell = to;
-            }
-            const int hop = count(grid_.hops);
-            grid_.hops.push_back({e, from, to, 0, 0, -1});
-            edge.hops.push_back(hop);
-            at(grid_.cells, from).out.push_back(hop);
-            at(grid_.cells, to).in.push_back(hop);
-            from = to;
+}
+
+// Where a long wire crosses a column.
+Cell GridMaker::passage(const Edge& edge, int column) const {
+    const int layer = count(grid_.columns) - 1 - column;
+    Cell passage;
+    passage.column = column;
+    passage.h = port_pitch;
+    passage.group = layer < grid_.middle_layer              ? grid_.right
+                    : layer >= grid_.left_layer             ? grid_.left
+                    : grid_.in_lanes(at(group_, edge.to))   ? at(group_, edge.to)
+                    : grid_.in_lanes(at(group_, edge.from)) ? at(group_, edge.from)
+                                                            : grid_.middle;
+    return passage;
+}
+
+// A hop from column to column, and a label in the passage amid the widest boxes.
+void GridMaker::lead_through(int e) {
+    Edge& edge = at(grid_.edges, e);
+    const int last = at(grid_.cells, edge.to).column;
+    int from = edge.from;
+    for (int column = at(grid_.cells, from).column + 1; column <= last; ++column) {
+        int to = edge.to;
+        if (column < last) {
+            to = count(grid_.cells);
+            grid_.cells.push_back(passage(edge, column));
+            const bool better =
+                edge.label_cell < 0 ||
+                at(widest_box_, column) > at(widest_box_, at(grid_.cells, edge.label_cell).column);
+            if (!edge.label.empty() && better) edge.label_cell = to;
         }
-        if (edge.label_cell < 0) continue;
-        Cell& carrier = at(grid_.cells, edge.label_cell);
-        carrier.carries_label = true;
-        carrier.h = port_pitch + line_height;
-        carrier.w = text_width(edge.label) + 2 * char_width;
+        const int hop = count(grid_.hops);
+        grid_.hops.push_back({e, from, to, 0, 0, -1});
+        edge.hops.push_back(hop);
+        at(grid_.cells, from).out.push_back(hop);
+        at(grid_.cells, to).in.push_back(hop);
+        from = to;
     }
+    if (edge.label_cell < 0) return;
+    Cell& carrier = at(grid_.cells, edge.label_cell);
+    carrier.carries_label = true;
+    carrier.h = port_pitch + line_height;
+    carrier.w = text_width(edge.label) + 2 * char_width;
 }
 
 void GridMaker::number_places() {
     place_.resize(grid_.cells.size());
-    for (const auto& column : grid_.columns) {
+    for (const auto& column : grid_.columns)
         for (int i = 0; i < count(column); ++i) at(place_, at(column, i)) = i;
-    }
 }
 
 long GridMaker::crossings() const {
     std::vector<std::vector<std::pair<int, int>>> gutters(grid_.columns.size());
-    for (const Hop& hop : grid_.hops) {
+    for (const Hop& hop : grid_.hops)
         at(gutters, at(grid_.cells, hop.from).column).emplace_back(at(place_, hop.from), at(place_, hop.to));
-    }
     long found = 0;
     for (auto& gutter : gutters) {
         std::sort(gutter.begin(), gutter.end());

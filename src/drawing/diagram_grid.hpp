@@ -1,4 +1,4 @@
-// The first half of a layout: which column and place each box and each passing wire gets, and where
+// The first third of a layout: which column and place each box and each passing wire gets, and where
 // wires enter them.
 #pragma once
 
@@ -13,6 +13,7 @@ namespace tally::drawing {
 inline constexpr int strand = 9;       // a wire's two lines, forward and back, lie this far off its middle
 inline constexpr int port_pitch = 40;  // between the wires that enter or leave one shape
 inline constexpr int labelled_pitch = 56;  // the same where a label hangs below each
+inline constexpr int band_padding = 18, band_title = 30, band_gap = 22;  // of lanes
 
 template <class T> T& at(std::vector<T>& items, int index) { return items[static_cast<std::size_t>(index)]; }
 template <class T> const T& at(const std::vector<T>& items, int index) {
@@ -60,6 +61,13 @@ struct Grid {
     int y2(const Hop& hop) const { return at(cells, hop.to).y + hop.in_dy; }
 };
 
+struct Extent {
+    int top = 0, bottom = 0;
+};
+
 Grid make_grid(const Diagram& diagram);
+void choose_heights(Grid& grid);
+// Puts each lane below the one before, and says where they lie.
+std::vector<Extent> stack_lanes(Grid& grid);
 
 }  // namespace tally::drawing

@@ -1,4 +1,4 @@
-// The second half of a layout: heights, tracks for wires between the columns, lines that wrap like text.
+// The last third of a layout: tracks for wires between the columns, lines that wrap like text.
 #include "tally/drawing/diagram_layout.hpp"
 
 #include <algorithm>
@@ -19,9 +19,6 @@ constexpr int shortest_gutter = 76;
 constexpr int wire_room = 2 * strand + 4;
 constexpr int return_pitch = 18;  // between the lines that run back to the next line of columns
 constexpr int widest = 2000;      // beyond it the columns wrap
-constexpr int band_padding = 18, band_title = 30, band_gap = 22;
-
-int gap(const Cell& above, const Cell& below) { return above.is_box && below.is_box ? 30 : 12; }
 
 // A line of columns; most pictures have one.
 struct Line {
@@ -33,7 +30,8 @@ struct Line {
 class Arranger {
 public:
     explicit Arranger(const Diagram& diagram) : lane_names_(diagram.lanes), grid_(make_grid(diagram)) {
-        choose_heights();
+        choose_heights(grid_);
+        lane_extent_ = stack_lanes(grid_);
         int attempts = 20;  // whatever needs more gets a picture with two wires that touch
         for (int cell = choose_tracks(); cell >= 0 && attempts > 0; --attempts) {
             push_down(cell);
@@ -44,23 +42,13 @@ public:
     Layout layout() const;
 
 private:
-    struct Extent {
-        int top = 0, bottom = 0;
-    };
     const std::vector<std::string>& lane_names_;
     Grid grid_;
-    std::vector<char> settled_;  // groups whose heights others may follow
     std::vector<Extent> lane_extent_;
     std::vector<int> tracks_, label_room_, strands_;  // in the gutter after each column
     std::vector<int> column_width_, column_x_;
     std::vector<Line> lines_;
 
-    void choose_heights();
-    void sweep(int group);
-    int wanted(int cell, bool from_left) const;
-    void settle(const std::vector<int>& cells, const std::vector<int>& wanted_y);
-    void tighten(const std::vector<int>& cells);
-    void stack_lanes();
     int choose_tracks();
     bool goes_down(const Hop& hop) const;
     bool side_by_side(const Hop& a, const Hop& b) const;
@@ -78,133 +66,10 @@ private:
     void add_bands(Layout& layout, const Line& line) const;
 };
 
-// Where a cell would lie for its middle wire to run straight; a parameter's wire counts only by itself.
-int Arranger::wanted(int index, bool from_left) const {
-    const Cell& cell = at(grid_.cells, index);
-    std::vector<int> places, of_parameters;
-    for (int h : from_left ? cell.in : cell.out) {
-        const Hop& hop = at(grid_.hops, h);
-        const Cell& other = at(grid_.cells, from_left ? hop.from : hop.to);
-        const bool visible = other.group == cell.group || at(settled_, other.group);
-        if (!visible || (from_left && !cell.is_box && other.is_box))
-            continue;  // a long wire follows its target
-        (from_left && other.is_parameter ? of_parameters : places)
-            .push_back(from_left ? grid_.y1(hop) - hop.in_dy : grid_.y2(hop) - hop.out_dy);
-    }
-    if (places.empty()) places = of_parameters;
-    if (places.empty()) return cell.y;
-    std::sort(places.begin(), places.end());
-    return at(places, (count(places) - 1) / 2);
-}
-
-// Puts cells where they want to be, in order and apart: those that would overlap share their mean wish.
-void Arranger::settle(const std::vector<int>& cells, const std::vector<int>& wanted_y) {
-    struct Block {
-        long sum, weight;
-        int cells;
-        long mean() const { return sum >= 0 ? sum / weight : -((-sum + weight - 1) / weight); }
-    };
-    std::vector<Block> blocks;
-    std::vector<int> offsets;
-    int offset = 0;
-    for (int i = 0; i < count(cells); ++i) {
-        const Cell& cell = at(grid_.cells, at(cells, i));
-        const long weight = cell.is_box ? 4 : 1;
-        blocks.push_back({weight * (at(wanted_y, i) - offset), weight, 1});
-        while (blocks.size() > 1 && blocks[blocks.size() - 2].mean() > blocks.back().mean()) {
-            const Block last = blocks.back();
-            blocks.pop_back();
-            blocks.back().sum += last.sum, blocks.back().weight += last.weight,
-                blocks.back().cells += last.cells;
-        }
-        offsets.push_back(offset);
-        if (i + 1 < count(cells)) offset += cell.h + gap(cell, at(grid_.cells, at(cells, i + 1)));
-    }
-    int i = 0;
-    for (const Block& block : blocks) {
-        for (int k = 0; k < block.cells; ++k, ++i) {
-            at(grid_.cells, at(cells, i)).y = static_cast<int>(block.mean()) + at(offsets, i);
-        }
-    }
-}
-
-void Arranger::sweep(int group) {
-    std::vector<std::vector<int>> mine(grid_.columns.size());
-    for (int c = 0; c < count(grid_.columns); ++c) {
-        for (int cell : at(grid_.columns, c)) {
-            if (at(grid_.cells, cell).group == group) at(mine, c).push_back(cell);
-        }
-    }
-    for (int pass = 0; pass < 10; ++pass) {
-        const bool from_left = pass % 2 == 1;  // the last one, so that the spine of the picture is straight
-        for (int c = 0; c < count(mine); ++c) {
-            const auto& cells = at(mine, from_left ? c : count(mine) - 1 - c);
-            std::vector<int> wanted_y;
-            for (int cell : cells) wanted_y.push_back(wanted(cell, from_left));
-            settle(cells, wanted_y);
-        }
-    }
-    for (int pass = 0; pass < 2; ++pass) {
-        for (int c = count(mine); c-- > 0;) tighten(at(mine, c));
-    }
-}
-
-// What hangs on nothing to its left moves as near to its target as its neighbours let it.
-void Arranger::tighten(const std::vector<int>& cells) {
-    for (int i = 0; i < count(cells); ++i) {
-        Cell& cell = at(grid_.cells, at(cells, i));
-        const bool loose =
-            cell.in.empty() || (!cell.is_box && at(grid_.cells, at(grid_.hops, cell.in.front()).from).is_box);
-        if (!loose) continue;
-        cell.y = wanted(at(cells, i), false);
-        if (i + 1 < count(cells)) {
-            const Cell& next = at(grid_.cells, at(cells, i + 1));
-            cell.y = std::min(cell.y, next.y - gap(cell, next) - cell.h);
-        }
-        if (i > 0) {
-            const Cell& previous = at(grid_.cells, at(cells, i - 1));
-            cell.y = std::max(cell.y, previous.y + previous.h + gap(previous, cell));
-        }
-    }
-}
-
-void Arranger::choose_heights() {
-    settled_.assign(static_cast<std::size_t>(grid_.right) + 1, false);
-    for (int group = 0; group <= grid_.middle; ++group) sweep(group);
-    stack_lanes();
-    for (int group = 0; group <= grid_.middle; ++group) at(settled_, group) = true;
-    sweep(grid_.left);
-    at(settled_, grid_.left) = true;
-    sweep(grid_.right);
-}
-
-// Lanes were laid out each by itself; now each goes below the one before.
-void Arranger::stack_lanes() {
-    lane_extent_.clear();
-    int top = 0;
-    for (int group = 0; group <= grid_.middle; ++group) {
-        Extent extent{INT_MAX, INT_MIN};
-        for (const Cell& cell : grid_.cells) {
-            if (cell.group != group) continue;
-            extent.top = std::min(extent.top, cell.y);
-            extent.bottom = std::max(extent.bottom, cell.y + cell.h);
-        }
-        if (extent.top > extent.bottom) continue;
-        if (group < grid_.middle) top += band_padding + band_title;
-        const int shift = top - extent.top;
-        for (Cell& cell : grid_.cells) {
-            if (cell.group == group) cell.y += shift;
-        }
-        if (group < grid_.middle) lane_extent_.push_back({top, extent.bottom + shift});
-        top = extent.bottom + shift + band_padding + band_gap;
-    }
-}
-
 std::vector<int> Arranger::hops_after(int column) const {
     std::vector<int> found;
-    for (int cell : at(grid_.columns, column)) {
+    for (int cell : at(grid_.columns, column))
         found.insert(found.end(), at(grid_.cells, cell).out.begin(), at(grid_.cells, cell).out.end());
-    }
     std::sort(found.begin(), found.end(),
               [&](int a, int b) { return grid_.y1(at(grid_.hops, a)) < grid_.y1(at(grid_.hops, b)); });
     return found;
@@ -225,9 +90,8 @@ int Arranger::choose_tracks() {
             if (goes_down(hop)) bent.insert(bent.begin(), h);
             if (grid_.y2(hop) < grid_.y1(hop)) up.push_back(h);
             const Edge& edge = at(grid_.edges, hop.edge);
-            if (hop.to == edge.to && edge.label_cell < 0 && !edge.label.empty()) {
+            if (hop.to == edge.to && edge.label_cell < 0 && !edge.label.empty())
                 label_room = std::max(label_room, text_width(edge.label) + char_width);
-            }
         }
         bent.insert(bent.end(), up.begin(), up.end());
         place_tracks(bent);
@@ -271,7 +135,7 @@ void Arranger::place_tracks(const std::vector<int>& bent) {
 int Arranger::part_collinear(const std::vector<int>& bent) {
     for (int round = 0; round <= count(bent); ++round) {
         int unparted = -1;
-        for (int a : bent) {
+        for (int a : bent)
             for (int b : bent) {
                 Hop &ending = at(grid_.hops, a), &starting = at(grid_.hops, b);
                 const bool same_height = std::abs(grid_.y2(ending) - grid_.y1(starting)) <= wire_room;
@@ -279,7 +143,6 @@ int Arranger::part_collinear(const std::vector<int>& bent) {
                 for (int other : bent) ending.track = std::max(ending.track, at(grid_.hops, other).track + 1);
                 unparted = ending.to;
             }
-        }
         if (unparted < 0 || round == count(bent)) return unparted;
     }
     return -1;
@@ -293,7 +156,7 @@ void Arranger::push_down(int index) {
         Cell& cell = at(grid_.cells, other);
         if (cell.group == pushed.group && cell.y >= least) cell.y += wire_room + 2;
     }
-    stack_lanes();
+    lane_extent_ = stack_lanes(grid_);
 }
 
 int Arranger::gutter_width(int column) const {
@@ -325,9 +188,8 @@ std::vector<int> Arranger::ends_of_lines(int width) const {
             const bool fits = next <= width;
             if (!fits && best < 0) {
                 best = last;
-                for (int c = last; c >= first + (last - first) / 2; --c) {
+                for (int c = last; c >= first + (last - first) / 2; --c)
                     if (at(strands_, c) < at(strands_, best)) best = c;
-                }
             } else if (!fits && at(strands_, last) <= one_wire) {
                 best = last;
             }
@@ -357,14 +219,13 @@ void Arranger::break_lines() {
     for (int first = 0; int last : ends) {
         Line line{first, last, 0, 0, 0, INT_MAX, INT_MIN};
         bool with_lanes = false;
-        for (int c = first; c <= last; ++c) {
+        for (int c = first; c <= last; ++c)
             for (int index : at(grid_.columns, c)) {
                 const Cell& cell = at(grid_.cells, index);
                 line.top = std::min(line.top, cell.y);
                 line.bottom = std::max(line.bottom, cell.y + cell.h);
                 with_lanes = with_lanes || (grid_.has_lanes() && cell.group < grid_.middle);
             }
-        }
         if (with_lanes) {
             line.top = std::min(line.top, lane_extent_.front().top - band_padding - band_title);
             line.bottom = std::max(line.bottom, lane_extent_.back().bottom + band_padding);
@@ -477,9 +338,8 @@ Layout Arranger::layout() const {
     for (const Line& line : lines_) {
         result.width = std::max(result.width, line.right);
         result.height = std::max(result.height, line.bottom);
-        if (line.last + 1 < count(grid_.columns)) {
+        if (line.last + 1 < count(grid_.columns))
             result.width = std::max(result.width, line.right + bend + at(strands_, line.last) * return_pitch);
-        }
         add_bands(result, line);
     }
     return result;
@@ -515,13 +375,12 @@ void require_drawable(const Diagram& diagram) {
         throw Error("[picture] " + std::to_string(boxes.size()) + " boxes cannot be read; at most " +
                     std::to_string(Diagram::max_boxes) + " are drawn: picture a part of the graph");
     }
-    for (std::size_t i = 0; i < boxes.size(); ++i) {
+    for (std::size_t i = 0; i < boxes.size(); ++i)
         for (const auto& input : boxes[i].inputs) {
             if (input.from >= 0 && static_cast<std::size_t>(input.from) < i) continue;
             throw Error("[picture] box " + std::to_string(i) + " '" + clean_text(boxes[i].name, 4000) +
                         "' has input " + std::to_string(input.from) + ": boxes must follow their inputs");
         }
-    }
 }
 
 Layout lay_out(const Diagram& diagram) {

@@ -37,9 +37,8 @@ int stack(std::vector<Row>& rows) {
 // or round sides.
 int width_around(const Shape& shape, int padding) {
     int width = 0;
-    for (const Row& row : shape.rows) {
+    for (const Row& row : shape.rows)
         width = std::max(width, row.width + 2 * shape.inset(std::abs(row.dy) + half_letter()));
-    }
     return width + 2 * padding;
 }
 

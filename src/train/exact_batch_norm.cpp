@@ -40,6 +40,27 @@ template <class S> void add_gradient(const Var<Array<S>>& parameter, const Array
     settle(parameter.node()->gradient, MemoryClass::gradient);
 }
 
+template <class S> void expect_whole_window(const Window<S>& window) {
+    if (window.micro_batches() > 0)
+        throw Error("[exact_batch_norm] the window holds " + std::to_string(window.micro_batches()) +
+                    " micro-batches, which were normalised apart; give all of them at once");
+    if (window.options().non_finite == NonFinite::drop_micro)
+        throw Error(
+            "[exact_batch_norm] a micro-batch that is in the statistics of all cannot be dropped; choose "
+            "NonFinite::raise or drop_window");
+}
+
+// Running statistics that stand at these.
+template <class S> RunningStatistics<S> fixed_at(const BatchStatistics<S>& all) {
+    if (all.count < 2)
+        throw Error("[exact_batch_norm] " + std::to_string(static_cast<std::int64_t>(all.count)) +
+                    " values a feature have no variance; the window needs at least 2");
+    RunningStatistics<S> fixed(all.mean.shape()[0], all.mean.device());
+    fixed.mean = all.mean;
+    fixed.variance = all.variance;
+    return fixed;
+}
+
 }  // namespace
 
 template <class S> void add_with_exact_batch_norm(
@@ -49,13 +70,7 @@ template <class S> void add_with_exact_batch_norm(
     using V = Var<Array<S>>;
     const std::size_t at = only_batch_norm(model);
     auto& norm = static_cast<BatchNorm<S>&>(model.layer(at));
-    if (window.micro_batches() > 0)
-        throw Error("[exact_batch_norm] the window holds " + std::to_string(window.micro_batches()) +
-                    " micro-batches, which were normalised apart; give all of them at once");
-    if (window.options().non_finite == NonFinite::drop_micro)
-        throw Error(
-            "[exact_batch_norm] a micro-batch that is in the statistics of all cannot be dropped; choose "
-            "NonFinite::raise or drop_window");
+    expect_whole_window(window);
     const auto through = [&](V x, std::size_t from, std::size_t to, Pass& pass) {
         for (std::size_t i = from; i < to; ++i) x = model.layer(i)(std::move(x), pass);
         return x;
@@ -76,12 +91,7 @@ template <class S> void add_with_exact_batch_norm(
             first_item += micro_batches[k].count();
             all = pooled(all, batch_statistics(before(k), norm.weight.value(), norm.bias.value()));
         }
-        if (all.count < 2)
-            throw Error("[exact_batch_norm] " + std::to_string(static_cast<std::int64_t>(all.count)) +
-                        " values a feature have no variance; the window needs at least 2");
-        RunningStatistics<S> fixed(norm.weight.shape()[0], all.mean.device());
-        fixed.mean = all.mean;
-        fixed.variance = all.variance;
+        RunningStatistics<S> fixed = fixed_at(all);
 
         // 2: as if they were constants. Leaves of their own for gain and bias gather the two sums.
         const V gain(norm.weight.value(), State::leaf), bias(norm.bias.value(), State::leaf);
