@@ -1,5 +1,4 @@
-// Every kernel of the table as a plain loop, for any scalar: the table of Dual, and the witness for
-// the fast kernels.
+// Each kernel as a plain loop, for any scalar: the table of Dual, and the witness for the fast kernels.
 #pragma once
 
 #include <cmath>
@@ -8,7 +7,6 @@
 #include <limits>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "tally/base/error.hpp"
 #include "tally/base/random.hpp"

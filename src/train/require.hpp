@@ -92,6 +92,11 @@ public:
             refuse("'" + under_ + "' was saved with " + std::to_string(saved) + " parameters, here are " +
                    std::to_string(here));
     }
+    void expect_present(std::int64_t saved, const std::string& what, std::int64_t present) const {
+        if (saved != present)
+            refuse("of " + std::to_string(saved) + " " + what + " in '" + under_ + "' " +
+                   std::to_string(present) + " are there");
+    }
     // `way_out` is said after both values.
     void expect_option(const std::string& option, double here, const std::string& way_out = "") {
         const double saved = get<double>("options/" + option);

@@ -69,6 +69,72 @@ void expect_same(const Reading& saved, const Schedule& schedule, const Array<dou
     }
 }
 
+// A saved window once all of it has been looked at.
+template <class S> struct SavedWindow {
+    std::vector<NewNumbers<S>> numbers;
+    std::vector<std::pair<ValueNode<Array<S>>*, Array<S>>> gradients;
+    std::int64_t micro_batches, dropped, items, updates;
+    typename Hold<S>::Sweeps sweeps;
+    Var<Array<S>> sum, count;
+    Effects effects;
+    Commit optimizer, average;
+};
+
+template <class S> void read_totals(Reading& saved, const Array<S>& like, SavedWindow<S>& to) {
+    to.micro_batches = saved.count("micro_batches");
+    to.dropped = saved.count("dropped", to.micro_batches);
+    to.items = saved.count("items");
+    to.sweeps = saved.count("swept", 1) == 1 ? Hold<S>::Sweeps::theirs : Hold<S>::Sweeps::own;
+    to.updates = saved.count("updates");
+    to.sum = Var<Array<S>>(saved.number("sum", like));
+    to.count = Var<Array<S>>(saved.number("count", like));
+    const auto counted = static_cast<double>(to.count.item());
+    if (!std::isfinite(counted) || counted < 0 || (to.micro_batches == 0 && counted > 0))
+        saved.refuse("'" + saved.name_of("count") + "' is " + in_words(counted) + " of " +
+                     std::to_string(to.micro_batches) + " micro-batches");
+}
+
+template <class S> void read_parameters(Reading& saved, const Names& names,
+                                        const std::vector<Var<Array<S>>>& parameters, SavedWindow<S>& to) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const std::string number = std::to_string(i);
+        const Var<Array<S>>& parameter = parameters[i];
+        if (const auto name = names.find(parameter.node()); name != names.end())
+            if (const auto& before = saved.get<std::string>("names/" + number); before != name->second)
+                saved.refuse("parameter " + number + " was saved as '" + before + "', here it is '" +
+                             name->second + "'");
+        to.numbers.emplace_back(parameter, saved.array("parameters/" + number, parameter.value()));
+        if (saved.has("gradients/" + number))
+            to.gradients.emplace_back(parameter.node(),
+                                      saved.array("gradients/" + number, parameter.value()).clone());
+    }
+    const auto reached = saved.count("reached", to.micro_batches > 0 ? std::ssize(parameters) : 0);
+    saved.expect_present(reached, "gradients", std::ssize(to.gradients));
+}
+
+template <class S>
+void read_model(Reading& saved, const TrainingState& state, Module<S>& model, SavedWindow<S>& to) {
+    const std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+    for (const Member<S>& member : members(model)) {
+        const std::string name = "buffers/" + member.name;
+        if (member.buffer) to.numbers.emplace_back(*member.buffer, saved.array(name, *member.buffer).clone());
+        if (member.counter)
+            to.numbers.emplace_back(
+                *member.counter,
+                Array<std::int32_t>::full({}, static_cast<std::int32_t>(saved.count(name, largest))));
+    }
+    for (const auto& [name, module] : modules(model)) {
+        auto effect = module->saved_effect(state, saved.name_of("effects/" + name));
+        if (!effect) continue;
+        TrainingState its;
+        effect->save(its, "effects/" + name);
+        for (const auto& [entry, value] : its.entries()) saved.leave(entry);
+        to.effects.leave(module, std::move(effect));
+    }
+    const auto effects = saved.count("effects", to.micro_batches > 0 ? 1 << 30 : 0);
+    saved.expect_present(effects, "effects", std::ssize(to.effects));
+}
+
 }  // namespace
 
 template <class S>
@@ -126,85 +192,22 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
 template <class S> Commit Window<S>::prepare_load(const TrainingState& state, const std::string& under,
                                                   Module<S>* model, std::optional<std::int64_t> planned) {
     if (detail::context.sweeps) detail::refuse_in_sweep("load");
-    const detail::Lift own(hold_.on() ? touch::held
-                                      : std::uint8_t{0});  // what this window holds, not another one's
-    struct Loaded {
-        std::vector<NewNumbers<S>> numbers;
-        std::vector<std::pair<ValueNode<Array<S>>*, Array<S>>> gradients;
-        std::int64_t micro_batches, dropped, items, updates;
-        typename Hold<S>::Sweeps sweeps;
-        V sum, count;
-        Effects effects;
-        Commit optimizer, average;
-    };
+    // What this window holds, not another one's.
+    const detail::Lift own(hold_.on() ? touch::held : std::uint8_t{0});
     Reading saved("window", state, under);
     const std::int64_t planned_before = saved.count("planned");
     if (planned && *planned != planned_before)
         saved.refuse_option("micro_batches", std::to_string(planned_before), std::to_string(*planned), "");
     saved.expect_options(course(options_));
 
-    const auto loaded = std::make_shared<Loaded>();
-    loaded->micro_batches = saved.count("micro_batches");
-    loaded->dropped = saved.count("dropped", loaded->micro_batches);
-    loaded->items = saved.count("items");
-    loaded->sweeps = saved.count("swept", 1) == 1 ? Hold<S>::Sweeps::theirs : Hold<S>::Sweeps::own;
-    loaded->updates = saved.count("updates");
-    loaded->sum = V(saved.number("sum", zero_.value()));
-    const Array<S> count = saved.number("count", zero_.value());
-    const auto counted = static_cast<double>(count.item());
-    if (!std::isfinite(counted) || counted < 0 || (loaded->micro_batches == 0 && counted > 0))
-        saved.refuse("'" + saved.name_of("count") + "' is " + in_words(counted) + " of " +
-                     std::to_string(loaded->micro_batches) + " micro-batches");
-    loaded->count = V(count);
+    const auto loaded = std::make_shared<SavedWindow<S>>();
+    read_totals(saved, zero_.value(), *loaded);
     if (options_.schedule)
         expect_same(saved, *options_.schedule, saved.template get<Array<double>>("schedule"),
                     loaded->updates);
-
-    const Names names = names_of(model);
+    read_parameters(saved, names_of(model), parameters(), *loaded);
+    if (model) read_model(saved, state, *model, *loaded);
     if (!model) saved.leave("names/");
-    std::int64_t reached = 0;
-    for (std::size_t i = 0; i < parameters().size(); ++i) {
-        const std::string number = std::to_string(i);
-        const V& parameter = parameters()[i];
-        if (const auto name = names.find(parameter.node()); name != names.end())
-            if (const auto& before = saved.template get<std::string>("names/" + number);
-                before != name->second)
-                saved.refuse("parameter " + number + " was saved as '" + before + "', here it is '" +
-                             name->second + "'");
-        loaded->numbers.emplace_back(parameter, saved.array("parameters/" + number, parameter.value()));
-        if (!saved.has("gradients/" + number)) continue;
-        loaded->gradients.emplace_back(parameter.node(),
-                                       saved.array("gradients/" + number, parameter.value()).clone());
-        ++reached;
-    }
-    if (saved.count("reached", loaded->micro_batches > 0 ? std::ssize(parameters()) : 0) != reached)
-        saved.refuse("of the gradients in '" + under + "' " + std::to_string(reached) + " are there");
-
-    if (model) {
-        for (const Member<S>& member : members(*model)) {
-            const std::string name = "buffers/" + member.name;
-            if (member.buffer)
-                loaded->numbers.emplace_back(*member.buffer, saved.array(name, *member.buffer).clone());
-            if (member.counter) {
-                const std::int64_t max_count = std::numeric_limits<std::int32_t>::max();
-                loaded->numbers.emplace_back(
-                    *member.counter,
-                    Array<std::int32_t>::full({}, static_cast<std::int32_t>(saved.count(name, max_count))));
-            }
-        }
-        for (const auto& [name, module] : modules(*model)) {
-            auto effect = module->saved_effect(state, saved.name_of("effects/" + name));
-            if (!effect) continue;
-            TrainingState its;
-            effect->save(its, "effects/" + name);
-            for (const auto& [entry, value] : its.entries()) saved.leave(entry);
-            loaded->effects.leave(module, std::move(effect));
-        }
-        const auto effects = saved.count("effects", loaded->micro_batches > 0 ? 1 << 30 : 0);
-        if (effects != std::ssize(loaded->effects))
-            saved.refuse("of " + std::to_string(effects) + " effects in '" + under + "' " +
-                         std::to_string(loaded->effects.size()) + " are there");
-    }
     loaded->optimizer = optimizer_.prepare_load(state, saved.name_of("optimizer"));
     saved.leave("optimizer/");
     if (options_.average) {
