@@ -8,84 +8,27 @@
 // other. What f does must be a function of its arguments and of what it captures; this is verified.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
-#include <ranges>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "tally/autograd/offer.hpp"
-#include "tally/checkpoint/block.hpp"
+#include "tally/checkpoint/rerun.hpp"
 #include "tally/memory/memory.hpp"
 
 namespace tally {
 
 namespace detail {
 
-template <class X> inline constexpr bool is_var = false;
-template <class T> inline constexpr bool is_var<Var<T>> = true;
-
-// visit(Var&) for every variable that x is or holds: of a tuple, a range, or a type with an each()
-// of its own.
-template <class X, class Visit> void each_var(X& x, Visit visit) {
-    if constexpr (is_var<std::remove_const_t<X>>) {
-        visit(x);
-    } else if constexpr (requires { std::tuple_size<std::remove_const_t<X>>::value; }) {
-        std::apply([&](auto&... part) { (each_var(part, visit), ...); }, x);
-    } else if constexpr (std::ranges::range<X>) {
-        if constexpr (is_var<std::ranges::range_value_t<X>>)
-            for (auto& part : x) visit(part);
-    } else if constexpr (requires { x.each(visit); }) {
-        x.each(visit);
-    }
-}
-
 // The value type of the (first) variable in it.
 template <class X> struct ValueIn : ValueIn<typename X::value_type> {};
 template <class T> struct ValueIn<Var<T>> { using type = T; };
 template <class First, class... Rest> struct ValueIn<std::tuple<First, Rest...>> : ValueIn<First> {};
 template <class First, class Second> struct ValueIn<std::pair<First, Second>> : ValueIn<First> {};
-
-// A block that runs again, some of whose results were kept.
-template <class T> class Rerun final : public BlockRun {
-public:
-    using Results = std::vector<std::pair<std::size_t, Saved<T>>>;  // by the place of the operation
-    Rerun(Block& block, const Results& results) : BlockRun(block, Time::again), results_(results) {}
-
-private:
-    bool restore(std::size_t place, NewOperation& operation) const override {
-        auto* const mine = dynamic_cast<NewOperationOf<T>*>(&operation);
-        const auto found = std::find_if(results_.begin(), results_.end(),
-                                        [&](const auto& result) { return result.first == place; });
-        if (!mine || found == results_.end()) return false;
-        mine->value = found->second.get("checkpoint");
-        return true;
-    }
-    const Results& results_;
-};
-
-struct Recording : private Meanwhile<bool> {  // also where backward() was called inside NoGrad
-    Recording() : Meanwhile(context.recording, true) {}
-};
-
-// What a block did, once more: where it looks at a value that is not needed, and was not computed, whole.
-template <class Run> auto run_again(Block& block, Run run) {
-    const Recording on;
-    try {
-        return run();
-    } catch (const OutOfMemory&) {
-        throw;
-    } catch (...) {
-        if (!block.rested) throw;
-    }
-    block.needed = block.steps.size();
-    return run();
-}
 
 // The gradient of a block's result, for the same result that was made again.
 template <class T> void hand_over(Sweep& sweep, const Var<T>& result, const T& gradient) {
@@ -110,25 +53,17 @@ public:
 
 template <class T, class F, class Arguments> class RecomputedBlock final : public BlockNode<T> {
 public:
-    RecomputedBlock(F&& f, Arguments&& arguments, Block&& block, typename Rerun<T>::Results&& results,
-                    std::size_t count)
+    RecomputedBlock(F&& f, Arguments&& arguments, Block&& block, KeptResults<T>&& kept)
         : f_(std::move(f)),
           arguments_(std::move(arguments)),
           block_(std::move(block)),
-          results_(std::move(results)) {
-        this->gradients.resize(count);
-        this->arrived.resize(count);
+          kept_(std::move(kept)) {
+        this->gradients.resize(block_.results.size());
+        this->arrived.resize(block_.results.size());
         each_var(arguments_, [&](const auto& x) {
             if constexpr (std::is_same_v<decltype(x), const Var<T>&>)
                 if (x) read_.emplace_back(&x.value());
         });
-    }
-
-    void tell(const ObservedValue& result) const {
-        std::vector<ObservedValue> kept;
-        for (const Saved<T>& argument : read_) kept.push_back(observed(argument.get(this->op())));
-        for (const auto& [place, result_] : results_) kept.push_back(observed(result_.get(this->op())));
-        watching::observer->computed({this->op(), this, result, kept});
     }
 
     std::vector<Node*> inputs() const override {
@@ -140,11 +75,9 @@ public:
     void pull(Sweep& sweep) override {
         for (const Saved<T>& argument : read_) argument.get(this->op());
         auto results = run_again(block_, [&] {
-            const Rerun<T> run(block_, results_);
+            const Rerun<T> run(block_, kept_);
             auto made = std::apply(*f_, std::as_const(arguments_));
-            std::vector<const Node*> nodes;
-            each_var(made, [&](const auto& y) { nodes.push_back(&y.checked("checkpoint")); });
-            run.close_again(nodes);
+            run.close_again(nodes_of(made));
             return made;
         });
         std::size_t i = 0;
@@ -157,29 +90,15 @@ public:
         let_go_of(this);
     }
 
-    void forget() override {
-        each_var(arguments_, [](auto& x) { x = {}; });
-        f_.reset();
-        read_.clear();
-        block_.read.clear();
-        results_.clear();
-        this->gradients.clear();
-    }
-
-    void dismantle(Node*& doomed) override {
-        each_var(arguments_, [&](auto& x) {  // one by one, so that a long chain needs no stack
-            if (x)
-                if (Node* const node = std::move(x).release(true)) let_go_of(node, doomed);
-        });
-        this->~RecomputedBlock();
-        pool::give(this, sizeof *this);
-    }
+    void forget() override;
+    void dismantle(Node*& doomed) override;
+    void tell(const ObservedValue& result) const;
 
 private:
     std::optional<F> f_;
     Arguments arguments_;
     Block block_;
-    typename Rerun<T>::Results results_;
+    KeptResults<T> kept_;
     std::vector<Saved<T>> read_;  // the arguments
 };
 
@@ -199,17 +118,8 @@ public:
         forget();
         let_go_of(this);
     }
-    void forget() override {
-        if (block_) let_go_of(std::exchange(block_, nullptr));
-        if (this->target) return;
-        let_go(this->gradient);
-        this->touched = false;
-    }
-    void dismantle(Node*& doomed) override {
-        if (block_) let_go_of(block_, doomed);
-        this->~BlockResult();
-        pool::give(this, sizeof *this);
-    }
+    void forget() override;
+    void dismantle(Node*& doomed) override;
 
 private:
     BlockNode<T>* block_;
@@ -227,6 +137,47 @@ template <class T> Var<T> block_result(T value, const Var<T>& whole, std::size_t
                       Result(std::move(value), static_cast<BlockNode<T>*>(whole.node()), which));
 }
 
+// ---- letting go, and telling who looks on ----
+
+template <class T, class F, class Arguments> void RecomputedBlock<T, F, Arguments>::forget() {
+    each_var(arguments_, [](auto& x) { x = {}; });
+    f_.reset();
+    read_.clear();
+    block_.read.clear();
+    kept_.clear();
+    this->gradients.clear();
+}
+
+template <class T, class F, class Arguments> void RecomputedBlock<T, F, Arguments>::dismantle(Node*& doomed) {
+    each_var(arguments_, [&](auto& x) {  // one by one, so that a long chain needs no stack
+        if (x)
+            if (Node* const node = std::move(x).release(true)) let_go_of(node, doomed);
+    });
+    this->~RecomputedBlock();
+    pool::give(this, sizeof *this);
+}
+
+template <class T> void BlockResult<T>::forget() {
+    if (block_) let_go_of(std::exchange(block_, nullptr));
+    if (this->target) return;
+    let_go(this->gradient);
+    this->touched = false;
+}
+
+template <class T> void BlockResult<T>::dismantle(Node*& doomed) {
+    if (block_) let_go_of(block_, doomed);
+    this->~BlockResult();
+    pool::give(this, sizeof *this);
+}
+
+template <class T, class F, class Arguments>
+void RecomputedBlock<T, F, Arguments>::tell(const ObservedValue& result) const {
+    std::vector<ObservedValue> kept;
+    for (const Saved<T>& argument : read_) kept.push_back(observed(argument.get(this->op())));
+    for (const auto& [place, saved] : kept_) kept.push_back(observed(saved.get(this->op())));
+    watching::observer->computed({this->op(), this, result, kept});
+}
+
 }  // namespace detail
 
 // f(x...) gives a variable, or several in a vector, an array, a tuple, a pair or a Loss. Among the x may be
@@ -238,38 +189,30 @@ template <class F, class... X> auto checkpoint(F f, X... x) {
     if (!detail::context.recording) return std::apply(f, std::as_const(arguments));
 
     detail::Block block;
-    typename detail::Rerun<T>::Results kept;
+    detail::KeptResults<T> kept;
     const std::uint64_t mark = detail::context.next_id;
     const auto made_inside = [mark](const auto& result) {
         return std::is_same_v<decltype(result), const Var<T>&> && result.node()->id >= mark &&
                result.node()->state == State::fresh;
     };
-    std::size_t count = 0;
-    std::optional<ObservedValue> first_made;
     const auto first_time = [&] {
         detail::BlockRun run(block, detail::BlockRun::Time::first);
         Result y = std::apply(f, std::as_const(arguments));
-        std::vector<const Node*> nodes;
-        detail::each_var(y, [&](auto& result) {
-            nodes.push_back(&result.checked("checkpoint"));
-            if (!first_made && made_inside(result)) first_made = detail::observed(result.value());
-        });
-        const auto places = run.close(nodes);
-        detail::each_var(y, [&](auto& result) {
-            if constexpr (std::is_same_v<decltype(result), Var<T>&>)
-                if (places[count]) kept.emplace_back(*places[count], Saved<T>(&result.value()));
-            ++count;
-        });
+        kept = detail::closed<T>(run, y);
         return y;
     };
     Result y = first_time();
+    std::optional<ObservedValue> first_made;
+    detail::each_var(y, [&](const auto& result) {
+        if (!first_made && made_inside(result)) first_made = detail::observed(result.value());
+    });
     if (!first_made) return y;
 
     Var<T> whole;  // keeps the block until its results do
     if (!detail::BlockRun::current() || !detail::BlockRun::current()->first()) {
         using Whole = detail::RecomputedBlock<T, F, std::tuple<X...>>;
         auto* const node = new (pool::take(sizeof(Whole)))
-            Whole(std::move(f), std::move(arguments), std::move(block), std::move(kept), count);
+            Whole(std::move(f), std::move(arguments), std::move(block), std::move(kept));
         whole = Var<T>(node);
         if (watching::observer) node->tell(*first_made);
     }
