@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/memory_helpers.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "memory/memory_helpers.hpp"
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/checkpoint/block.hpp"

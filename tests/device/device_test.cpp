@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/memory_helpers.hpp"
 #include "autograd/operations.hpp"
 #include "catch.hpp"
+#include "memory/memory_helpers.hpp"
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/train/clip.hpp"

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/memory_helpers.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "memory/memory_helpers.hpp"
 #include "tally/train/cached.hpp"
 #include "tally/train/exact_batch_norm.hpp"
 #include "tally/train/image_layers.hpp"

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/folder.hpp"
 #include "bytes.hpp"
 #include "catch.hpp"
+#include "folder.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/folder.hpp"
 #include "bytes.hpp"
 #include "catch.hpp"
+#include "folder.hpp"
 #include "tally/base/error.hpp"
 
 using namespace tally;

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <memory>
 
-#include "autograd/folder.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "folder.hpp"
 #include "tally/train/weights.hpp"
 #include "tally/train/window.hpp"
 #include "train/layer_pass.hpp"

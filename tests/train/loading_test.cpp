@@ -4,13 +4,13 @@
 #include <limits>
 #include <memory>
 
-#include "autograd/folder.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "files/file_testing.hpp"
+#include "folder.hpp"
 #include "tally/files/state_file.hpp"
 #include "tally/train/weights.hpp"
 #include "train/failing_new.hpp"
-#include "train/file_testing.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/folder.hpp"
-#include "autograd/memory_helpers.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "folder.hpp"
+#include "memory/memory_helpers.hpp"
 #include "tally/base/text.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/trainer.hpp"

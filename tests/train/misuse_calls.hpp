@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/folder.hpp"
+#include "folder.hpp"
 #include "here.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/shape.hpp"

@@ -5,13 +5,13 @@
 #include <memory>
 #include <sstream>
 
-#include "autograd/folder.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "files/file_testing.hpp"
+#include "folder.hpp"
 #include "tally/base/write_file.hpp"
 #include "tally/files/state_file.hpp"
 #include "tally/train/image_layers.hpp"
-#include "train/file_testing.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {

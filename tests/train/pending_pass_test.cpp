@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "autograd/folder.hpp"
 #include "catch.hpp"
+#include "folder.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/train/clip.hpp"
 #include "tally/train/image_layers.hpp"

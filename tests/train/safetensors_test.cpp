@@ -7,12 +7,12 @@
 #include <random>
 #include <sstream>
 
-#include "autograd/folder.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "files/file_testing.hpp"
+#include "folder.hpp"
 #include "tally/base/utf8.hpp"
 #include "tally/files/file_bytes.hpp"
-#include "train/file_testing.hpp"
 
 namespace tally::test {
 namespace {

@@ -12,13 +12,13 @@
 #include <random>
 #include <system_error>
 
-#include "autograd/folder.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "files/file_testing.hpp"
+#include "folder.hpp"
 #include "tally/files/crc64.hpp"
 #include "tally/files/file_bytes.hpp"
 #include "train/file_faults.hpp"
-#include "train/file_testing.hpp"
 #include "train/killed.hpp"
 
 namespace tally::test {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <random>
 
-#include "autograd/folder.hpp"
 #include "catch.hpp"
+#include "folder.hpp"
 #include "tally/files/state_file.hpp"
 #include "train/file_faults.hpp"
 #include "train/killed.hpp"

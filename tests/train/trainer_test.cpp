@@ -7,10 +7,10 @@
 #include <regex>
 #include <sstream>
 
-#include "autograd/folder.hpp"
 #include "catch.hpp"
+#include "files/file_testing.hpp"
+#include "folder.hpp"
 #include "tally/files/state_file.hpp"
-#include "train/file_testing.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {

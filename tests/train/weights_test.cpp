@@ -2,14 +2,14 @@
 // and the model is then as it was.
 #include "tally/train/weights.hpp"
 
-#include "autograd/folder.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "files/file_testing.hpp"
+#include "folder.hpp"
 #include "tally/files/crc64.hpp"
 #include "tally/files/file_bytes.hpp"
 #include "tally/files/safetensors.hpp"
 #include "tally/train/layers.hpp"
-#include "train/file_testing.hpp"
 
 namespace tally::test {
 namespace {

@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "autograd/diagram_examples.hpp"
-#include "autograd/xml_fault.hpp"
 #include "catch.hpp"
+#include "drawing/diagram_examples.hpp"
+#include "drawing/xml_fault.hpp"
+#include "files/file_testing.hpp"
 #include "tally/base/error.hpp"
 #include "tally/base/text.hpp"
 #include "tally/base/write_file.hpp"
@@ -24,19 +25,12 @@ using namespace tally::test;
 
 namespace {
 
-std::string read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
 // TALLY_UPDATE_GOLDEN=1 writes the golden copies anew; look at them before you commit them.
 void compare_with_golden(const std::string& name, const std::string& text) {
     const std::string path = TALLY_SOURCE_DIR "/tests/golden/" + name;
     const char* update = std::getenv("TALLY_UPDATE_GOLDEN");
     if (update != nullptr && std::string(update) == "1") write_file_atomically(path, text);
-    const std::string golden = read(path);
+    const std::string golden = read_bytes(path);
     const auto differ = std::mismatch(golden.begin(), golden.end(), text.begin(), text.end());
     INFO(path << " differs at byte " << differ.first - golden.begin());
     CHECK(golden == text);

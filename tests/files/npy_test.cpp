@@ -17,24 +17,18 @@
 #include <string>
 #include <vector>
 
-#include "autograd/folder.hpp"
 #include "catch.hpp"
+#include "files/file_testing.hpp"
+#include "folder.hpp"
 #include "tally/base/error.hpp"
 
 using namespace tally;
 using tally::test::Folder;
+using tally::test::read_bytes;
+using tally::test::write_bytes;
 using namespace std::string_literals;
 
 namespace {
-
-std::string read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void write(const std::string& path, const std::string& bytes) {
-    std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-}
 
 // A file of version 1.0 around `dict`.
 std::string npy(const std::string& dict, const std::string& numbers) {
@@ -55,7 +49,7 @@ std::string error_of_loading(const std::string& path) {
 // The words after "[load_npy] '...', " for a file with these bytes.
 std::string complaint(const Folder& folder, const std::string& bytes) {
     const std::string path = folder / "bad.npy";
-    write(path, bytes);
+    write_bytes(path, bytes);
     const std::string words = error_of_loading(path), start = "[load_npy] '" + path + "', ";
     return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
 }
@@ -82,7 +76,7 @@ TEMPLATE_TEST_CASE("what is saved is loaded, bit for bit", "", float, double, st
             values[i] = static_cast<S>(static_cast<double>(i) * 1.7 - 3);
         const Array<S> array(shape, values);
         save_npy(folder / "a.npy", array);
-        const std::string bytes = read(folder / "a.npy");
+        const std::string bytes = read_bytes(folder / "a.npy");
         CHECK((bytes.size() - values.size() * sizeof(S)) % 64 == 0);
         const Array<S> back = load_npy<S>(folder / "a.npy");
         CHECK(back.shape() == shape);
@@ -114,14 +108,14 @@ TEST_CASE("the header may be laid out as Python allows") {
              "{\"shape\":(2,3,),\"fortran_order\":False,\"descr\":\"<f4\"}        \n",
              " { 'shape' : ( 2 , 3 ) , 'descr' : '<f4' , 'fortran_order' : False } ",
          }) {
-        write(path, npy(variant, six));
+        write_bytes(path, npy(variant, six));
         CHECK(load_npy<float>(path).shape() == Shape{2, 3});
     }
     std::string two = "\x93NUMPY";  // version 2.0: four bytes of length
     two += {'\2', '\0', static_cast<char>(dict.size()), '\0', '\0', '\0'};
-    write(path, two + dict + six);
+    write_bytes(path, two + dict + six);
     CHECK(load_npy<float>(path).shape() == Shape{2, 3});
-    write(path, npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "\0\0\x80\x3f"s));
+    write_bytes(path, npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "\0\0\x80\x3f"s));
     CHECK(load_npy<float>(path).item() == 1.0f);
 }
 
@@ -194,7 +188,8 @@ TEST_CASE("wide integers are read as int32 when they fit") {
         std::string numbers(16, '\0');
         std::memcpy(numbers.data(), &a, 8);
         std::memcpy(numbers.data() + 8, &b, 8);
-        write(folder / "wide.npy", npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", numbers));
+        write_bytes(folder / "wide.npy",
+                    npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", numbers));
         return load_npy<std::int32_t>(folder / "wide.npy").to_vector();
     };
     CHECK(wide(-2147483648, 2147483647) == std::vector<std::int32_t>{-2147483647 - 1, 2147483647});
@@ -211,7 +206,7 @@ TEST_CASE("NumPy reads what tally writes, and tally what NumPy writes", "[alone]
     save_npy(folder / "i4.npy", Array<std::int32_t>({3}, {-1, 0, 7}));
     save_npy(folder / "scalar.npy", Array<double>(Shape{}, {2.5}));
     save_npy(folder / "empty.npy", Array<float>({0, 4}, std::vector<float>{}));
-    write(folder / "check.py", R"(
+    write_bytes(folder / "check.py", R"(
 import numpy as np, sys
 d = sys.argv[1] + '/'
 def same(name, expected):
@@ -249,7 +244,7 @@ TEST_CASE("flipped, missing and added bytes end in an error or an array, never i
     const std::string whole = npy(dict, six);
     int refused = 0, accepted = 0;
     const auto attempt = [&](const std::string& bytes) {
-        write(path, bytes);
+        write_bytes(path, bytes);
         try {
             const Array<float> array = load_npy<float>(path);
             REQUIRE(array.size() * sizeof(float) <= bytes.size());

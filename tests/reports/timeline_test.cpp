@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "autograd/folder.hpp"
 #include "autograd/random_graph.hpp"
 #include "autograd/support.hpp"
-#include "autograd/xml_fault.hpp"
 #include "catch.hpp"
+#include "drawing/xml_fault.hpp"
+#include "folder.hpp"
 #include "tally/base/text.hpp"
 #include "tally/reports/here.hpp"
 

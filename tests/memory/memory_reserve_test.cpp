@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "autograd/memory_helpers.hpp"
 #include "catch.hpp"
+#include "memory/memory_helpers.hpp"
 
 namespace tally::test {
 

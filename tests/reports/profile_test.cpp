@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/folder.hpp"
 #include "autograd/random_graph.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "folder.hpp"
 #include "tally/reports/here.hpp"
 #if __has_include(<nlohmann/json.hpp>)
 #include <nlohmann/json.hpp>

@@ -12,22 +12,17 @@
 #include <sstream>
 #include <string>
 
-#include "autograd/folder.hpp"
 #include "catch.hpp"
+#include "files/file_testing.hpp"
+#include "folder.hpp"
 #include "tally/base/error.hpp"
 
 using namespace tally;
 using tally::test::Folder;
+using tally::test::read_bytes;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
 
 // No file may grow beyond this while it lives: what a full disk looks like from inside, without one.
 class FileSizeLimit {
@@ -56,13 +51,13 @@ TEST_CASE("a file is written whole, over an older one too, and keeps its permiss
     const Folder folder;
     const std::string path = folder / "picture.svg", text(100'000, 'x');
     write_file_atomically(path, text);
-    CHECK(read(path) == text);
+    CHECK(read_bytes(path) == text);
     fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
     write_file_atomically(path, std::string("short\0text", 10));
-    CHECK(read(path) == std::string("short\0text", 10));
+    CHECK(read_bytes(path) == std::string("short\0text", 10));
     CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
     write_file_atomically(path, "");
-    CHECK(read(path).empty());
+    CHECK(read_bytes(path).empty());
     CHECK(folder.files() == 1);
 }
 
@@ -94,7 +89,7 @@ TEST_CASE("a disk that fills up leaves the old file as it was and no temporary")
         const FileSizeLimit limit(10'000);
         CHECK_THROWS_AS(write_file_atomically(path, larger), Error);
     }
-    CHECK(read(path) == "old");
+    CHECK(read_bytes(path) == "old");
     CHECK(folder.files() == 1);
 }
 
@@ -140,7 +135,7 @@ TEST_CASE("a link stays a link and the file behind it is replaced") {
     fs::create_symlink(folder / "real", folder / "link");
     write_file_atomically(folder / "link", "new");
     CHECK(fs::is_symlink(folder / "link"));
-    CHECK(read(folder / "real") == "new");
+    CHECK(read_bytes(folder / "real") == "new");
     CHECK(folder.files() == 2);
 }
 
@@ -152,7 +147,7 @@ TEST_CASE("a dangling link stays a link and what it points to is made") {
     write_file_atomically(folder / "first", "new");
     CHECK(fs::is_symlink(folder / "first"));
     CHECK(fs::is_symlink(folder / "second"));
-    CHECK(read(folder / "there/real") == "new");
+    CHECK(read_bytes(folder / "there/real") == "new");
     CHECK(folder.files() == 3);
 }
 
@@ -176,7 +171,7 @@ TEST_CASE("whether a file can be written is known without writing it") {
     write_file_atomically(path, "old");
     CHECK(file_exists(path));
     expect_writable(path);
-    CHECK(read(path) == "old");
+    CHECK(read_bytes(path) == "old");
     CHECK(folder.files() == 1);
     CHECK_THROWS_WITH(expect_writable(folder / "no/such"), test::contains("No such file or directory"));
     CHECK_THROWS_WITH(expect_writable(folder / "file/in/it"), test::contains("Not a directory"));
