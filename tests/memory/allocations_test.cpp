@@ -1,15 +1,12 @@
 // Invariant 9, seen from outside: no byte of a tensor comes from anywhere but the ledger, and a steady
 // step allocates nothing.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "own_new.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"
@@ -18,7 +15,6 @@
 #include "tally/autograd/ops/shape.hpp"
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/memory/pool.hpp"
 #include "tally/values/array.hpp"
 
 namespace {
@@ -26,41 +22,14 @@ namespace {
 // What this program asks of the host, counted for the whole program and read only below.
 std::atomic<std::size_t> host_allocations{0}, largest_host_allocation{0};
 
-[[maybe_unused]] void note(std::size_t bytes) {
+}  // namespace
+
+bool tally::test::refused(std::size_t bytes) {
     host_allocations.fetch_add(1, std::memory_order_relaxed);
     if (bytes > largest_host_allocation.load(std::memory_order_relaxed))
         largest_host_allocation.store(bytes, std::memory_order_relaxed);
+    return false;
 }
-
-}  // namespace
-
-#if !TALLY_ASAN  // AddressSanitizer wants these for itself
-void* operator new(std::size_t bytes) {
-    note(bytes);
-    if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
-    throw std::bad_alloc();
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-    note(bytes);
-    const auto align = static_cast<std::size_t>(alignment);
-    if (void* memory = std::aligned_alloc(align, (bytes + align - 1) / align * align)) return memory;
-    throw std::bad_alloc();
-}
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // it does not see that new is malloc here
-#endif
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-
-extern "C" int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) noexcept {
-    using Real = int (*)(void**, std::size_t, std::size_t);
-    static const Real real = reinterpret_cast<Real>(dlsym(RTLD_NEXT, "posix_memalign"));
-    note(bytes);
-    return real(memory, alignment, bytes);
-}
-#endif
 
 using namespace tally;
 using namespace tally::test;
