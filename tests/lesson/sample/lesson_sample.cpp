@@ -51,7 +51,9 @@ template <class S> void sample() {
     }
 
     predict("[-1.0608 0.0620 -1.8375] is the full-batch gradient times",
-            {"1", "2", "3", "6", "no fixed factor"}, answer(3),
+            {right("3"), wrong("1", "Nothing was cleared."), wrong("2", "That is the rows of a micro-batch."),
+             wrong("6", "That is the rows of all."), wrong("no fixed factor", "Every row is there once.")},
+            hint("Which rows are in it?", "Compare the weights of a row."),
             "each mean is divided by 2, the full one by 6");
     if (behaviour() == "segfault") std::raise(SIGSEGV);
     if (behaviour() == "abort") std::abort();
