@@ -96,13 +96,20 @@ public:
             return lines;
         }
         Lines options;
-        std::size_t together = 0;
+        std::size_t together = 0, widest = 0;
         for (std::size_t i = 0; i < prediction.options.size(); ++i) {
             options.push_back(named(prediction, i));
             together += width_of(options.back()) + 4;
+            widest = std::max(widest, width_of(options.back()));
         }
         if (together <= line_width() + 4) {
             lines.push_back(std::string(in_, ' ') + joined(options, "    "));
+        } else if (2 * widest + 4 <= room()) {
+            for (std::size_t i = 0; i < options.size(); i += 2) {
+                const bool two = i + 1 < options.size();
+                lines.push_back(std::string(in_, ' ') +
+                                (two ? padded(options[i], widest + 4) + options[i + 1] : options[i]));
+            }
         } else {
             for (const auto& option : options) append(lines, indented(wrapped(option, line_width(), 3), in_));
         }

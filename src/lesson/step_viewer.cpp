@@ -37,10 +37,38 @@ void StepViewer::say(const std::string& text) {
     write_lines(lines);
 }
 
+void StepViewer::show(const Event& event) {
+    if (std::holds_alternative<End>(event.is)) fold_checks();
+    const auto* check = std::get_if<Check>(&event.is);
+    if (check != nullptr && check->ok)
+        ++held_;
+    else
+        TextViewer::show(event);
+}
+
+void StepViewer::fold_checks() {
+    if (held_ == 1) write_lines({painted("       [ok] 1 check holds (c shows it)", Tone::good, style())});
+    if (held_ > 1)
+        write_lines(
+            {painted(fmt::format("       [ok] {} checks hold (c shows them)", held_), Tone::good, style())});
+    held_ = 0;
+}
+
+void StepViewer::checks(const Place& place) {
+    int shown = 0;
+    for (const Event& event : place.record.steps[place.at]) {
+        if (!std::holds_alternative<Check>(event.is)) continue;
+        TextViewer::show(event);
+        ++shown;
+    }
+    if (shown == 0) say("No check in this step.");
+}
+
 void StepViewer::end_of_step(const Record& record) { wait(record, "next"); }
 void StepViewer::end_of_lesson(const Record& record) { wait(record, "leave"); }
 
 void StepViewer::wait(const Record& record, const char* next) {
+    fold_checks();
     for (;;) {
         Place place{record, record.steps.size() - 1};
         const Move move = bar(place, next);
@@ -79,12 +107,16 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
             case Key::graph:
                 write_graph(place);
                 break;
+            case Key::checks:
+                checks(place);
+                break;
             case Key::quit:
                 throw Quit{};
             case Key::keys:
                 say("SPACE, ENTER, page down or the right arrow: next. b, page up or the left arrow: back. "
                     "h: a hint, "
-                    "then another; g: the picture as a file; r: from the beginning; q: leave.");
+                    "then another; c: the checks of this step; g: the picture as a file; r: from the "
+                    "beginning; q: leave.");
                 break;
             case Key::skip:
             case Key::digit:
@@ -133,6 +165,7 @@ void StepViewer::browse(Place place) {
 }
 
 StepViewer::Move StepViewer::present(Place& place) {
+    held_ = 0;
     for (const Event& event : place.record.steps[place.at]) {
         const auto* reveal = std::get_if<Reveal>(&event.is);
         if (reveal == nullptr) {
@@ -150,6 +183,7 @@ StepViewer::Move StepViewer::present(Place& place) {
         show({event.step,
               Reveal{reveal->prediction, again == answered_again_.end() ? reveal->tries : again->second}});
     }
+    fold_checks();
     return Move::next;
 }
 
@@ -220,6 +254,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
                     prediction.is_typed ? "Digits, minus, point and e, then ENTER: your answer."
                                         : what + ": your answer."));
                 break;
+            case Key::checks:
             case Key::next:
             case Key::digit:
             case Key::other:

@@ -14,6 +14,7 @@ public:
     StepViewer(const Lesson& lesson, const Mode& mode, bool width_is_fixed)
         : TextViewer(lesson, mode, width_is_fixed) {}
     std::vector<Try> ask(const Prediction& prediction, const Record& record) override;
+    void show(const Event& event) override;  // checks that hold are counted, for the end of the step
     void end_of_step(const Record& record) override;
     void end_of_lesson(const Record& record) override;
 
@@ -43,10 +44,13 @@ private:
     void browse(Place place);    // returns when the live step is on screen
     Move present(Place& place);  // one recorded step; a question in it may be answered by going elsewhere
     void hint(const Place& place);
+    void checks(const Place& place);
+    void fold_checks();
     void write_graph(const Place& place);
     void say(const std::string& text);
 
     KeyMode keys_;
+    int held_ = 0;  // checks of this step that have not been told of
     std::map<std::size_t, std::vector<Try>> answered_again_;  // by step; the record keeps the first answers
     std::map<std::size_t, int> hints_given_;                  // by step
 };

@@ -194,6 +194,8 @@ Key meaning_of(char byte) {
             return Key::restart;
         case 's':
             return Key::skip;
+        case 'c':
+            return Key::checks;
         case '?':
             return Key::keys;
         case 'q':

@@ -16,6 +16,7 @@ enum class Key : std::uint8_t {
     quit,
     skip,
     keys,
+    checks,
     page_down,
     digit,
     other,
