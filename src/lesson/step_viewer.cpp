@@ -83,8 +83,8 @@ void StepViewer::wait(const Record& record, const char* next) {
 StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
     for (bool resumed = false;;) {
         const std::size_t width = style().width;
-        std::string line = fmt::format(" SPACE {}  b back  h hint  g graph  r restart  ? keys  q quit", next);
-        if (line.size() >= width) line = fmt::format(" SPACE {}  b h g r ? q", next);
+        std::string line = fmt::format(" SPACE {}  b back  g graph  r restart  ? keys  q quit", next);
+        if (line.size() >= width) line = fmt::format(" SPACE {}  b g r ? q", next);
         if (line.size() >= width) line = " SPACE";
         // Before the line appears: what is pressed on seeing it counts, also where it is drawn once more.
         if (!resumed) forget_typed_ahead();

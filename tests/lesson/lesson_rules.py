@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import predictions
 from schema import Schema
 from terminal_driver import clean_environment, run_tests, skip_where_it_does
 
@@ -33,6 +34,12 @@ def test_explains_in_statements(lesson, schema):
     for event in map(json.loads, run(lesson, "--json").splitlines()):
         if event["event"] == "prediction":
             assert not event["why"].rstrip().endswith("?"), f"a question explains nothing: {event['why']}"
+
+
+def test_predictions_teach(lesson, schema):
+    events = [json.loads(line) for line in run(lesson, "--json").splitlines()]
+    faults = [f"{event['question']}: {fault}" for event in events if event["event"] == "prediction" for fault in predictions.faults(event, events)]
+    assert not faults, "\n".join(faults)
 
 
 def test_rows_add_up(lesson, schema):

@@ -66,7 +66,11 @@ template <class S> void sample() {
     const std::vector<S> thrice{full[0] * 3, full[1] * 3, full[2] * 3};
     check_close("sum of three = 3 x full", sum, thrice, 1.1e-6);
 
-    step("The way there.");
+    if (behaviour() == "typed")
+        predict("Half of 5 is", {right(2.5).within(0.01), wrong(5, "That is the sum.")},
+                hint("What is twice that?", "5 / 2."), "5 / 2");
+    else
+        step("The way there.");
     double total = 0;
     for (auto i : progress("adding numbers", 1000)) {
         total += static_cast<double>(i);
