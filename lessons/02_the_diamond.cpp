@@ -25,8 +25,8 @@ struct TheDiamond {
                  wrong(75, "A mean would say that a moves d by one way or the other. It does by both."),
                  wrong(5000, "Slopes are multiplied along a way. These are two ways."),
                  wrong(250, "That is d itself, not how it moves.")},
-                hint("If a moves by a little, does d move because of b, because of c, or because of both?",
-                     "Along one way one multiplies. And where two ways meet?"),
+                hint("Along which ways does a change of a reach d?",
+                     "Along one way slopes are multiplied. Here two ways meet: do not multiply these."),
                 "Move a a little: d moves because b moved, and d moves because c moved.");
         std::string order;
         auto visits = table({"visited", "gradient", "sends to a"});

@@ -91,10 +91,12 @@ struct Arrays {
         code(2);
         auto r = p * q;
         r.backward(Array<real>({2, 4, 3}, arriving, device));
-        auto shapes = table({"", "shape", "its gradient", "summed over"});
-        shapes.row("p", to_string(p.shape()), to_string(p.grad().shape()), "the middle axis");
-        shapes.row("q", to_string(q.shape()), to_string(q.grad().shape()), "the first and the last");
-        shapes.row("p q", to_string(r.shape()), "-", "");
+        auto shapes = table({"", "shape", "numbers", "its gradient", "summed over"});
+        shapes.row("p", to_string(p.shape()), p.value().size(), to_string(p.grad().shape()),
+                   "the middle axis");
+        shapes.row("q", to_string(q.shape()), q.value().size(), to_string(q.grad().shape()),
+                   "the first and the last");
+        shapes.row("p q", to_string(r.shape()), r.value().size(), "-", "");
         check("gradient shape = value shape", p.grad().shape() == p.shape() && q.grad().shape() == q.shape());
         check_equal("p: by hand", p.grad(), Array<real>({2, 1, 3}, {36, 41, 46, 96, 101, 106}));
         check_equal("q: by hand", q.grad(), Array<real>({4, 1}, {205, 268, 331, 394}));

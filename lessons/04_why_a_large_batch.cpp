@@ -40,7 +40,7 @@ struct WhyALargeBatch {
              wrong(1.4, "The other way round: twice the items, and the spread is 1.4 times smaller."),
              wrong(8, "The spread would be 2.8 times smaller."), wrong(16, "The spread would be a quarter.")},
             hint("How does the variance of a mean fall with the number of items?",
-                 "The spread is the root of the variance."),
+                 "Take sigma^2 / b for b and for twice b, and the square roots of both."),
             "The variance falls as 1/b; the spread is its root.");
         auto noise = table({"items", "measured variance", "4 / items", "ratio", "spread"});
         for (const int size : {1, 4, 16, 64}) {

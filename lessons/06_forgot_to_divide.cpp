@@ -47,6 +47,7 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
                 "A row weighs 1/2 in a micro-batch of two, and 1/6 in the full batch.");
         show("full batch", full);
         show("sum of 3x2", sum);
+        show("sum / full", quotients(sum, full));
         check_three_times(sum, full);
 
         predict(
@@ -68,6 +69,12 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         moves.row("sum of 3x2", by_sum, way(by_sum));
         check_steps(by_mean, by_sum);
         note("As if the rate were 0.3. What was stable may not be any more.");
+    }
+
+    static std::vector<double> quotients(const Array<real>& a, const Array<real>& b) {
+        std::vector<double> all;
+        for (std::size_t i = 0; i < 3; ++i) all.push_back(values(a)[i] / values(b)[i]);
+        return all;
     }
 
     std::vector<double> way(const Tensor& to) const {

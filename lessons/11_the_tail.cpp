@@ -18,7 +18,7 @@ struct TheTail : Toy {
              wrong(1, "3749 would leave one over. How many micro-batches are there?"),
              wrong(3, "3750 is 4 x 937 and what?"),
              wrong(0.5, "Half a window, yes. Of how many micro-batches?")},
-            hint("How many micro-batches has an epoch?", "60000 / 16; and then what 4 leaves of it."),
+            hint("How many micro-batches has an epoch?", "Divide by 16 first. Then see what 4 leaves over."),
             "60000 / 16 = 3750, and 3750 / 4 = 937.5.");
         auto epoch = table({"at a time", "batches", "updates", "in the last: batches", "images"});
         for (const std::int64_t n : {1, 4}) {
@@ -78,7 +78,7 @@ struct TheTail : Toy {
                  wrong("drop", "The last four items have no say in it; in batches of 8 they have."),
                  wrong("carry", "The tail waits for the next epoch, where it meets other items.")},
                 hint("Whose last update is that of the last batch?",
-                     "60 = 7 x 8 + 4: what does each rule do with the four?"),
+                     "60 = 7 x 8 + 4: follow the last four through each rule."),
                 "Its last update is that of the last batch: the mean over 4 items.");
         const Problem problem;
         const auto loss_of = [&](const Items& items, const Tensor& v) { return problem.loss(items, v); };
@@ -115,6 +115,8 @@ struct TheTail : Toy {
                           std::to_string(sums / count));
         }
         check_test_losses(of_means, by_items);
+        const auto by_64 = split(all, 64);
+        show("64 / 16", double(by_64.front().shape()[0]) / double(by_64.back().shape()[0]));
         note("Compare test losses only if both are sums over counts.");
     }
 

@@ -27,6 +27,7 @@ struct MeanSumToken : Toy {
         show("three micro-batches", w.grad());
         show("six rows at once", whole);
         show("the six rows twice", twice);
+        show("three / six at once", double(w.grad().to_vector()[0]) / double(whole[0]));
         check_sums(whole, twice);
         note("A sum grows with the batch, and the step with it: retune the rate.");
 
@@ -83,7 +84,7 @@ struct MeanSumToken : Toy {
                  wrong(0.1, "The other way round: fewer share the half."),
                  wrong(90, "Weights are compared by a ratio, not by a difference.")},
                 hint("What is one word's part of its mean, and what does that mean count?",
-                     "1/10 of a half; and the others?"),
+                     "Each mean counts a half; divide it among its words."),
                 "1/10 of a half, against 1/100 of a half.");
         const auto each = zeros(110);  // a word's own number
         for (const auto& micro : split(each, Counts{10, 100})) (mean(micro) / 2).backward();
@@ -102,7 +103,7 @@ struct MeanSumToken : Toy {
                  wrong("inf", "1 / 0 alone would be. It is multiplied by the mask."),
                  wrong("nothing", "The division is an operation, and sends back what its slope is.")},
                 hint("What is 0 / 0, and does the chain rule go through a division?",
-                     "The mask, times 1 / count."),
+                     "Write the slope of sum / count, with its two zeros."),
                 "The mask times 1 / 0. It spoils what was there.");
         const Tensor no_word = Array<real>({6}, {0, 0, 0, 0, 0, 0}, options().device);
         const auto masked = [&](const Tensor& mask, const Tensor& of) {

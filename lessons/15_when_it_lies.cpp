@@ -131,7 +131,7 @@ struct WhenItLies {
              wrong("masks by place", "The third item is the first of its micro-batch: another place."),
              wrong("nothing does", "What is drawn may be tied to something that no cut changes.")},
             hint("Which mask does the third item draw, if it is the first of its micro-batch?",
-                 "What of an item stays, however the batch is cut?"),
+                 "Something of an item stays, however the batch is cut: its number."),
             "By place the third draws the first one's mask, whatever the seed.");
         const auto items = constant(random_normal<real>({8, 16}, options().seed, 1).to(options().device));
         const auto items_micro = split(items, 2);

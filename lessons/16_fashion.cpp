@@ -68,7 +68,7 @@ struct ARealTraining {
                  wrong("only alike", "Nothing is drawn: the same images, in the same order, in each update."),
                  wrong("worse by a bit", "Each update has the gradient of the same 64 images.")},
                 hint("Which additions make up an update's gradient, and in which order do they come?",
-                     "Lesson 7, its last step: what is promised of a product?"),
+                     "Look at what lesson 7 promised of a large product."),
                 ordered ? "The same sums, in one order." : "The same sums, in another order.");
         const Epoch by_16 = train(micro, data.train, 16, rate);
         const Tested after_16 = test(micro, data.test, batch);

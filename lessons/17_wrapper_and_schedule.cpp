@@ -64,8 +64,7 @@ struct WrapperAndSchedule {
                 {right(1), wrong(4, "So it is from epoch 4 on: 8 / 2."),
                  wrong(8, "8 is how many micro-batches an update takes."),
                  wrong(2, "2 is how many an update takes, and only from epoch 4 on.")},
-                hint("Which of the two entries holds in epoch 3?",
-                     "An entry holds from its epoch on: {0, 8}, then {4, 2}."),
+                hint("Which of the two entries holds in epoch 3?", "Epoch 3 is before the second entry."),
                 "From epoch 0 on 8 each, from epoch 4 on 2.");
         auto epochs = table({"epoch", "micro-batches an update", "updates", "loss after it"});
         std::vector<std::int64_t> per_update, updates;
@@ -110,7 +109,8 @@ struct WrapperAndSchedule {
              wrong("are used at once", "Who should know that the epoch has ended? step() cannot."),
              wrong("are lost at once", "They stand in w.grad, and in the count. Nobody has cleared them."),
              wrong("stop the training", "Two of three is a usual state: it waits for the third.")},
-            hint("Can step() know that an epoch has ended?", "2 of 3 are there. What comes next?"),
+            hint("Can step() know that an epoch has ended?",
+                 "2 of 3 are there; then more micro-batches come."),
             "step() cannot know that it ended. flush() says so, and a tail policy what then.");
         auto tails = table({"tail", "updates", "left open", "w"});
         std::vector<double> ends;

@@ -27,7 +27,7 @@ struct Agn {
                 {right(0.4152).within(0.005),
                  wrong(0.4, "All four slopes at 0. But after the first item w is at 0.1."),
                  wrong(0.1, "That is one step by the mean of the slopes."),
-                 wrong(0.1038, "Nobody divides by 4 here. (The next step does.)"),
+
                  wrong(-0.12, "So far it is after two items.")},
                 hint("Where is w when the second slope is taken?",
                      "w goes 0, 0.1, -0.12, ...: each time minus 0.1 a (w - c)."),

@@ -72,7 +72,8 @@ struct WhereMemoryGoes {
             {right("activations"), wrong("gradients", "One sum of them stays, as large as before."),
              wrong("both alike", "One of the two does not know how large the batch is."),
              wrong("weights", "They are there, whatever comes.")},
-            hint("What is there while the next micro-batch comes?", "What grows with the number of items?"),
+            hint("What is there while the next micro-batch comes?",
+                 "Look for what grows with the number of items."),
             "It keeps the gradient, as large as the weights.");
         const auto x = items_of(64, 32);
         auto rows = table({"bytes", "weights", "gradients", "Adam", "saved", "other", "in all"});
@@ -158,7 +159,8 @@ struct WhereMemoryGoes {
             {right(0.25), wrong(0.5, "Half as high, and half as wide, too."),
              wrong(0.125, "There are three channels, but they are not halved."),
              wrong(4, "Smaller: below 1."), wrong(1, "An activation has a number for each pixel.")},
-            hint("An image of half the side has how many pixels?", "Half as high, and half as wide."),
+            hint("An image of half the side has how many pixels?",
+                 "Draw 32 x 32, and 16 x 16 in its corner."),
             "Half as high and half as wide: a quarter of the pixels.");
         auto rows = table({"side", "saved an item, bytes", "by the side squared", "weights"});
         std::vector<std::size_t> per_pixel;
@@ -172,6 +174,7 @@ struct WhereMemoryGoes {
             per_pixel.push_back(saved / std::size_t(side * side));
             rows.row(side, saved, per_pixel.back(), first.value().size() + second.value().size());
         }
+        show("half the side: times", double(per_pixel[1] * 16 * 16) / double(per_pixel[0] * 32 * 32));
         check_equal("19 numbers a pixel: 3 + 8 + 8", per_pixel,
                     std::vector<std::size_t>(3, 19 * sizeof(real)));
         note("But what the small picture does not show, nobody learns.");
@@ -202,6 +205,7 @@ struct WhereMemoryGoes {
         note("Full. " + full);
         note("In pieces. " + in_pieces);
         note(ours);
+        show("largest piece, KiB", now.largest_free / 1024);
         check("free >= asked, and refused",
               now.budget - now.in_use >= 2 * block && ours.find("fragmented") < ours.size());
         check_equal("the largest piece", now.largest_free, block);
@@ -268,7 +272,7 @@ struct WhereMemoryGoes {
              wrong("less than 8", "Activations, yes: these are small here. What is large?"),
              wrong("as much as 8", "In one case there are gradients while a forward pass runs.")},
             hint("When are gradients there, in the one case and the other?",
-                 "What is alive during the second micro-batch's forward?"),
+                 "List what is alive during the second micro-batch's forward."),
             "They wait while three more forward passes need their room.");
         const auto x = items_of(8, 64);
         auto rows = table({"peak, bytes", "beyond weights", "of it gradients"});

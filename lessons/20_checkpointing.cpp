@@ -32,8 +32,8 @@ struct Checkpointing {
              wrong(5, "A segment has four layers, and its backward needs all of them."),
              wrong(16, "Only one segment at a time is made again."),
              wrong(17, "Only one segment at a time is made again.")},
-            hint("What else is there while a segment goes back?",
-                 "4 inputs, and what one segment makes again."),
+            hint("Besides the four inputs, what does backward need of one segment?",
+                 "Count for the moment when backward is in the middle of one segment."),
             "What a segment makes again is there while it goes back.");
         {
             const SavedValues kept;
@@ -42,6 +42,7 @@ struct Checkpointing {
             show_kept(kept);
         }
         const Taken four = tower.segments(4);
+        show("buffers", four.buffers);
         check_equal("4 inputs of segments + 4 of one", four.buffers, 4 + 16 / 4);
 
         step("Each segment but the last begins again when backward comes to it.");
@@ -55,8 +56,7 @@ struct Checkpointing {
             {right(4), wrong(1, "One segment makes all its 16 layers again at once."),
              wrong(16, "16 inputs are kept: nothing is saved."),
              wrong(2, "A segment of 8 is made again at once."), wrong(8, "8 inputs are kept all the time.")},
-            hint("Which two numbers of buffers are added?",
-                 "k inputs, and 16 / k layers made again: for which k is the sum least?"),
+            hint("Which two numbers of buffers are added?", "Add k and 16 / k for each k."),
             "k inputs, and n/k in the segment that is on its way.");
         const auto cut = [](Table& rows, std::size_t n, std::size_t k, const Taken& taken) {
             rows.row(n, k, taken.buffers, k + n / k, taken.begun, 2 * n - n / k);

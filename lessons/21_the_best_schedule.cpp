@@ -76,7 +76,7 @@ struct TheBestSchedule {
                  wrong("just as many", "8 segments keep three times as much: it must pay."),
                  wrong("8 times as many", "No step runs more than a few times: C(5 + 3, 5) is 56.")},
                 hint("What does it keep less of, and what is that paid with?",
-                     "How often may a step run, if 64 is a little over C(5 + 3, 5) = 56?"),
+                     "C(5 + 3, 5) = 56 is a little less than 64: most steps run up to 3 times."),
                 "It goes below twice the root.");
         auto compared = table({"64 layers", "begun", "peak", "if a layer keeps 8", "peak"});
         Tower thin(64), thick(64, 8);
