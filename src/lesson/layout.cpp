@@ -104,7 +104,7 @@ public:
         }
         if (together <= line_width() + 4) {
             lines.push_back(std::string(in_, ' ') + joined(options, "    "));
-        } else if (2 * widest + 4 <= room()) {
+        } else if (2 * widest + 4 <= line_width()) {
             for (std::size_t i = 0; i < options.size(); i += 2) {
                 const bool two = i + 1 < options.size();
                 lines.push_back(std::string(in_, ' ') +

@@ -122,14 +122,6 @@ void predict(std::string_view question, const std::vector<TypedNumber>& numbers,
     Running::now().ask(prediction_of(question, numbers, hints, why));
 }
 
-void predict(std::string_view question, const std::vector<std::string>& options, Answer answer,
-             std::string_view hint, std::string_view why) {
-    std::vector<Option> made;
-    for (std::size_t i = 0; i < options.size(); ++i)
-        made.push_back({options[i], static_cast<int>(i) + 1 == answer.option ? "" : "It is another one."});
-    Running::now().ask(prediction_of(question, made, {std::string(hint), {}}, why.empty() ? hint : why));
-}
-
 bool check(std::string_view name, bool holds, std::string_view detail, Where where) {
     Running::now().check(
         placed({.name = std::string(name), .ok = holds, .detail = std::string(detail)}, where));

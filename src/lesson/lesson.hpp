@@ -112,14 +112,6 @@ void predict(std::string_view question, const std::vector<Option>& options, cons
 void predict(std::string_view question, const std::vector<TypedNumber>& numbers, const Hints& hints,
              std::string_view why);
 
-// The old form, until every lesson has the new one.
-struct Answer {
-    int option;
-};
-inline Answer answer(int option) { return {option}; }
-void predict(std::string_view question, const std::vector<std::string>& options, Answer answer,
-             std::string_view hint, std::string_view why = {});
-
 // ---- Checks ------------------------------------------------------------------------------------
 // Each returns whether it held. One that fails is shown with its operands; the lesson goes on, and
 // exits with 1.
