@@ -58,9 +58,13 @@ TEST_CASE("the same seed gives the same order, and a typed number has none") {
     for (std::size_t i = 0; i < 6; ++i) CHECK(once.options[i].id == again.options[i].id);
     Prediction typed =
         prediction_of("?", {right(1), wrong(2, "two"), wrong(3, "three")}, hint("?", "."), "so");
-    for (std::uint64_t seed = 0; seed < 5; ++seed) shuffle(typed, seed, 1);
-    CHECK(typed.options[0].text == "1");
-    CHECK(typed.answer == 0);
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+        shuffle(typed, seed, 1);
+        CHECK(typed.options[0].text == "1");
+    }
+    CHECK(told(typed, *tried(typed, "0.5")) == "It is more.");
+    CHECK(told(typed, *tried(typed, "7")) == "It is less.");
+    CHECK(told(typed, *tried(typed, "-1")) == "Its sign is the other one.");
 }
 
 TEST_CASE("whatever is typed within the tolerance is that number, and beyond it is not") {
