@@ -47,7 +47,7 @@ struct Divide : Toy {  // six rows x, three weights w
                 {right(6), wrong(3, "That was for three micro-batches. How many are there now?"),
                  wrong(1, "Then six gradients are added, each as large as it can be: six times too much."),
                  wrong(2, "No micro-batch has two rows any more."),
-                 wrong(18, "Of 6 and 3 the 3 belongs to the cut before.")},
+                 wrong(18, "6 x 3: but the 3 belongs to the cut before.")},
                 hint("What must one row weigh in the end, and what does it weigh in a mean of one?",
                      "Count the micro-batches, not the rows of one of them."),
                 "Six micro-batches of one. By the number of micro-batches, in every cut of equal parts:");

@@ -72,8 +72,8 @@ struct TheBestSchedule {
 
         predict("64 layers. 8 segments keep 16 buffers and begin 120. Revolve with 5 snapshots begins",
                 {right("nearly twice as many"),
-                 wrong("somewhat fewer", "It keeps fewer buffers. That is paid with runs."),
-                 wrong("just as many", "8 segments keep three times as much: it must pay."),
+                 wrong("somewhat fewer", "It keeps less, and what is not kept is run again."),
+                 wrong("just as many", "With fewer buffers, for nothing? They are paid with runs."),
                  wrong("8 times as many", "No step runs more than a few times: C(5 + 3, 5) is 56.")},
                 hint("What does it keep less of, and what is that paid with?",
                      "C(5 + 3, 5) = 56 is a little less than 64: most steps run up to 3 times."),
