@@ -218,8 +218,11 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
         prediction.is_typed ? "a number, ENTER" : fmt::format("1-{}", prediction.options.size());
     std::string typed;
     for (bool resumed = false;;) {
-        std::string line =
-            fmt::format("       {} {} (h hint, ? keys, s skip) > ", again ? "once more," : "answer", what);
+        std::string line = fmt::format("       {} {} (h hint, ? keys, s skip) > ",
+                                       again                 ? "once more,"
+                                       : prediction.is_typed ? "type"
+                                                             : "answer",
+                                       what);
         if (line.size() + 8 >= style().width) line = fmt::format(" {} > ", what);
         if (!resumed) forget_typed_ahead();
         line = painted(line, Tone::ask, style());
