@@ -61,7 +61,7 @@ struct Agn {
              wrong("if items are shuffled",
                    "Any order has a second item, and its slope is not at the start.")},
             hint("Where is the second slope taken, in the one and in the other?",
-                 "When does it not matter where a slope is taken?"),
+                 "Think of a loss for which it does not matter where a slope is taken."),
             "What differs is where the slopes are taken. With lambda = 1 there is one slope only.");
         auto same = table({"", "plain", "AGN"});
         std::vector<real> plain_alone, agn_alone;

@@ -26,15 +26,14 @@ struct Checkpointing {
         check_equal("x and 16 results, at the peak", plain.buffers, 17);
         check_equal("begun", plain.begun, 16);
 
-        predict(
-            "16 layers, and only every fourth one's input is kept. Buffers at most, on the way back, too:",
-            {right(8), wrong(4, "So many are kept. But a segment must be made again to go back."),
-             wrong(5, "A segment has four layers, and its backward needs all of them."),
-             wrong(16, "Only one segment at a time is made again."),
-             wrong(17, "Only one segment at a time is made again.")},
-            hint("Besides the four inputs, what does backward need of one segment?",
-                 "Count for the moment when backward is in the middle of one segment."),
-            "What a segment makes again is there while it goes back.");
+        predict("16 layers, every fourth's input kept. Buffers, backward too:",
+                {right(8), wrong(4, "So many are kept. But a segment must be made again to go back."),
+                 wrong(5, "A segment has four layers, and its backward needs all of them."),
+                 wrong(16, "Only one segment at a time is made again."),
+                 wrong(17, "Only one segment at a time is made again.")},
+                hint("Besides the four inputs, what does backward need of one segment?",
+                     "Count for the moment when backward is in the middle of one segment."),
+                "What a segment makes again is there while it goes back.");
         {
             const SavedValues kept;
             code(1);
