@@ -19,8 +19,9 @@ ROW = re.compile(r"^(\| \*\*(.+?)\*\* \| .+? \| )\[(.+?)\]\(\.\./lessons/(.+?)\)
 
 
 def events_of(*command):
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
-                          env=clean_environment(TALLY_IMAGES="1312", TALLY_WORK="/nonexistent"))
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          env=clean_environment(TALLY_IMAGES="1312"))
+    assert done.returncode in (0, 77), done.stderr  # 77: skipped, where there is no device
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

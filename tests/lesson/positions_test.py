@@ -1,7 +1,7 @@
 """Over all lessons nothing but the subject tells the right option: not its place, not its length. Usage: positions_test.py LESSON...
 
 For every seed the kit's own test shows that each of n options stands in each place once in n seeds in a row (so 25 times of
-100, of four); here is what a class sees that changes no seed.
+100, of four); here is what a class sees that changes no seed. Where a new prediction tips that, shuffle() may number its streams in another way.
 """
 
 import json
@@ -17,8 +17,9 @@ MOST = 0.35  # of the predictions may have the right one in one place, or as the
 def asked_by(lessons):
     for lesson in lessons:
         device = ["--device=pretend"] if "_22_" in lesson else []
-        done = subprocess.run([lesson, "--json", *device], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
+        done = subprocess.run([lesson, "--json", *device], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                               env=clean_environment(TALLY_IMAGES="1312"))
+        assert done.returncode in (0, 77), done.stderr  # 77: skipped, where there is no device
         yield from (event for event in map(json.loads, done.stdout.splitlines()) if event["event"] == "prediction")
 
 

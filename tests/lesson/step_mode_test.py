@@ -31,8 +31,8 @@ def test_steps_through_with_space_enter_and_page_down(lesson):
     with Terminal([lesson]) as t:
         to_prediction(t)
         assert "[ok]" not in t.seen and "Answer" not in t.seen, "revealed before it was asked"
-        t.type("2")
-        t.expect("Right: 2) 3.")
+        t.type("5")
+        t.expect("Right: 5) 3.")
         t.expect("[ok] 1 check holds (c shows it)")
         t.expect(BAR)
         t.type("\r")
@@ -61,8 +61,8 @@ def test_wrong_prediction_is_told_gently(lesson):
         t.expect("Not quite: 1) 1.  Nothing was cleared.")
         t.expect("once more")
         t.expect(PROMPT)
-        t.type("2")
-        t.expect("Right: 2) 3.  each mean is divided by 2")
+        t.type("5")
+        t.expect("Right: 5) 3.  each mean is divided by 2")
         t.expect(BAR)
 
 
@@ -72,9 +72,9 @@ def test_after_two_wrong_ones_it_is_explained(lesson):
         t.type("1")
         before = t.expect(PROMPT)
         assert "Answer" not in before and "each mean" not in before, "explained before the second try"
-        t.type("5")
-        t.expect("Not quite: 5) 6.  That is the rows of all.")
-        t.expect("Answer: 2) 3.  each mean is divided by 2")
+        t.type("3")
+        t.expect("Not quite: 3) 6.  That is the rows of all.")
+        t.expect("Answer: 5) 3.  each mean is divided by 2")
         t.expect(BAR)
 
 
@@ -185,14 +185,14 @@ def test_hint_skip_and_keys_that_are_no_answer(lesson):
         t.expect("There are two hints")
         t.expect(PROMPT)
         t.type("s")
-        t.expect("Answer: 2) 3.")
+        t.expect("Answer: 5) 3.")
 
 
 def test_a_clicker_reveals(lesson):
     with Terminal([lesson]) as t:
         to_prediction(t)
         t.type(PAGE_DOWN)
-        t.expect("Answer: 2) 3.")
+        t.expect("Answer: 5) 3.")
 
 
 def test_typed_ahead_keys_never_answer(lesson):
@@ -250,7 +250,7 @@ def test_back_forward_and_restart(lesson):
         at_step(t, 2)
         t.type(NEXT)
         at_step(t, 3)  # and going back does not answer it
-        t.type("2")
+        t.type("5")
         t.expect("Right")
         t.expect(BAR)
         t.type("b")
@@ -273,7 +273,7 @@ def test_back_forward_and_restart(lesson):
         at_step(t, 2)
         t.type(NEXT)
         t.expect("[3/5]")
-        t.expect("Answer: 2) 3.")  # asked once for each restart
+        t.expect("Answer: 5) 3.")  # asked once for each restart
         t.expect(BAR)
 
 
@@ -307,7 +307,7 @@ def test_from_a_later_step(lesson):
         assert "[1/5]" not in t.seen and "PREDICT" not in t.seen
         t.type("b")
         t.expect("[3/5]")
-        t.expect("Answer: 2) 3.")
+        t.expect("Answer: 5) 3.")
 
 
 def ends_by(lesson, expected, act, step=1, **environment):
@@ -334,15 +334,15 @@ def test_signals_restore_the_terminal(lesson):
 
 
 def test_a_crash_restores_the_terminal(lesson):
-    ends_by(lesson, -signal.SIGSEGV, lambda t: t.type("2"), step=3, SAMPLE_LESSON="segfault")
-    ends_by(lesson, -signal.SIGSEGV, lambda t: t.type("2"), step=3, SAMPLE_LESSON="overflow")
-    ends_by(lesson, -signal.SIGABRT, lambda t: t.type("2"), step=3, SAMPLE_LESSON="abort")
+    ends_by(lesson, -signal.SIGSEGV, lambda t: t.type("5"), step=3, SAMPLE_LESSON="segfault")
+    ends_by(lesson, -signal.SIGSEGV, lambda t: t.type("5"), step=3, SAMPLE_LESSON="overflow")
+    ends_by(lesson, -signal.SIGABRT, lambda t: t.type("5"), step=3, SAMPLE_LESSON="abort")
 
 
 def test_an_exception_restores_the_terminal(lesson):
     with Terminal([lesson], SAMPLE_LESSON="throws") as t:
         to_prediction(t)
-        t.type("2")
+        t.type("5")
         t.expect("[FAIL]")
         t.expect("[matmul] inner sizes differ: (2, 3) x")
         t.expect(BAR)
@@ -392,7 +392,7 @@ def test_told_to_continue_while_it_quits_it_leaves_the_terminal_alone(lesson):
 def test_a_narrow_window(lesson):
     with Terminal([lesson], columns=60) as t:
         to_prediction(t)
-        t.type("2")
+        t.type("5")
         t.expect(BAR)
         t.type(NEXT)
         at_step(t, 4)
@@ -418,7 +418,7 @@ def test_a_window_that_is_made_narrow(lesson):
 def test_only_sixteen_colours_and_no_other_escapes(lesson):
     with Terminal([lesson]) as t:
         to_prediction(t)
-        t.type("2")
+        t.type("5")
         t.expect(BAR)
         escapes = set(re.findall(r"\x1b[^m]*m?", t.seen))
         assert escapes, "colours at a terminal"
@@ -429,7 +429,7 @@ def test_only_sixteen_colours_and_no_other_escapes(lesson):
 def test_no_color(lesson):
     with Terminal([lesson], NO_COLOR="1") as t:
         to_prediction(t)
-        t.type("2")
+        t.type("5")
         t.expect("Right")
         t.expect("[ok]")
         assert "\x1b" not in t.seen
@@ -438,7 +438,7 @@ def test_no_color(lesson):
 def test_accessible_rewrites_nothing_and_tells_charts_in_words(lesson):
     with Terminal([lesson], ACCESSIBLE="1", SAMPLE_LESSON="slow") as t:
         to_prediction(t)
-        t.type("2")
+        t.type("5")
         t.expect(BAR)
         t.type(NEXT)
         t.expect("highest 36 at 6")
@@ -456,7 +456,7 @@ def test_long_work_shows_a_bar(lesson):
 def does_not_wait(command, **options):
     with Terminal(command, **options) as t:
         assert t.wait() == 0
-        assert "Answer: 2) 3." in t.seen, "predictions print their answer"
+        assert "Answer: 5) 3." in t.seen, "predictions print their answer"
         assert "\x1b" not in t.seen and not re.search(r"\r[^\n]", t.seen), "plain"
         assert BAR not in t.seen
 

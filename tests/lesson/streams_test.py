@@ -58,7 +58,7 @@ def test_the_prediction_comes_before_the_reveal(lesson, schema):
     asked = names.index("prediction")
     assert names[asked + 1] == "reveal" and "check" not in names[:asked]
     plain = run(lesson).stdout
-    assert plain.index("PREDICT") < plain.index("Answer: 2) 3.") < plain.index("[ok] sum of three")
+    assert plain.index("PREDICT") < plain.index("Answer: 5) 3.") < plain.index("[ok] sum of three")
 
 
 def test_the_same_seed_gives_the_same_stream(lesson, schema):
