@@ -3,7 +3,7 @@
   feedback   each wrong option has a sentence of its own
   hints      the first is a question, the second is none; neither holds more than half of the explanation's words
   lengths    the right option is neither longer nor shorter than every other one by more than five columns
-  bits       an answer that speaks of rounding or of the same bits is followed, in its step, by a check that compares numbers
+  bits       an answer that speaks of rounding or of the same bits is followed, in its step or the next, by a check that compares numbers
   number     a number that is typed stands, to its tolerance, among those that its step then shows
 """
 
@@ -58,7 +58,7 @@ def faults(prediction, events):
         if len(set(wrong)) != len(wrong):
             yield "two wrong options have one sentence"
         if re.search(r"\b(rounding|same bits|equal to)\b", prediction["options"][right]):
-            compared = [event for event in events if event.get("step") == prediction["step"] and event["event"] == "check" and "exact" in event]
+            compared = [event for event in events if event.get("step") in (prediction["step"], prediction["step"] + 1) and event["event"] == "check" and "exact" in event]
             if not compared:
                 yield f"nothing compares what {prediction['options'][right]!r} says"
     else:
