@@ -10,7 +10,7 @@ struct OneNumber {
     void talk() {
         auto a = parameter(real(2)), b = parameter(real(-3)), c = parameter(real(11));
 
-        step("Forward. The engine computes, and remembers how each number was made.");
+        step("Forward. a, b, c are parameters. The engine remembers how each number was made.");
         code(3);
         auto p = a * b;
         auto s = p + c;
@@ -21,8 +21,16 @@ struct OneNumber {
         before.row("gradient", gradient(a), gradient(b), gradient(c), gradient(p), gradient(s), gradient(y));
         note("A gradient that has not been computed is nothing, printed -. It is not 0.");
 
-        predict("Raise a from 2 to 2.001. y = 25 becomes about", {"24.970", "24.999", "25.001", "25.030"},
-                answer(1), "As b = -3, p falls by 0.003; and y = s^2 moves 2 s = 10 times as much as s.");
+        predict(
+            "Raise a from 2 to 2.001. y = 25 becomes about",
+            {right(24.97).within(0.0005), wrong(25.03, "The size is right. But p = a b, and b is negative."),
+             wrong(25.001, "y does not move as much as a: two operations lie between them."),
+             wrong(24.999, "p moves b times as much as a, and y moves 2 s times as much as s."),
+             wrong(24.997, "So much s falls. y is its square, and moves more."),
+             wrong(25.01, "So it would be if p moved as much as a. p moves b times as much.")},
+            hint("By how much does p = a b move, if a does by 0.001?",
+                 "First p, then s, then the square at s = 5: one after another."),
+            "As b = -3, p falls by 0.003; and y = s^2 moves 2 s = 10 times as much as s.");
         show("y before", y);
         show("y after", plain(2.001, -3, 11));
         check_close("y falls by 30 times 0.001", plain(2.001, -3, 11), y.item() - 30 * 0.001, 1e-5);

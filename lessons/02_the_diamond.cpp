@@ -20,7 +20,13 @@ struct TheDiamond {
         graph("the-diamond", "The diamond: two ways lead back to a, and what they bring is added", drawn);
 
         predict("Back to a come 50 by way of b and 100 by way of c. a.grad is",
-                {"50", "75", "100", "150", "5000"}, answer(4),
+                {right(150), wrong(50, "By way of b alone. What comes by c must not get lost."),
+                 wrong(100, "The second has overwritten the first: a well-known bug of small engines."),
+                 wrong(75, "A mean would say that a moves d by one way or the other. It does by both."),
+                 wrong(5000, "Slopes are multiplied along a way. These are two ways."),
+                 wrong(250, "That is d itself, not how it moves.")},
+                hint("Along which ways does a change of a reach d?",
+                     "Along one way slopes are multiplied. Here two ways meet: do not multiply these."),
                 "Move a a little: d moves because b moved, and d moves because c moved.");
         std::string order;
         auto visits = table({"visited", "gradient", "sends to a"});
@@ -39,22 +45,42 @@ struct TheDiamond {
         check_equal("over b and over c, added", a.grad(), real(25 * 2 + 10 * (2 * 5)));
         check_slope(a.grad());
 
-        predict("Now c = b b, so b has two readers. Visit b before c: a.grad would be",
-                {"0", "200", "400", "600", "an error"}, answer(2),
-                "From d it hears 100 at once. What c has to say comes too late to be passed on.");
+        step("Now b = 2 a, c = b b, d = b c: b is read twice. A sweep of our own, in any order:");
         a.zero_grad();
-        b = 2 * a;                                                         // 10
-        c = b * b;                                                         // 100
-        d = b * c;                                                         // 1000 = 8 a^3
-        const real from_d = c.item(), from_c = b.item() * (2 * b.item());  // what b is told, by hand
+        b = 2 * a;  // 10
+        c = b * b;  // 100
+        d = b * c;  // 1000 = 8 a^3
+        const auto swept = [b = b.item(), c = c.item()](std::string_view in_order) {
+            real to_a = 0, to_b = 0, to_c = 0;
+            for (const char node : in_order) {
+                if (in_order == "dcb" && node == 'd') code(3);
+                if (node == 'd') to_b += c, to_c += b;
+                if (node == 'c') to_b += to_c * 2 * b;
+                if (node == 'b') to_a += to_b * 2;
+            }
+            return to_a;
+        };
+        const real in_time = swept("dcb");
+        show("a, b, c, d", Numbers({a.item(), b.item(), c.item(), d.item()}));
+
+        predict("The sweep visits d, then b, then c. a gets",
+                {right(200), wrong(600, "That is the truth. But b sends before c has told it anything."),
+                 wrong(400, "That is what c has to say, and it comes too late."),
+                 wrong(100, "So much b knows. It sends on 2 times that."),
+                 wrong(0, "b already knows something: d came first, and d reads b.")},
+                hint("When it is b's turn, who has told it something, and who has not?",
+                     "Go through the three lines in that order, with b = 10 and c = 100."),
+                "From d it hears 100 at once. What c has to say comes too late to be passed on.");
+        const real too_early = swept("dbc");
         d.backward();
-        auto orders = table({"visited", "b knows", "so a gets"});
-        orders.row("d, b, then c", from_d, from_d * 2);
-        orders.row("d, c, then b", from_d + from_c, (from_d + from_c) * 2);
-        orders.row("by the engine", "-", a.grad());
+        auto orders = table({"visited", "a gets"});
+        orders.row("d, b, then c", too_early);
+        orders.row("d, c, then b", in_time);
+        orders.row("by the engine", a.grad());
         note("Nothing crashes. The number is wrong. A node must wait for all its readers.");
         check_equal("newest first: 24 a^2", a.grad(), real(24 * 5 * 5));
-        check_equal("too early: a third of it", from_d * 2, real(24 * 5 * 5 / 3));
+        check_equal("our own sweep, newest first", in_time, a.grad());
+        check_equal("too early: a third of it", too_early, real(24 * 5 * 5 / 3));
 
         step("Backward a second time is refused; forward a second time adds.");
         std::string refusal = "it was not refused";
@@ -77,7 +103,11 @@ struct TheDiamond {
         check("no gradient, not 0", !a.has_grad());
 
         predict("x = x + x, sixty times over: 2^60 paths. How many nodes does backward visit?",
-                {"60", "120", "3600", "2^60"}, answer(1), "How many nodes are there?",
+                {right("60"),
+                 wrong("120", "Each is read twice. But it is visited once, with both gradients added."),
+                 wrong("3600", "Nobody looks at pairs of nodes: each waits for its readers, and is done."),
+                 wrong("2^60", "So many paths there are, for 30 years. A node adds them before it sends.")},
+                hint("How many nodes are there?", "A path is no node: many paths lead through one."),
                 "Each x = x + x makes one node, and a node is visited once.");
         auto x = parameter(real(1));
         std::uint64_t paths = 1;
@@ -118,7 +148,7 @@ const Given<TheDiamond> lesson({.number = 2,
                                 .slug = "the-diamond",
                                 .title = "the diamond",
                                 .minutes = 15,
-                                .steps = 5,
+                                .steps = 6,
                                 .dtype = "float64"});
 
 }  // namespace

@@ -30,7 +30,10 @@ struct Arrays {
         });
 
         predict("The loss is the sum of all six numbers. b.grad is",
-                {"[1 1]", "[3 3]", "[1/3 1/3]", "a (3, 2) matrix of ones"}, answer(2),
+                {right("[3 3]"), wrong("[1 1]", "So much one row sends. How many rows use b?"),
+                 wrong("[1/3 1/3]", "A mean would divide. The loss is a sum."),
+                 wrong("3 x 2 ones", "A gradient has the shape of its value, and b has two numbers.")},
+                hint("How many rows use b?", "b's first number stands in every row's first sum."),
                 "Three rows use b, so three gradients arrive, and they add (lesson 2).");
         loss.backward();
         show("b.grad", b.grad());
@@ -54,9 +57,16 @@ struct Arrays {
         check_equal("X: by hand", X.grad(), Array<real>({3, 2}, {-2, 0, -3, 2, 9, 2}));
         check_equal("V: by hand", V.grad(), Array<real>({2, 4}, {11, -1, 5, 7, 14, 0, 8, 8}));
 
-        predict("A column of shape (3, 1) times a vector of shape (3). The result has shape",
-                {"(3)", "(3, 1)", "(3, 3)", "none: it is an error"}, answer(3),
-                "Shapes are aligned at the right; an axis of 1, or none, is repeated.");
+        predict(
+            "A column of shape (3, 1) times a vector of shape (3). The result has shape",
+            {right("(3, 3)"),
+             wrong("(3)",
+                   "Aligned at the right, the column's 1 stands over the vector's 3, its 3 over nothing."),
+             wrong("(3, 1)", "The axis of 1 is the one that is repeated."),
+             wrong("an error", "An axis of 1, or none, fits any size.")},
+            hint("Which axes stand over each other, if one begins at the right?",
+                 "Write (3, 1) over (3), flush right; a 1 or a blank takes the other's size."),
+            "Shapes are aligned at the right; an axis of 1, or none, is repeated.");
         auto column = parameter(Array<real>({3, 1}, {1, 2, 3}, device));
         auto vector = parameter(Array<real>({3}, {10, 20, 30}, device));
         code(2);
@@ -67,7 +77,13 @@ struct Arrays {
         check_equal("nine numbers", outer, Array<real>({3, 3}, {10, 20, 30, 20, 40, 60, 30, 60, 90}));
         check_equal("each met 1, 2 and 3: 1 + 2 + 3", vector.grad(), Array<real>({3}, {6, 6, 6}));
 
-        step("Several axes at once. p is repeated along one of them, q along two.");
+        predict("p of shape (2, 1, 3) times q of shape (4, 1): how many numbers has p q?",
+                {right(24), wrong(6, "So many has p. Its axis of 1 is repeated."),
+                 wrong(10, "They are multiplied, each with each that it meets, not put side by side."),
+                 wrong(12, "q has no axis where p has its 2: it is repeated there."),
+                 wrong(8, "q's axis of 1 is repeated too: p has 3 there.")},
+                hint("What does each of the three axes become?", "(2, 1, 3) over (4, 1), flush right."),
+                "2 x 4 x 3. p is repeated along one axis, q along two.");
         auto p = parameter(Array<real>({2, 1, 3}, {1, 2, 3, 4, 5, 6}, device));
         auto q = parameter(Array<real>({4, 1}, {1, -1, 2, 3}, device));
         std::vector<real> arriving(24);  // 0, 1, 2, ... 23
@@ -75,10 +91,12 @@ struct Arrays {
         code(2);
         auto r = p * q;
         r.backward(Array<real>({2, 4, 3}, arriving, device));
-        auto shapes = table({"", "shape", "its gradient", "summed over"});
-        shapes.row("p", to_string(p.shape()), to_string(p.grad().shape()), "the middle axis");
-        shapes.row("q", to_string(q.shape()), to_string(q.grad().shape()), "the first and the last");
-        shapes.row("p q", to_string(r.shape()), "-", "");
+        auto shapes = table({"", "shape", "numbers", "its gradient", "summed over"});
+        shapes.row("p", to_string(p.shape()), p.value().size(), to_string(p.grad().shape()),
+                   "the middle axis");
+        shapes.row("q", to_string(q.shape()), q.value().size(), to_string(q.grad().shape()),
+                   "the first and the last");
+        shapes.row("p q", to_string(r.shape()), r.value().size(), "-", "");
         check("gradient shape = value shape", p.grad().shape() == p.shape() && q.grad().shape() == q.shape());
         check_equal("p: by hand", p.grad(), Array<real>({2, 1, 3}, {36, 41, 46, 96, 101, 106}));
         check_equal("q: by hand", q.grad(), Array<real>({4, 1}, {205, 268, 331, 394}));

@@ -34,8 +34,14 @@ struct WhyALargeBatch {
             }
         plot("gradients, first component across, second up", cloud);
 
-        predict("Half the spread of the estimate: how many times as many items?", {"1.4", "2", "4", "8"},
-                answer(3), "The variance falls as 1/b; the spread is its root.");
+        predict(
+            "Half the spread of the estimate: how many times as many items?",
+            {right(4), wrong(2, "Twice the items halve the variance. The spread is its root."),
+             wrong(1.4, "The other way round: twice the items, and the spread is 1.4 times smaller."),
+             wrong(8, "The spread would be 2.8 times smaller."), wrong(16, "The spread would be a quarter.")},
+            hint("How does the variance of a mean fall with the number of items?",
+                 "Take sigma^2 / b for b and for twice b, and the square roots of both."),
+            "The variance falls as 1/b; the spread is its root.");
         auto noise = table({"items", "measured variance", "4 / items", "ratio", "spread"});
         for (const int size : {1, 4, 16, 64}) {
             const double variance = measured([&](int draw) { return estimate(items(size, draw)); });
@@ -53,7 +59,13 @@ struct WhyALargeBatch {
         check_close("fresh draws: variance / (4 / 64)", variance / (4.0 / 64), 1.0, allowed);
 
         predict("One update of 64 leaves 0.9 of the way to go. Four updates of 16 leave",
-                {"0.9 too", "0.6561", "0.6", "0.225"}, answer(2),
+                {right(0.6561).within(0.005),
+                 wrong(0.9, "Four times the rate is gone, not once: each update goes by itself."),
+                 wrong(0.6, "Not 0.1 of the whole way each: 0.1 of what is left by then."),
+                 wrong(0.225, "Nothing is divided by 4. Each update leaves 0.9."),
+                 wrong(0.3439, "That is what has been gone. What is left?")},
+                hint("What does the second update see: the whole way, or what the first has left?",
+                     "0.9 of the way; then 0.9 of that; and twice more."),
                 "Each looks again: 0.9 of 0.9 of 0.9 of 0.9.");
         note("Loss w^2 / 2, learning rate 0.1: each update takes 0.1 w off w.");
         auto left = table({"updates", "w"});

@@ -21,14 +21,27 @@ struct FullBatch : Toy {  // six rows x, three weights w
         show("loss", loss);
         check_loss(loss);
 
-        predict("Each of the six products counts 1/6 of the loss. w.grad will be",
-                {"the sum of the rows", "the mean of the rows", "w / 6", "the loss times w"}, answer(2),
-                "The derivative of x w is the row x, whatever w is. Six rows arrive, each times 1/6.");
+        predict(
+            "Each of the six products counts 1/6 of the loss. w.grad will be",
+            {right("the mean of the rows"),
+             wrong("the sum of the rows", "Then every product would count 1 in the loss. It counts less."),
+             wrong("a sixth of w", "A slope says how the loss moves. w times a row moves by the row."),
+             wrong("the loss times w", "How large the loss is says nothing about how it moves.")},
+            hint("Move w by 1 in one component: by how much does one product move?",
+                 "Write out x w for one row; then look at what stands before each w."),
+            "The derivative of x w is the row x, whatever w is. Six rows arrive, each times 1/6.");
         loss.backward();
         show("w.grad", w.grad());
         check_gradient();
 
-        step("Six arrows back to one w: row i brings x_i / 6, and w.grad is their sum.");
+        predict("Row 0 is 0.375 -1.250 0.500. To the first of w.grad this row alone brings",
+                {right(0.0625).within(0.0005),
+                 wrong(0.375, "So much its product moves. But how much of the loss is one product?"),
+                 wrong(0.03125, "That is what it adds to the loss. In a slope w does not stand any more."),
+                 wrong(-0.0625, "Its number is positive: more w, more loss."),
+                 wrong(2.25, "A mean of six makes it smaller, not larger.")},
+                hint("How much of the mean is one product of six?", "0.375, and what mean() does to it."),
+                "0.375 / 6. Row i brings x_i / 6, and w.grad is the sum of six such arrows.");
         auto arrows = table({"row", "brings", "sum so far"});
         const Tensor so_far = parameter(w.value().clone());  // its gradient is
         for (int i = 0; i < 6; ++i) {

@@ -38,26 +38,43 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         check_micro_batches(after, sum);
 
         predict("[-1.0608 0.0620 -1.8375] is the full-batch gradient times",
-                {"1", "2", "3", "6", "no fixed factor"}, answer(3),
+                {right(3), wrong(1, "Three gradients have been added, and nothing was divided."),
+                 wrong(2, "Two is the number of rows in a micro-batch. The mean took care of these."),
+                 wrong(6, "That would be sums of rows. But each micro-batch has taken a mean, by 2."),
+                 wrong(1.0 / 3, "The other way round: which of the two is the larger?")},
+                hint("What does one row weigh in a mean of two, and in a mean of six?",
+                     "Compare the two first components: -1.0608 and -0.3536."),
                 "A row weighs 1/2 in a micro-batch of two, and 1/6 in the full batch.");
         show("full batch", full);
         show("sum of 3x2", sum);
+        show("sum / full", quotients(sum, full));
         check_three_times(sum, full);
 
-        predict("So what? Plain SGD with rate 0.1 takes a step that is",
-                {"off course", "3 times as long", "the same", "1/3 as long"}, answer(2),
-                "The direction is right, the length is not.");
-        const Tensor right = weights(), wrong = weights();
-        mean(matmul(x, right)).backward();
-        for (const auto& micro : split(x, 2)) mean(matmul(micro, wrong)).backward();
+        predict(
+            "So what? sgd_step({w}, 0.1) with this gradient takes a step that is",
+            {right("3 times as long"),
+             wrong("in another direction", "Every component is too large by the same factor."),
+             wrong("as long as before", "SGD goes the rate times what stands in w.grad, whatever that is."),
+             wrong("1/3 as long", "A gradient that is too large does not make a step smaller.")},
+            hint("What does SGD multiply the rate by?", "w - 0.1 g: put in the one g, then the other."),
+            "The direction is right, the length is not.");
+        const Tensor by_mean = weights(), by_sum = weights();
+        mean(matmul(x, by_mean)).backward();
+        for (const auto& micro : split(x, 2)) mean(matmul(micro, by_sum)).backward();
         code(1);
-        sgd_step({right, wrong}, 0.1);
+        sgd_step({by_mean, by_sum}, 0.1);
         auto moves = table({"", "w", "moved by"});
         moves.row("before", w, "");
-        moves.row("full batch", right, way(right));
-        moves.row("sum of 3x2", wrong, way(wrong));
-        check_steps(right, wrong);
+        moves.row("full batch", by_mean, way(by_mean));
+        moves.row("sum of 3x2", by_sum, way(by_sum));
+        check_steps(by_mean, by_sum);
         note("As if the rate were 0.3. What was stable may not be any more.");
+    }
+
+    static std::vector<double> quotients(const Array<real>& a, const Array<real>& b) {
+        std::vector<double> all;
+        for (std::size_t i = 0; i < 3; ++i) all.push_back(values(a)[i] / values(b)[i]);
+        return all;
     }
 
     std::vector<double> way(const Tensor& to) const {

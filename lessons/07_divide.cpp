@@ -22,8 +22,7 @@ struct Divide : Toy {  // six rows x, three weights w
         show("sum of 3x2", sum);
         check_lesson_6(loss, full, sum);
 
-        predict("Each micro-loss must be divided by which number?", {"2", "3", "6", "none of them"},
-                answer(2), "A row weighs 1/2 now, and should weigh 1/6; 6 / 2 = 3.");
+        step("Each micro-loss divided by 3: a row weighs 1/2 of 1/3, and 1/6 is what it should.");
         w.zero_grad();
         auto after = table({"rows", "loss / 3", "w.grad after it"});
         for (const auto& [micro, rows] : micro_batches(2)) {
@@ -44,7 +43,14 @@ struct Divide : Toy {  // six rows x, three weights w
             }
         });
 
-        step("Every cut of six rows into equal parts: the same bits as one batch?");
+        predict("And one row at a time: each micro-loss is divided by",
+                {right(6), wrong(3, "That was for three micro-batches. How many are there now?"),
+                 wrong(1, "Then six gradients are added, each as large as it can be: six times too much."),
+                 wrong(2, "No micro-batch has two rows any more."),
+                 wrong(18, "6 x 3: but the 3 belongs to the cut before.")},
+                hint("What must one row weigh in the end, and what does it weigh in a mean of one?",
+                     "Count the micro-batches, not the rows of one of them."),
+                "Six micro-batches of one. By the number of micro-batches, in every cut of equal parts:");
         note("The twin's last row differs a little: its sums are exact in float32.");
         auto cuts = table({"micro-batches", "float32", "float64", "twin, float32", "twin, float64"});
         for (const int n : {1, 2, 3, 6})
@@ -53,10 +59,15 @@ struct Divide : Toy {  // six rows x, three weights w
         check_cuts(cuts);
         check("the twin prints the same", to_string(accumulated(twin<real>(), w, 3)) == to_string(full));
 
-        predict("1000 rows times a (32, 16) matrix, as 4 x 250: no toy any more. What is promised?",
-                {"the same bits", "the same within a bound", "another gradient altogether"}, answer(1),
-                "Who chooses the order of the additions, and does it matter (lesson 8)?",
-                "tally's products add row after row at any size. BLAS has an order of its own.");
+        predict(
+            "1000 rows times a (32, 16) matrix, as 4 x 250: no toy any more. What is promised?",
+            {right("the same bits"),
+             wrong("equal to rounding", "So it is where the additions come in another order. Do they here?"),
+             wrong("another gradient", "Each mean is divided by 4: the mathematics has not changed."),
+             wrong("it varies by run", "Nothing is drawn here, and threads do not share a sum.")},
+            hint("Who chooses the order of the additions, and does it matter (lesson 8)?",
+                 "Follow one element of w.grad from row 0 to row 999, in one batch and in four."),
+            "tally's products add row after row at any size. BLAS has an order of its own.");
         const Tensor many =
             random_uniform<real>({1000, 32}, options().seed, 7, real(-1), real(1)).to(options().device);
         const auto W = parameter(Array<real>::zeros({32, 16}, options().device));

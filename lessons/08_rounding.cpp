@@ -19,7 +19,12 @@ struct Rounding {
         auto w = parameter(Array<real>::zeros({1}, options().device));
 
         predict("Lesson 6 printed 0.0620, but 3 times 0.0207 is 0.0621. What is wrong?",
-                {"the engine", "float32", "the printed 0.0207", "the data"}, answer(3),
+                {right("the printed 0.0207"),
+                 wrong("the engine's sum", "Lesson 6 held it against exact decimals: 0.0620 is right."),
+                 wrong("rounding to float", "That is in the eighth digit, and this in the third."),
+                 wrong("the factor of three", "Of the numbers before they were printed it is 3.")},
+                hint("What was printed, and what was computed with?",
+                     "A fifth digit was cut off. Times 3 it shows."),
                 "It has more digits than the four that were printed.");
         mean(matmul(x, w)).backward();
         const double one = w.grad().item();
@@ -34,9 +39,15 @@ struct Rounding {
         check_ratio(one, three);
         note("A ratio of printed numbers is not a ratio.");
 
-        predict("A row's weight: 1/35 at once, or 1/7 and then divided by 5. The same bits?",
-                {"always", "it depends on the digits", "never"}, answer(2),
-                "Two roundings against one. Both are within a hair of 1/35, perhaps on different sides.");
+        predict(
+            "1/7, then divided by 5, has not the bits of 1/35. Where is 1/N, then / b, sure to be 1/(N b)?",
+            {right("N = 8, b = 5"),
+             wrong("N = 5, b = 7", "1/5 is rounded as well, and then once more: the order does not help."),
+             wrong("N = 7, b = 7", "Both divisions are rounded. Equal numbers round no better."),
+             wrong("N = 10, b = 10", "Ten is round for us. In binary 1/10 is rounded, and 1/100 too.")},
+            hint("Which division is not rounded at all?",
+                 "A binary number divided by a power of two keeps its digits."),
+            "Two roundings against one, unless one of them rounds nothing: by 2, 4, 8, ...");
         int differ = 0, differ_with_power_of_two = 0, engine_differs = 0;
         int smallest_n = 32, smallest_b = 32;
         for (int n = 1; n <= 32; ++n)
@@ -62,8 +73,14 @@ struct Rounding {
                   p.name(items, "5 items").name(loss, "mean / 7").backward(loss);
               });
 
-        predict("64 random numbers, added as 4 x 16. Are the bits those of one long sum?",
-                {"yes", "in a running sum yes, of four sums made apart mostly no", "mostly no"}, answer(2),
+        predict("64 random numbers, added as 4 x 16. Which way keeps the bits of one long sum?",
+                {right("a sum that goes on"),
+                 wrong("four sums, added",
+                       "The first is rounded after 16, the others begin at 0: another order."),
+                 wrong("both of them", "Four sums made apart have their additions in another order."),
+                 wrong("neither of them", "A sum may stop after 16 and go on: nothing has changed.")},
+                hint("Which additions are made, and in which order?",
+                     "Write down who is added to what, for four numbers as 2 x 2."),
                 "A running sum may pause: the order of its additions stays the same.");
         auto one_weight = parameter(Array<real>({1}, {1}, options().device));
         int running_differs = 0, apart_differs = 0;

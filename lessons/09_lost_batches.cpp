@@ -18,15 +18,21 @@ struct LostBatches : Toy {
         show("full batch", full);
         check_alone(alone, full);
 
-        predict("A published listing adds to `total`, divides it, and calls loss.backward(). w.grad is from",
-                {"all three", "all, times 3", "the last only", "nobody"}, answer(3),
-                "Which variable is backward called on?", "`loss` is the last micro-loss.");
+        step("A published listing. It sums the losses, and goes backward when all have come.");
         const auto parts = split(x, 2);
         Tensor total = Array<real>::zeros({}, options().device), loss;
         code(3);
         for (const auto& p : parts) loss = loss_of(p), total = total + loss;
         total = total / 3;
         loss.backward();
+
+        predict("w.grad is now the gradient of",
+                {right("the last micro-batch"),
+                 wrong("all three, divided", "So it was meant. But which variable goes backward?"),
+                 wrong("all three, summed", "`total` is a sum of three. Is it `total` that goes backward?"),
+                 wrong("no micro-batch", "`loss` was made by w: something comes back from it.")},
+                hint("Which variable is backward called on?", "Say what `loss` holds after the loop."),
+                "`loss` is the last micro-loss.");
         show("total", total);
         show("w.grad", w.grad());
         check_lost(total);
@@ -53,7 +59,12 @@ struct LostBatches : Toy {
               });
 
         predict("The gradient is right. How much memory do N stored losses hold?",
-                {"as one micro-batch", "as the full batch", "next to none"}, answer(2),
+                {right("as the full batch"),
+                 wrong("as one micro-batch", "So it would be if each went backward before the next came."),
+                 wrong("next to nothing", "A loss is one number. But something hangs from it."),
+                 wrong("N times the batch", "Each holds what its own rows need, and these are few.")},
+                hint("What must be kept until a loss goes backward?",
+                     "Count the graphs that are alive at the end."),
                 "A loss holds its graph, and a graph holds what backward will need.");
         auto late = table({"micro-batches", "bytes kept", "of the full batch", "nodes", "of one"});
         const Alive one = alive(How::at_once, 1);
@@ -83,8 +94,13 @@ struct LostBatches : Toy {
 
         check_at_once(soon, one, two);
 
-        predict("It updates at every fifth batch. Of 938, how many reach an update?", {"938", "935", "187"},
-                answer(3), "It goes backward from one loss in five.",
+        predict("As published, an update at every fifth batch: of 938 batches, how many reach one?",
+                {right(187), wrong(938, "Each loss would have to go backward."),
+                 wrong(935, "So many if it were mended: three are left over then, too."),
+                 wrong(188, "The last three have no fifth after them: no update comes."),
+                 wrong(751, "So many are lost.")},
+                hint("From how many of five losses does it go backward?",
+                     "938 / 5, and no update for a part of five."),
                 "One for each update. Mended, 935: three are left over.");
         auto used = table({"", "batches that reach an update, of 938"});
         const std::vector<std::int64_t> reached{batches_used(Listing::published, 938, 5),
@@ -223,6 +239,6 @@ struct LostBatches : Toy {
 };
 
 const Given<LostBatches> lesson(
-    {.number = 9, .slug = "lost-batches", .title = "lost batches", .minutes = 15, .steps = 6});
+    {.number = 9, .slug = "lost-batches", .title = "lost batches", .minutes = 15, .steps = 7});
 
 }  // namespace

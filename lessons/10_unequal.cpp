@@ -18,8 +18,12 @@ struct Unequal : Toy {
         check_own(own);
 
         predict("The sum of both, divided by N = 2 as in lesson 7, is",
-                {"the full gradient", "too long", "another direction"}, answer(3),
-                "What does a row of the four weigh? And a row of the two?",
+                {right("another direction"),
+                 wrong("the full gradient", "Then each row would weigh 1/6. What does one of the two weigh?"),
+                 wrong("twice too long", "One factor for all would need one weight for all."),
+                 wrong("half as long", "The weights of all rows still add up to 1.")},
+                hint("What does a row of the four weigh? And a row of the two?",
+                     "1/4 of a half, or 1/2 of a half."),
                 "A row weighs 1/8 or 1/4, not 1/6.");
         const std::vector<real> full = grad(mean(matmul(x, w)), {w}).front().to_vector();
         const std::vector<real> of_means = mean_of_means(x, w, four_and_two);
@@ -51,8 +55,7 @@ struct Unequal : Toy {
                   }
               });
 
-        predict("How wrong? Minus the covariance of b and g, over the mean of", {"b", "g", "b and g"},
-                answer(1), "If b says nothing about g, the sizes do not matter.");
+        step("How wrong? By minus the covariance of b and g, over the mean of b.");
         const std::vector<double> g = values(own.column("g, the gradient of its mean"));
         std::vector<double> measured, formula;
         for (std::size_t j = 0; j < 3; ++j) {
@@ -63,6 +66,13 @@ struct Unequal : Toy {
         compared.row("mean of means - truth", six_digits(measured));
         compared.row("-Cov(b, g) / mean b", six_digits(formula));
         check_difference(measured, formula);
+
+        predict("Sizes 1, 2, 3 with gradients 1, 0, 1: the mean of means is 2/3. The mean of the six rows is",
+                {right(2.0 / 3).within(0.005), wrong(0.5, "How many of the six rows have a 1?"),
+                 wrong(1.0 / 3, "One row and three rows have a 1, not two."),
+                 wrong(4, "That is the sum of the rows.")},
+                hint("What stands in the six rows, one by one?", "1, then 0 0, then 1 1 1."),
+                "4/6. The sizes differ, and say nothing about g: the covariance is 0. That was luck.");
         // Sizes 1, 2, 3 and gradients 1, 0, 1: the covariance is 0.
         const auto one = parameter(Array<real>::full({1}, real(1), options().device));
         const Tensor even = Array<real>({6, 1}, {1, 0, 0, 1, 1, 1}, options().device);
@@ -70,9 +80,15 @@ struct Unequal : Toy {
         show("sizes 1 2 3, g 1 0 1: mean of means", lucky);
         check_close("truth: 4/6", lucky, 4.0 / 6, roundings(12));
 
-        predict("And if nobody knows B before the last micro-batch has come?",
-                {"keep all losses", "divide once, at the end", "there is no way"}, answer(2),
-                "A sum needs no weight.", "finish() divides by what was counted.");
+        predict(
+            "And if nobody knows B before the last micro-batch has come?",
+            {right("add sums, divide at the end"),
+             wrong("keep the losses until then", "Then all graphs are alive at once (lesson 9)."),
+             wrong("divide by N, not by B", "That is the mean of means once more."),
+             wrong("it cannot be done", "A division may come late: what is it that may be added before?")},
+            hint("Which number needs no weight when it is added?",
+                 "A mean is a sum over a count: keep both."),
+            "A sum needs no weight. finish() divides by what was counted.");
         const auto v = zeros();
         Sgd sgd({v}, {.learning_rate = 1});
         Window window(sgd);
@@ -227,6 +243,6 @@ struct Unequal : Toy {
 };
 
 const Given<Unequal> lesson(
-    {.number = 10, .slug = "unequal", .title = "unequal micro-batches", .minutes = 15, .steps = 5});
+    {.number = 10, .slug = "unequal", .title = "unequal micro-batches", .minutes = 15, .steps = 6});
 
 }  // namespace

@@ -11,8 +11,15 @@ struct TheTail : Toy {
     const Tensor tail = slice(x, 0, 4, 6);  // rows 4 and 5
 
     void talk() {
-        predict("60 000 images, 16 at a time, an update after every 4th. The last update of an epoch has",
-                {"4 micro-batches", "2", "1"}, answer(2), "60000 / 16 = 3750, and 3750 / 4 = 937.5.");
+        predict(
+            "60 000 images, 16 at a time, an update after every 4th. The last one has how many "
+            "micro-batches?",
+            {right(2), wrong(4, "3750 micro-batches are no multiple of 4."),
+             wrong(1, "3749 would leave one over. How many micro-batches are there?"),
+             wrong(3, "3750 is 4 x 937 and what?"),
+             wrong(0.5, "Half a window, yes. Of how many micro-batches?")},
+            hint("How many micro-batches has an epoch?", "Divide by 16 first. Then see what 4 leaves over."),
+            "60000 / 16 = 3750, and 3750 / 4 = 937.5.");
         auto epoch = table({"at a time", "batches", "updates", "in the last: batches", "images"});
         for (const std::int64_t n : {1, 4}) {
             const auto micro_batches = split(in_order(60000), 64 / n);
@@ -24,7 +31,11 @@ struct TheTail : Toy {
         check_epoch(epoch);
 
         predict("A published listing divides each loss by N = 4. The gradient of a tail of 2 is",
-                {"right", "half of what it should be", "twice that"}, answer(2),
+                {right("half too small"), wrong("just right", "It divides by what did not come."),
+                 wrong("twice too large", "It divides by more than has come, not by less."),
+                 wrong("a quarter of it", "Two have come, not one.")},
+                hint("How many means are added, and what are they divided by?",
+                     "2 of them; N is 4 all the same."),
                 "Two means, divided by four.");
         note("The toy's six rows, one at a time: 6 mod 4 = 2. The tail is rows 4 and 5.");
         for (const auto& row : split(tail, 1)) {
@@ -35,10 +46,10 @@ struct TheTail : Toy {
         const std::vector<real> too_small = w.grad().to_vector();
         w.zero_grad();
         mean(matmul(tail, w)).backward();
-        const std::vector<real> right = w.grad().to_vector();
+        const std::vector<real> wanted = w.grad().to_vector();
         show("the listing's gradient", too_small);
-        show("the mean over the tail", right);
-        check_half(too_small, right);
+        show("the mean over the tail", wanted);
+        check_half(too_small, wanted);
         graph("the-tail", "A tail of two micro-batches: divided by two, not by four", [](Picture& p) {
             const TheTail own;
             p.name(own.w, "w");
@@ -63,7 +74,11 @@ struct TheTail : Toy {
         check_counts(counts);
 
         predict("60 items in batches of 8, or as 2 x 4. Under which rule do both end at the same weights?",
-                {"by N", "scale", "drop", "carry"}, answer(2), "Whose last update is that of the last batch?",
+                {right("scale"), wrong("by N", "Its tail of two micro-batches is divided by four."),
+                 wrong("drop", "The last four items have no say in it; in batches of 8 they have."),
+                 wrong("carry", "The tail waits for the next epoch, where it meets other items.")},
+                hint("Whose last update is that of the last batch?",
+                     "60 = 7 x 8 + 4: follow the last four through each rule."),
                 "Its last update is that of the last batch: the mean over 4 items.");
         const Problem problem;
         const auto loss_of = [&](const Items& items, const Tensor& v) { return problem.loss(items, v); };
@@ -77,9 +92,12 @@ struct TheTail : Toy {
         }
         check_ends(problem, large, train(Rule::scale, {60, 3, 2, 4, 5, 0.1}, loss_of), ends);
 
-        predict("10 000 test images, 64 at a time; batch means are averaged. One of the last 16 weighs",
-                {"as much as the others", "4 times as much", "1/4"}, answer(2),
-                "1/(157 x 16) against 1/(157 x 64).");
+        predict("10 000 test images, 64 at a time; batch means are averaged. One of the last 16 counts as",
+                {right(4), wrong(1, "The last mean has 16 items, and counts as much as one of 64."),
+                 wrong(0.25, "The other way round: fewer items share the same weight."),
+                 wrong(16, "That is how many they are."), wrong(64, "That is how many the others are.")},
+                hint("How many items share the weight of the last mean?", "1/157 for 16 items, or for 64."),
+                "as 4 others: 1/(157 x 16) against 1/(157 x 64).");
         const Tensor all = Array<real>({10000}, test_losses(), options().device);
         auto estimates = table({"at a time", "batches", "mean of means", "sum / count"});
         std::vector<double> of_means, by_items;
@@ -97,6 +115,8 @@ struct TheTail : Toy {
                           std::to_string(sums / count));
         }
         check_test_losses(of_means, by_items);
+        const auto by_64 = split(all, 64);
+        show("64 / 16", double(by_64.front().shape()[0]) / double(by_64.back().shape()[0]));
         note("Compare test losses only if both are sums over counts.");
     }
 

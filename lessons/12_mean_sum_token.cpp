@@ -12,8 +12,12 @@ namespace {
 struct MeanSumToken : Toy {
     void talk() {
         predict("The loss is a sum now, not a mean. Three micro-batches of two: divide each by",
-                {"2", "3", "6", "nothing"}, answer(4), "What does a row weigh in a sum, wherever it stands?",
-                "A row weighs 1 in every batch.");
+                {right(1), wrong(3, "That was for means. What does a row weigh in a sum?"),
+                 wrong(2, "No sum was divided by its rows, so nothing is to be put right."),
+                 wrong(6, "Then it would be the mean again. The loss is the sum.")},
+                hint("What does a row weigh in a sum, wherever it stands?",
+                     "Add up six rows; then two, two and two."),
+                "By nothing: a row weighs 1 in every batch.");
         for (const auto& micro : split(x, 2)) {
             if (!w.has_grad()) code(1);
             sum(matmul(micro, w)).backward();
@@ -23,13 +27,18 @@ struct MeanSumToken : Toy {
         show("three micro-batches", w.grad());
         show("six rows at once", whole);
         show("the six rows twice", twice);
+        show("three / six at once", double(w.grad().to_vector()[0]) / double(whole[0]));
         check_sums(whole, twice);
         note("A sum grows with the batch, and the step with it: retune the rate.");
 
         predict(
-            "Six sentences of 1 2 3 1 4 5 words; two at a time, each mean / 3. A word of a short one counts",
-            {"as much as others", "too much", "too little"}, answer(2),
-            "3, 4 and 9 words, and each mean counts 1/3.", "A word counts 1/9, 1/12 or 1/27, not 1/16.");
+            "The rows are sentences of 1 2 3 1 4 5 words. Two at a time, each mean / 3. A word of short ones "
+            "counts",
+            {right("too much"), wrong("as it should", "Each mean counts 1/3, of few words or of many."),
+             wrong("too little", "Fewer words share the same third."),
+             wrong("not at all", "Every word is in one of the three means.")},
+            hint("How many words share a third?", "3, 4 and 9 words in the three micro-batches."),
+            "A word counts 1/9, 1/12 or 1/27, not 1/16.");
         const Tensor tokens = rows_of_words();
         const Counts in_micro_batch{words[0] + words[1], words[2] + words[3], words[4] + words[5]};
         w.zero_grad();
@@ -69,8 +78,13 @@ struct MeanSumToken : Toy {
               });
         note("A well-known trainer divided by N until October 2024: a mean of means.");
 
-        predict("10 words and 100. In the mean of means, one of the ten counts",
-                {"as much as the others", "10 times as much", "100 times"}, answer(2),
+        predict("10 words and 100. In the mean of means, one of the ten counts as much as how many others?",
+                {right(10), wrong(1, "So it is in one batch of 110."),
+                 wrong(100, "So many others there are. Each of these has 1/100 of a half."),
+                 wrong(0.1, "The other way round: fewer share the half."),
+                 wrong(90, "Weights are compared by a ratio, not by a difference.")},
+                hint("What is one word's part of its mean, and what does that mean count?",
+                     "Each mean counts a half; divide it among its words."),
                 "1/10 of a half, against 1/100 of a half.");
         const auto each = zeros(110);  // a word's own number
         for (const auto& micro : split(each, Counts{10, 100})) (mean(micro) / 2).backward();
@@ -85,7 +99,11 @@ struct MeanSumToken : Toy {
         check_counts(shares, fair);
 
         predict("Every word of a micro-batch is masked: sum 0, count 0. Its mean sends back",
-                {"0", "nan", "nothing"}, answer(2), "0 / 0, and the chain rule goes through the division.",
+                {right("nan"), wrong("0", "The mask is 0. But it is multiplied by 1 over the count."),
+                 wrong("inf", "1 / 0 alone would be. It is multiplied by the mask."),
+                 wrong("nothing", "The division is an operation, and sends back what its slope is.")},
+                hint("What is 0 / 0, and does the chain rule go through a division?",
+                     "Write the slope of sum / count, with its two zeros."),
                 "The mask times 1 / 0. It spoils what was there.");
         const Tensor no_word = Array<real>({6}, {0, 0, 0, 0, 0, 0}, options().device);
         const auto masked = [&](const Tensor& mask, const Tensor& of) {
@@ -106,8 +124,11 @@ struct MeanSumToken : Toy {
         check_masked(with);
 
         predict("A penalty 0.1 |w|^2 / 2 is added to each of three micro-losses, undivided. It counts",
-                {"once", "3 times", "1/3 times"}, answer(2), "Is it smaller in a smaller micro-batch?",
-                "It is the same in each. Divided by N it is right.");
+                {right(3), wrong(1, "It is added three times. Is it smaller in a smaller micro-batch?"),
+                 wrong(1.0 / 3, "That would need a division that nobody has made."),
+                 wrong(6, "It is added to each micro-loss, not to each row.")},
+                hint("Is a penalty on w smaller in a smaller micro-batch?", "Count where it is added."),
+                "times: it is the same in each. Divided by N it is right.");
         auto penalised = table({"where the penalty is added", "it counts"});
         const auto count_it = [&](const char* where, const std::vector<real>& without,
                                   const std::vector<real>& with_it) {

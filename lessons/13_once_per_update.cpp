@@ -9,10 +9,20 @@ namespace {
 
 struct OncePerUpdate {
     void talk() {
-        step("Gradients [2 0] and [0 2], limit 1. Three ways to clip, three answers.");
+        step("Two micro-batches, of gradients [2 0] and [0 2]; limit 1. Three ways to clip:");
         const auto two = two_directions();
+        speaks = true;
         const Array<real> two_once = once(two, 1), two_running = running(two, 1, false),
                           two_mean = mean_of_clipped(two, 1);
+        speaks = false;
+
+        predict("The first: each is divided by 2, added, then clipped. The first component is",
+                {right(0.7071).within(0.005), wrong(1, "The mean is [1 1], and that is longer than 1."),
+                 wrong(0.5, "Each was clipped by itself: that is the third way."),
+                 wrong(0.4472, "That is the running sum, clipped twice: the second way."),
+                 wrong(2, "So it comes. Then it is divided, and clipped.")},
+                hint("How long is the mean of both, [1 1]?", "Divide [1 1] by its length."),
+                "[1 1] is 1.41 long; clipped it is [1 1] / 1.41. So would it be in a full batch.");
         auto ways = table({"clipped", "gradient"});
         ways.row("once: divide by 2, add, clip", two_once);
         ways.row("the running sum, nothing divided", two_running);
@@ -21,8 +31,12 @@ struct OncePerUpdate {
         note("The first is what the full batch gives. Clipping is not additive.");
 
         predict("The toy, limit 0.5, each micro-loss divided by 3. Clipping after each backward gives",
-                {"the right gradient", "a shorter one", "one turned aside"}, answer(1),
-                "How long is the running gradient before the last micro-batch?",
+                {right("the right one"),
+                 wrong("a shorter one", "It ends with a clip at 0.5, as the right one does."),
+                 wrong("a turned one", "It turns where an early clip does something. Does one here?"),
+                 wrong("a longer one", "The last thing that is done is a clip.")},
+                hint("How long is the running gradient before the last micro-batch?",
+                     "Lesson 7 printed it: [-0.0625 -0.0208 -0.2708] after two of three."),
                 "Until then it is shorter than 0.5: only the last clip does anything.");
         const auto micros = split(Toy::six_rows(), 2);
         std::vector<double> norms;
@@ -61,14 +75,24 @@ struct OncePerUpdate {
         check_decay(decayed_once.item(), decayed_each.item());
         note("One framework did this, and clipped per micro-batch too, until July 2024: Keras 3.");
 
-        predict("Momentum 0.9, rate 0.1, g = 1: two updates move w from 0 to -0.29. Three zeros before each:",
-                {"-0.20", "-0.29 all the same", "-0.51"}, answer(3),
-                "The buffer is not empty when a zero comes: it shrinks, and w moves.");
+        step("A wrapper that calls step() after every micro-batch, with zeros until the fourth:");
         auto w_once = number(0), w_zeros = number(0);
         Sgd momentum_once({w_once}, {.learning_rate = rate, .momentum = 0.9});
         Sgd momentum_zeros({w_zeros}, {.learning_rate = rate, .momentum = 0.9});
+        speaks = true;
         const Vector momentum{through_windows(momentum_once, w_once),
                               zeros_in_between(momentum_zeros, w_zeros)};
+        speaks = false;
+
+        predict("Momentum 0.9, rate 0.1, g = 1: two updates move w from 0 to -0.29. By that wrapper, to",
+                {right(-0.51).within(0.005),
+                 wrong(-0.29, "A zero is a gradient: step() moves w by what momentum still holds."),
+                 wrong(-0.2, "So it would be without momentum."),
+                 wrong(-0.8, "Momentum shrinks at each of the eight calls; the gradient is 0 at six."),
+                 wrong(-0.4, "The buffer is not full at each call: it shrinks by 0.9.")},
+                hint("What does step() do with a gradient of 0 while the buffer holds 1?",
+                     "After the first 1 the buffer is 1, 0.9, 0.81, 0.73; then another 1 comes."),
+                "The buffer is not empty when a zero comes: it shrinks, and w moves.");
         auto carried = table({"two updates", "w", "formula"});
         // The first gradient is in the buffer for two calls, or for five; the second for one.
         const Vector lengths{(1 - std::pow(0.9, 2)) / 0.1 + 1, (1 - std::pow(0.9, 5)) / 0.1 + 1};
@@ -118,6 +142,7 @@ struct OncePerUpdate {
     }
 
     static constexpr double rate = 0.1;
+    inline static bool speaks = false;  // whether a way that is run is shown
 
     using Vector = std::vector<double>;
 
@@ -132,6 +157,7 @@ struct OncePerUpdate {
 
     static Array<real> once(const Micros& micros, double limit) {
         auto w = parameter(Array<real>::zeros({micros[0].shape()[1]}, options().device));
+        if (speaks) code(2);
         for (const auto& micro : micros) (mean(matmul(micro, w)) / micros.size()).backward();
         clip_grad_norm<real>({w}, limit);
         return w.grad().clone();
@@ -141,6 +167,7 @@ struct OncePerUpdate {
                                std::vector<double>* norms = nullptr) {
         auto w = parameter(Array<real>::zeros({micros[0].shape()[1]}, options().device));
         for (const auto& micro : micros) {
+            if (speaks && !w.has_grad()) code(2);
             (mean(matmul(micro, w)) / (divided ? micros.size() : 1)).backward();
             const double norm = clip_grad_norm<real>({w}, limit);
             if (norms) norms->push_back(norm);
@@ -152,6 +179,7 @@ struct OncePerUpdate {
         Array<real> total = Array<real>::zeros({micros[0].shape()[1]}, options().device);
         for (const auto& micro : micros) {
             auto w = parameter(Array<real>::zeros(total.shape(), options().device));
+            if (speaks && &micro == &micros.front()) code(3);
             mean(matmul(micro, w)).backward();
             clip_grad_norm<real>({w}, limit);
             add_scaled(total, 1.0 / double(micros.size()), w.grad());
@@ -164,6 +192,7 @@ struct OncePerUpdate {
     // A wrapper that calls step() after each of four micro-batches and feeds zeros until the fourth.
     static double zeros_in_between(Optimizer<real>& optimizer, const Tensor& w) {
         for (int call = 1; call <= 8; ++call) {
+            if (speaks && call == 1) code(2);
             (w * (call % 4 == 0 ? 1.0 : 0.0)).backward();
             optimizer.step();
             optimizer.zero_grad();
@@ -346,6 +375,6 @@ struct OncePerUpdate {
 };
 
 const Given<OncePerUpdate> lesson(
-    {.number = 13, .slug = "once-per-update", .title = "once per update", .minutes = 20, .steps = 8});
+    {.number = 13, .slug = "once-per-update", .title = "once per update", .minutes = 20, .steps = 10});
 
 }  // namespace

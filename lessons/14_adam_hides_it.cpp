@@ -18,9 +18,15 @@ struct AdamHidesIt {
         loud.row("sum of 3", sgd_sum);
         check_sgd(sgd, sgd_sum);
 
-        predict("The same mistake under Adam. Its step is",
-                {"3 times as long", "9 times as long", "the same, nearly"}, answer(3),
-                "Adam divides a mean of gradients by the root of a mean of their squares.");
+        predict(
+            "The same mistake under Adam. Its step is",
+            {right("nearly the same"),
+             wrong("3 times as long", "So it was with SGD. Adam divides by something that has grown, too."),
+             wrong("9 times as long", "The squares are 9 times as large. Their root is taken."),
+             wrong("1/3 as long", "What it divides by has grown 3 times; and what is divided?")},
+            hint("If g is 3 times as large, what becomes of m, and of the root of v?",
+                 "Adam's step is m / root(v): put 3 g in both."),
+            "Adam divides a mean of gradients by the root of a mean of their squares.");
         const auto adam = moved<Adam<real>>(Reduction::mean, AdamOptions{.learning_rate = rate});
         const auto adam_sum = moved<Adam<real>>(Reduction::sum, AdamOptions{.learning_rate = rate});
         auto silent = table({"Adam, rate 0.1", "w moved by"});
@@ -43,9 +49,14 @@ struct AdamHidesIt {
         fitted.row("Adam, rate 0.1", adam_loss, adam_sum_loss);
         check_fits(sgd_loss, sgd_sum_loss, adam_loss, adam_sum_loss);
 
-        predict("A step is |g| / (|g| + eps). With eps and g of 1e-8, then 4g:",
-                {"equal", "0.5 and 0.8 of the rate", "1 and 4 of the rate"}, answer(2),
-                "1/(1+1), and 4/(4+1).");
+        predict(
+            "A step is |g| / (|g| + eps) of the rate. With eps and g of 1e-8 it is 0.5; with 4g:",
+            {right(0.8).within(0.005),
+             wrong(0.5, "So it would be if eps were far below g. Here it is as large."),
+             wrong(2, "Not 4 times as much: 4g stands below the line as well."),
+             wrong(1, "Only where eps is nothing beside g."), wrong(0.2, "That is what is missing to 1.")},
+            hint("Where does g stand in the formula?", "Above the line 4; below it 4 and an eps."),
+            "4/(4+1), against 1/(1+1).");
         auto small = table({"g", "step / rate", "formula", "with 4g", "formula"});
         std::vector<double> steps, formula;
         for (const double g : {1.0, 1e-4, 1e-6, 1e-8, 1e-9}) {
@@ -74,9 +85,11 @@ struct AdamHidesIt {
         note("So clipping bites too early, and decay weighs a third of what you set.");
 
         predict(
-            "AdamA keeps no gradients: it adds each one's square to v. For +1/2 and -1/2, Adam's v and "
-            "AdamA's:",
-            {"both 0", "0 and 0.5", "0.5 and 0.5"}, answer(2),
+            "AdamA keeps no gradients: it adds each one's square to v. For +1/2, -1/2 Adam's v is 0; AdamA's",
+            {right(0.5), wrong(0, "That is Adam's: the square of the sum."),
+             wrong(0.25, "That is one of the two squares."),
+             wrong(1, "Squares are added, not sizes: (1/2)^2 is 1/4.")},
+            hint("What is added up: gradients, or their squares?", "(1/2)^2 and (-1/2)^2."),
             "Adam squares the sum, AdamA sums the squares.");
         auto w = number(0), folded = number(0);
         Adam sums({w}, {.learning_rate = rate});

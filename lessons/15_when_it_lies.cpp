@@ -13,9 +13,17 @@ struct WhenItLies {
         const auto x = column(four_values), t = column(four_targets);
         auto gain = weight(1), bias = weight(0);
 
-        predict("Batch norm of 0 2 4 6 gives its gain a gradient of 0.95. As {0, 2} and {4, 6}, halved:",
-                {"0.95", "a little less", "less than 0"}, answer(3),
-                "In {4, 6} the 4 is the small one, in the full batch it is above the mean.");
+        predict(
+            "Batch norm makes -1 1 of 0 2, and of 4 6. Its gain gets the mean of target x that; targets 1 "
+            "-2, "
+            "0.5 3. Both halved:",
+            {right(-0.125).within(0.001),
+             wrong(0.95, "That is the full batch of 0 2 4 6, where 4 is above the mean. In 4 6 it is below."),
+             wrong(-0.25, "Each of the two counts a half: halve it once more."),
+             wrong(-1.5, "That is the first of the two."), wrong(1.25, "That is the second of the two.")},
+            hint("What is the mean of (1)(-1) and (-2)(1)? And of (0.5)(-1) and (3)(1)?",
+                 "-1.5 and 1.25: half of each, added."),
+            "In one batch 0.95: there 4 is above the mean, in {4, 6} it is the small one.");
         auto of = table({"batch", "mean", "variance", "d gain"});
         const auto normed = batch_norm(x, gain, bias, 0.0);
         mean(t * normed.y).backward();
@@ -56,9 +64,13 @@ struct WhenItLies {
             "For this layer's gain and bias: to it the pooled statistics are constants. For what lies before "
             "it, they depend on the weights, too.");
 
-        predict("\"Particularly beneficial for contrastive learning\". Four pairs, then 2 + 2: the loss is",
-                {"the same", "about half", "about double"}, answer(2),
-                "A row is compared with 3 others, or with 1 other: chance is log 4, or log 2.");
+        predict(
+            "\"Particularly beneficial for contrastive learning\". Four pairs, then 2 + 2: the loss is",
+            {right("about half"), wrong("the same", "Fewer rows to be told apart make the task another one."),
+             wrong("about double", "With fewer others the right one is easier to find."),
+             wrong("about zero", "One other is left. To guess between two is not for free.")},
+            hint("With how many others is a row compared?", "Who guesses among k pays log k."),
+            "A row is compared with 3 others, or with 1 other: chance is log 4, or log 2.");
         const auto xq = column(xs), yk = column(ys);
         auto a = weight(0.7), b = weight(-0.3);
         const auto xq_micro = split(xq, 2), yk_micro = split(yk, 2);
@@ -112,9 +124,15 @@ struct WhenItLies {
         cached_backward<real>(2, {embed_x, embed_y}, contrasted);
         check_equal("the same bits", gradients_of({a, b}), repaired);
 
-        predict("Dropout, 8 items or 4 x 2. The same bits?", {"never", "with one seed", "with masks by item"},
-                answer(3), "The third item is the first of its micro-batch.",
-                "By place it draws the first one's mask, whatever the seed.");
+        predict(
+            "Dropout, 8 items or 4 x 2. What keeps the bits?",
+            {right("masks by item"),
+             wrong("one seed for all", "One seed, and by place the third item draws the mask of the first."),
+             wrong("masks by place", "The third item is the first of its micro-batch: another place."),
+             wrong("nothing does", "What is drawn may be tied to something that no cut changes.")},
+            hint("Which mask does the third item draw, if it is the first of its micro-batch?",
+                 "Something of an item stays, however the batch is cut: its number."),
+            "By place the third draws the first one's mask, whatever the seed.");
         const auto items = constant(random_normal<real>({8, 16}, options().seed, 1).to(options().device));
         const auto items_micro = split(items, 2);
         const std::uint64_t seed = options().seed, layer = 0;

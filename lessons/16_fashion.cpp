@@ -36,8 +36,11 @@ struct ARealTraining {
         check_equal("updates in an epoch, either way", updates, {expected, expected});
 
         predict("784-512-512-10, said to have \"one hidden layer\". How many weights and biases?",
-                {"407 050", "669 706", "1 818"}, answer(2),
-                "A layer has inputs x outputs weights, and a bias for each output.",
+                {right("669 706"), wrong("407 050", "That is with one hidden layer. Count the 512s."),
+                 wrong("668 672", "Each output has a bias, too."),
+                 wrong("1 818", "So many units there are. Weights are on the lines between them.")},
+                hint("How many layers are there between the numbers?",
+                     "A layer has inputs x outputs weights, and a bias for each output."),
                 "Two layers are hidden. With one it would be 407 050.");
         Network large(options().seed), micro(options().seed);
         auto layers = table({"parameter", "shape", "numbers"});
@@ -57,8 +60,15 @@ struct ARealTraining {
         print(by_64.lines, after_64);
 
         const bool ordered = products() == Products::ordered;
+        // Which of the first two is right depends on who multiplies.
         predict("The same by 16 x 4. After an epoch the weights are",
-                {"similar", "the same but for rounding", "the same bits"}, answer(ordered ? 3 : 2),
+                {Option{"the same bits", ordered ? "" : "BLAS adds 64 rows in another order than 16."},
+                 Option{"equal to rounding",
+                        ordered ? "Rounding differs where the order does. Does it here?" : ""},
+                 wrong("only alike", "Nothing is drawn: the same images, in the same order, in each update."),
+                 wrong("worse by a bit", "Each update has the gradient of the same 64 images.")},
+                hint("Which additions make up an update's gradient, and in which order do they come?",
+                     "Look at what lesson 7 promised of a large product."),
                 ordered ? "The same sums, in one order." : "The same sums, in another order.");
         const Epoch by_16 = train(micro, data.train, 16, rate);
         const Tested after_16 = test(micro, data.test, batch);

@@ -41,7 +41,12 @@ struct WrapperAndSchedule {
 
         predict(
             "A wrapper known for two frameworks divides by N in one, and only skips in the other. There w is",
-            {"2.04, too", "8.16", "0.51"}, answer(2), "Skipped steps leave the sum of four means.");
+            {right(8.16).within(0.005), wrong(2.04, "That is the one that divides."),
+             wrong(0.51, "Who does not divide goes farther, not less far."),
+             wrong(2, "That is where w should be; even who divides goes a little past it.")},
+            hint("What stands in w.grad after four backward passes that nobody divides?",
+                 "w began at 0, and its first step by the mean was 2.04."),
+            "Skipped steps leave the sum of four means: 4 times 2.04.");
         auto ways = table({"8 items as", "N", "reduction", "w"});
         std::vector<double> found;
         const auto way = [&](std::int64_t size, std::int64_t steps, Reduction reduction) {
@@ -56,7 +61,11 @@ struct WrapperAndSchedule {
         note("One name, two meanings: w should be 2. Here the reduction is said, or it does not compile.");
 
         predict("accumulate = {{0, 8}, {4, 2}}: how many updates do 8 micro-batches give in epoch 3?",
-                {"1", "2", "4", "8"}, answer(1), "From epoch 0 on 8 each, from epoch 4 on 2.");
+                {right(1), wrong(4, "So it is from epoch 4 on: 8 / 2."),
+                 wrong(8, "8 is how many micro-batches an update takes."),
+                 wrong(2, "2 is how many an update takes, and only from epoch 4 on.")},
+                hint("Which of the two entries holds in epoch 3?", "Epoch 3 is before the second entry."),
+                "From epoch 0 on 8 each, from epoch 4 on 2.");
         auto epochs = table({"epoch", "micro-batches an update", "updates", "loss after it"});
         std::vector<std::int64_t> per_update, updates;
         {
@@ -94,8 +103,15 @@ struct WrapperAndSchedule {
         check_equal("{{4, 2}}, before and from epoch 4 on", {Steps({{4, 2}}).at(3), Steps({{4, 2}}).at(4)},
                     {1, 2});
 
-        predict("8 micro-batches, N = 3: the epoch ends. The 2 left over are",
-                {"lost", "used", "as the tail policy says"}, answer(3), "step() cannot know that it ended.");
+        predict(
+            "8 micro-batches, N = 3. The epoch ends, and nobody tells the wrapper. The 2 left over",
+            {right("join the next epoch"),
+             wrong("are used at once", "Who should know that the epoch has ended? step() cannot."),
+             wrong("are lost at once", "They stand in w.grad, and in the count. Nobody has cleared them."),
+             wrong("stop the training", "Two of three is a usual state: it waits for the third.")},
+            hint("Can step() know that an epoch has ended?",
+                 "2 of 3 are there; then more micro-batches come."),
+            "step() cannot know that it ended. flush() says so, and a tail policy what then.");
         auto tails = table({"tail", "updates", "left open", "w"});
         std::vector<double> ends;
         const auto tail = [&](const char* name, Tail policy, bool flushed) {

@@ -24,7 +24,13 @@ struct Agn {
         check_slopes(items, plain);
 
         predict("A step after each item, its slope taken where w is by then. w ends at",
-                {"0.1000", "0.4000", "something else"}, answer(3),
+                {right(0.4152).within(0.005),
+                 wrong(0.4, "All four slopes at 0. But after the first item w is at 0.1."),
+                 wrong(0.1, "That is one step by the mean of the slopes."),
+
+                 wrong(-0.12, "So far it is after two items.")},
+                hint("Where is w when the second slope is taken?",
+                     "w goes 0, 0.1, -0.12, ...: each time minus 0.1 a (w - c)."),
                 "The second slope is taken at 0.1, no longer at 0.");
         const auto path = local_steps(four, 0);
         const auto whole = in_whole_numbers(four);
@@ -47,9 +53,16 @@ struct Agn {
         check("not the step of accumulation", std::abs(double(committed - plain)) > 0.003);
         note("Hermans, Spanakis and Moeckel, 2017: for workers that do not wait for one another.");
 
-        predict("When do AGN and plain accumulation take the same step?",
-                {"never", "if lambda = 1, or slopes are constant", "always, to rounding"}, answer(2),
-                "What differs is where the slopes are taken.");
+        predict(
+            "When do AGN and plain accumulation take the same step?",
+            {right("if slopes are constant"),
+             wrong("if the rate is small", "Then they are near each other. The same they are not."),
+             wrong("if lambda is large", "lambda divides both. The second slope is still taken elsewhere."),
+             wrong("if items are shuffled",
+                   "Any order has a second item, and its slope is not at the start.")},
+            hint("Where is the second slope taken, in the one and in the other?",
+                 "Think of a loss for which it does not matter where a slope is taken."),
+            "What differs is where the slopes are taken. With lambda = 1 there is one slope only.");
         auto same = table({"", "plain", "AGN"});
         std::vector<real> plain_alone, agn_alone;
         for (const Item& item : four) {
@@ -72,7 +85,11 @@ struct Agn {
         check_close("constant slopes", {of_lines, frozen.item()}, {real(0.1), real(0.1)}, bound(4));
 
         predict("The same four items in another order. Which step is another one?",
-                {"plain", "AGN", "both", "neither"}, answer(2),
+                {right("AGN's"), wrong("the plain one", "Four slopes at one w: a sum has no order."),
+                 wrong("both", "One of them takes all its slopes at the same w."),
+                 wrong("neither", "One of them walks: its second slope depends on the first step.")},
+                hint("Whose second slope depends on the first item?",
+                     "Add in another order; walk in another order."),
                 "A sum does not ask in which order; a path does.");
         std::vector<int> order{0, 1, 2, 3};
         std::vector<real> plain_steps, agn_steps;
@@ -97,7 +114,12 @@ struct Agn {
         check("AGN: many different ones", different.size() > 6, std::to_string(different.size()));
 
         predict("\"A better direction towards local minima\": who is at 0.5, after 200 updates?",
-                {"both", "plain only", "AGN only", "neither"}, answer(2),
+                {right("plain only"),
+                 wrong("AGN only", "AGN stands still where its path is closed. Is that 0.5?"),
+                 wrong("both", "At 0.5 the slopes add up to 0. Do the steps of a path?"),
+                 wrong("neither", "One of the two stops exactly where the mean slope is 0.")},
+                hint("Where does each of them stand still?",
+                     "The one where four slopes add up to 0, the other where four steps do."),
                 "AGN rests where its path ends where it began.");
         double at_rest = 0, agn_rests = 0, local_rests = 0;
         for (int update = 0; update < 200; ++update) {

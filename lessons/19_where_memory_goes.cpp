@@ -22,9 +22,12 @@ struct WhereMemoryGoes {
     }
 
     static void the_articles_table() {
-        predict("An article: a batch of 4 takes 14949 MB; one item at a time, 8681 MB. Fixed, in MB:",
-                {"0", "2089", "6592", "8681"}, answer(3), "Two equations: F + 4 a = 14949 and F + a = 8681.",
-                "3 items are 6268 MB, one is 2089.");
+        predict(
+            "An article: a batch of 4 takes 14949 MB; one item at a time, 8681 MB. Fixed, in MB:",
+            {right(6592).within(2), wrong(2089, "That is one item."), wrong(8681, "One item is still in it."),
+             wrong(6268, "That is three items."), wrong(0, "Then one item would take a quarter of 14949.")},
+            hint("What do 14949 and 8681 differ by?", "Two equations: F + 4 a = 14949 and F + a = 8681."),
+            "3 items are 6268 MB, one is 2089.");
         const double a = (14949.0 - 8681) / 3, fixed = 8681 - a;
         auto rows = table({"", "Time", "longer by %", "MB", "of items", "fixed"});
         rows.row("BEFORE  batch 4", "57.82", "", 14949, std::lround(4 * a), std::lround(fixed));
@@ -66,8 +69,11 @@ struct WhereMemoryGoes {
         predict(
             "\"Instead of constantly carrying all the book summaries (gradients), you save them up\": "
             "accumulation saves",
-            {"gradients", "activations", "both"}, answer(2),
-            "What is there while the next micro-batch comes?",
+            {right("activations"), wrong("gradients", "One sum of them stays, as large as before."),
+             wrong("both alike", "One of the two does not know how large the batch is."),
+             wrong("weights", "They are there, whatever comes.")},
+            hint("What is there while the next micro-batch comes?",
+                 "Look for what grows with the number of items."),
             "It keeps the gradient, as large as the weights.");
         const auto x = items_of(64, 32);
         auto rows = table({"bytes", "weights", "gradients", "Adam", "saved", "other", "in all"});
@@ -148,10 +154,14 @@ struct WhereMemoryGoes {
     }
 
     static void smaller_images() {
-        predict("The other cure: smaller images. With half the side, activations take",
-                {"half", "a quarter", "an eighth"}, answer(2),
-                "An image of half the side has how many pixels?",
-                "Half as high and half as wide: a quarter of the pixels.");
+        predict(
+            "The other cure: smaller images. With half the side, activations take how many times as much?",
+            {right(0.25), wrong(0.5, "Half as high, and half as wide, too."),
+             wrong(0.125, "There are three channels, but they are not halved."),
+             wrong(4, "Smaller: below 1."), wrong(1, "An activation has a number for each pixel.")},
+            hint("An image of half the side has how many pixels?",
+                 "Draw 32 x 32, and 16 x 16 in its corner."),
+            "Half as high and half as wide: a quarter of the pixels.");
         auto rows = table({"side", "saved an item, bytes", "by the side squared", "weights"});
         std::vector<std::size_t> per_pixel;
         for (const std::int64_t side : {32, 16, 8}) {
@@ -164,14 +174,18 @@ struct WhereMemoryGoes {
             per_pixel.push_back(saved / std::size_t(side * side));
             rows.row(side, saved, per_pixel.back(), first.value().size() + second.value().size());
         }
+        show("half the side: times", double(per_pixel[1] * 16 * 16) / double(per_pixel[0] * 32 * 32));
         check_equal("19 numbers a pixel: 3 + 8 + 8", per_pixel,
                     std::vector<std::size_t>(3, 19 * sizeof(real)));
         note("But what the small picture does not show, nobody learns.");
     }
 
     static void out_of_memory() {
-        predict("10 blocks of 64 KiB in all; every other one is let go. Are 128 KiB to be had?",
-                {"yes", "no"}, answer(2), "320 KiB are free. In one piece?",
+        predict("10 blocks of 64 KiB in all; every other one is let go. The largest to be had, in KiB:",
+                {right(64), wrong(320, "So much is free. Does it lie side by side?"),
+                 wrong(128, "No two neighbours are free."), wrong(0, "Five blocks have been let go."),
+                 wrong(640, "Five of the ten blocks are still held.")},
+                hint("320 KiB are free. In one piece?", "Draw ten blocks and cross out every other one."),
                 "320 KiB are free, in five pieces of 64.");
         constexpr std::size_t block = 64 * 1024;
         const Budget budget(10 * block);
@@ -191,15 +205,21 @@ struct WhereMemoryGoes {
         note("Full. " + full);
         note("In pieces. " + in_pieces);
         note(ours);
+        show("largest piece, KiB", now.largest_free / 1024);
         check("free >= asked, and refused",
               now.budget - now.in_use >= 2 * block && ours.find("fragmented") < ours.size());
         check_equal("the largest piece", now.largest_free, block);
     }
 
     static void automatic() {
-        predict("64 items, and a budget that 20 at a time fit into. How many are taken at a time?",
-                {"64", "20", "16", "1"}, answer(3), "It tries 64, and halves.",
-                "64, 32, 16: each time the same window of 64 items begins anew.");
+        predict(
+            "64 items, and a budget that 20 at a time fit into. How many are taken at a time?",
+            {right(16), wrong(20, "20 would fit. But it does not search: it halves what did not fit."),
+             wrong(32, "32 do not fit."), wrong(64, "64 do not fit: it runs out of memory, and tries less."),
+             wrong(1, "It stops at the first that fits."), wrong(10, "It halves 64, not 20.")},
+            hint("What does it try first, and what when that does not fit?",
+                 "64, then half of it, then half of that."),
+            "64, 32, 16: each time the same window of 64 items begins anew.");
         std::vector<real> wanted;
         const auto needed = [&](std::int64_t at_a_time) {
             memory::reset_peak(options().device);
@@ -248,8 +268,11 @@ struct WhereMemoryGoes {
     static void large_weights() {
         predict(
             "16 layers of 64 units, only 8 items. Gradients are freed after each update. 4 x 2 items take",
-            {"less than 8", "more than 8"}, answer(2),
-            "When are gradients there, in the one case and the other?",
+            {right("more than 8"),
+             wrong("less than 8", "Activations, yes: these are small here. What is large?"),
+             wrong("as much as 8", "In one case there are gradients while a forward pass runs.")},
+            hint("When are gradients there, in the one case and the other?",
+                 "List what is alive during the second micro-batch's forward."),
             "They wait while three more forward passes need their room.");
         const auto x = items_of(8, 64);
         auto rows = table({"peak, bytes", "beyond weights", "of it gradients"});

@@ -26,7 +26,13 @@ struct Checkpointing {
         check_equal("x and 16 results, at the peak", plain.buffers, 17);
         check_equal("begun", plain.begun, 16);
 
-        predict("Keep every fourth layer's input. Buffers kept at most:", {"4", "5", "8", "17"}, answer(3),
+        predict("16 layers, every fourth's input kept. Buffers, backward too:",
+                {right(8), wrong(4, "So many are kept. But a segment must be made again to go back."),
+                 wrong(5, "A segment has four layers, and its backward needs all of them."),
+                 wrong(16, "Only one segment at a time is made again."),
+                 wrong(17, "Only one segment at a time is made again.")},
+                hint("Besides the four inputs, what does backward need of one segment?",
+                     "Count for the moment when backward is in the middle of one segment."),
                 "What a segment makes again is there while it goes back.");
         {
             const SavedValues kept;
@@ -35,6 +41,7 @@ struct Checkpointing {
             show_kept(kept);
         }
         const Taken four = tower.segments(4);
+        show("buffers", four.buffers);
         check_equal("4 inputs of segments + 4 of one", four.buffers, 4 + 16 / 4);
 
         step("Each segment but the last begins again when backward comes to it.");
@@ -43,8 +50,13 @@ struct Checkpointing {
         check_equal("16 begun, 12 of them again", four.begun, 2 * 16 - 16 / 4);
         check_equal("16 gradients: the same bits", numbers(four.gradients), numbers(plain.gradients));
 
-        predict("With which number k of segments are the fewest buffers kept?", {"1", "2", "4", "8", "16"},
-                answer(3), "k inputs, and n/k in the segment that is on its way.");
+        predict(
+            "With which number k of segments are the fewest buffers kept, for n = 16 layers?",
+            {right(4), wrong(1, "One segment makes all its 16 layers again at once."),
+             wrong(16, "16 inputs are kept: nothing is saved."),
+             wrong(2, "A segment of 8 is made again at once."), wrong(8, "8 inputs are kept all the time.")},
+            hint("Which two numbers of buffers are added?", "Add k and 16 / k for each k."),
+            "k inputs, and n/k in the segment that is on its way.");
         const auto cut = [](Table& rows, std::size_t n, std::size_t k, const Taken& taken) {
             rows.row(n, k, taken.buffers, k + n / k, taken.begun, 2 * n - n / k);
         };
@@ -65,7 +77,12 @@ struct Checkpointing {
         check_roots(high, cuts, roots, peaks);
 
         predict("Keep x and nothing else: each layer's input is made from x. Layers begun for n = 16:",
-                {"31", "136", "256"}, answer(2), "The last layer asks for 15 others, the one before for 14.",
+                {right(136), wrong(31, "Twice each would need something kept on the way."),
+                 wrong(256, "The last one asks for 15 others; the first for none."),
+                 wrong(120, "So many are run again. Each layer itself begins once more."),
+                 wrong(16, "That is forward alone.")},
+                hint("How many layers run before the last one's input is there? And the one before?",
+                     "The last layer asks for 15 others, the one before for 14."),
                 "16 + 15 + ... + 1 = n (n + 1) / 2.");
         const Revolve<Array<real>> only_x(tower.layers, 1);
         const Taken from_x = tower.run([&](const Tensor& x) { return only_x(x); });
@@ -100,10 +117,15 @@ struct Checkpointing {
         check("less than half the memory", after.peak * 2 < before.peak);
         check_equal("the same bits", numbers(after.gradients), numbers(before.gradients));
 
-        predict("Dropout, its masks numbered by a counter that counts on. Checkpointed, the gradient is",
-                {"the same bits", "the same, to rounding", "another one"}, answer(3),
-                "Which masks does a block draw when it runs again?",
-                "The counter has counted on: what runs again draws other masks.");
+        predict(
+            "Dropout, its masks numbered by a counter that counts on. Checkpointed, the gradient is",
+            {right("another one"),
+             wrong("the same bits", "If the masks were the same. Who numbers them when a block runs again?"),
+             wrong("equal to rounding", "A mask is 0 or not: no rounding is as large."),
+             wrong("zero", "Some of each layer is kept by any mask.")},
+            hint("Which masks does a block draw when it runs again?",
+                 "Write down the counter, forward and again."),
+            "The counter has counted on: what runs again draws other masks.");
         std::uint64_t calls = 0;
         const auto with_dropout = [&](bool by_layer) {
             Chain<Array<real>> layers;
@@ -150,9 +172,12 @@ struct Checkpointing {
         note(unsteady_said);
         check("by value", unsteady_said.find("other values") != std::string::npos);
 
-        predict("Batch norm in a checkpoint runs twice. Its running statistics move",
-                {"once", "twice", "never"}, answer(1), "An effect is not a value.",
-                "While it runs again, effects are not left.");
+        predict(
+            "Batch norm in a checkpoint runs twice. How often do its running statistics move?",
+            {right(1), wrong(2, "So they do in PyTorch. Here a run that repeats another knows that it does."),
+             wrong(0, "The first run is a real one.")},
+            hint("Which of the two runs is there only to make values again?", "An effect is not a value."),
+            "While it runs again, effects are not left.");
         std::vector<std::vector<real>> statistics;
         std::vector<int> runs;
         auto moved = table({"", "runs", "updates", "running mean [0]", "running variance [0]"});

@@ -13,7 +13,12 @@ namespace {
 struct TheBestSchedule {
     void talk() {
         predict("10 steps, room for 3 snapshots, x being one. Runs beside the 10 that are recorded:",
-                {"9", "15", "24", "45"}, answer(2), "With x alone it would be 9 + 8 + ... + 1 = 45.",
+                {right(15), wrong(45, "So it is with x alone: 9 + 8 + ... + 1."),
+                 wrong(9, "So few only if all were kept on the first way."),
+                 wrong(10, "Those are recorded. Count what runs to get there."),
+                 wrong(24, "It can be had for less: put the snapshots where they help longest.")},
+                hint("With x alone it would be 9 + 8 + ... + 1 = 45. What do two more places spare?",
+                     "No step needs to run more than twice."),
                 "5 steps run once, 5 twice. With x alone it would be 45.");
         Walk walk(10);
         const std::vector<real> plain = walk.plain();
@@ -34,10 +39,14 @@ struct TheBestSchedule {
         drawn(walk.begun, walk.recorded(), walk.steps.size());
         check_equal("recorded from the last to the first", back, {10, 9, 8, 7, 6, 5, 4, 3, 2, 1});
 
-        predict("3 snapshots; no step may run more than 3 times before it is recorded. Longest chain:",
-                {"9 steps", "12 steps", "20 steps"}, answer(3),
-                "With one snapshot: 4 steps, of which the last is recorded at once.",
-                "C(c + r, c) = C(6, 3).");
+        predict(
+            "3 snapshots; no step may run more than 3 times before it is recorded. Longest chain, in steps:",
+            {right(20), wrong(9, "3 times 3: but a snapshot is used again when its part is done."),
+             wrong(12, "4 parts of 3: but a part has snapshots of its own."),
+             wrong(10, "So many if a step may run twice only."), wrong(4, "So many with one snapshot.")},
+            hint("With one snapshot: 4 steps, of which the last is recorded at once. And with two?",
+                 "4, then 10: C(1 + 3, 1), C(2 + 3, 2)."),
+            "C(c + r, c) = C(6, 3).");
         auto lengths = table({"r", "longest, C(3 + r, 3)", "a step runs at most", "one step longer"});
         std::vector<std::size_t> most, expected;
         for (std::size_t r = 1; r <= 5; ++r) {
@@ -62,7 +71,12 @@ struct TheBestSchedule {
         check_all();
 
         predict("64 layers. 8 segments keep 16 buffers and begin 120. Revolve with 5 snapshots begins",
-                {"fewer", "about twice as many", "8 times as many"}, answer(2),
+                {right("nearly twice as many"),
+                 wrong("somewhat fewer", "It keeps less, and what is not kept is run again."),
+                 wrong("just as many", "With fewer buffers, for nothing? They are paid with runs."),
+                 wrong("8 times as many", "No step runs more than a few times: C(5 + 3, 5) is 56.")},
+                hint("What does it keep less of, and what is that paid with?",
+                     "C(5 + 3, 5) = 56 is a little less than 64: most steps run up to 3 times."),
                 "It goes below twice the root.");
         auto compared = table({"64 layers", "begun", "peak", "if a layer keeps 8", "peak"});
         Tower thin(64), thick(64, 8);
@@ -81,9 +95,14 @@ struct TheBestSchedule {
         check_begun(rows);
         check_memory(thin, thick, rows);
 
-        predict("16 layers, 64 items. 4 x 16 items take a quarter, 4 segments about a half. Both:",
-                {"an eighth", "a quarter: the smaller", "three quarters"}, answer(1),
-                "One makes the buffers smaller, the other makes them fewer.");
+        predict(
+            "16 layers, 64 items. 4 x 16 items take a quarter, 4 segments about a half. Both:",
+            {right("an eighth"),
+             wrong("a quarter", "So if one made the other needless. They save different things."),
+             wrong("three quarters", "Parts of parts are multiplied."),
+             wrong("a half", "That is one of the two alone.")},
+            hint("Do both make the same thing smaller?", "A half of the buffers, each a quarter as large."),
+            "One makes the buffers smaller, the other makes them fewer.");
         Tower tower(16);
         const auto remember = [&](const Tensor& x) { return run_chain(tower.layers, 0, 16, x); };
         const auto forget = [&](const Tensor& x) { return checkpoint_sequential(tower.layers, 4, x); };

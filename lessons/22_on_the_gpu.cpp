@@ -52,7 +52,11 @@ struct OnTheGpu {
         note("Its own kernel adds in the same order, and rounds alike.");
 
         predict("A large product by OpenBLAS here and by cuBLAS there. They give",
-                {"the same bits", "the same within a bound", "neither"}, answer(2),
+                {right("equal within a bound"),
+                 wrong("the same bits", "Two libraries, and each adds in the order that suits its machine."),
+                 wrong("unrelated numbers", "The same products are added; only their order is another."),
+                 wrong("fewer digits there", "Both have the same type.")},
+                hint("In which order does each of them add?", "Lesson 8: the same numbers in another order."),
                 "Each adds in an order of its own; an ordered product has one order on both.");
         const Products chosen = products();
         auto sizes = table({"X times W", "multiply-adds", "bits", "max|diff|"});
@@ -82,9 +86,13 @@ struct OnTheGpu {
         check("ordered products: the same bits", ordered_are_equal);
         check_close("by libraries: each within its bound", all_cuda, all_cpu, all_bounds);
 
-        predict("Three micro-batches forward and backward, then w.grad is read. The CPU waits for the GPU",
-                {"never", "once", "3 times", "after each operation"}, answer(2),
-                "The CPU only hands work over. To read a number it must wait until there is one.");
+        predict("Three micro-batches forward and backward, then w.grad is read. How often does the CPU wait?",
+                {right(1), wrong(0, "A number that is read must be there."),
+                 wrong(3, "A backward pass is handed over like anything else: nobody reads anything yet."),
+                 wrong(6, "Forward and backward are handed over: nobody reads anything yet.")},
+                hint("When does the CPU need a number that the GPU computes?",
+                     "Count what is read, not what is computed."),
+                "time. The CPU only hands work over. To read a number it must wait until there is one.");
         const auto x = constant(rows.to(Device::cuda));
         const auto w = parameter(weights.to(Device::cuda).clone());
         std::vector<std::uint64_t> waited;

@@ -41,16 +41,10 @@ struct TableShown {
     std::vector<std::vector<Cell>> rows;
 };
 
-struct Prediction {
-    std::string question;
-    std::vector<std::string> options;
-    int answer = 1;
-    std::string hint, why;
-};
-
+// The prediction itself is an event of its own, in prediction.hpp.
 struct Reveal {
     Prediction prediction;
-    std::optional<int> chosen;  // nothing: skipped, or nobody was asked
+    std::vector<Try> tries;  // none: skipped, or nobody was asked
 };
 
 struct Check {

@@ -101,17 +101,36 @@ public:
         return with("table", {{"columns", e.columns}, {"values", values}, {"text", text}});
     }
     Json operator()(const Prediction& e) const {
-        return with("prediction", {{"question", e.question},
-                                   {"options", e.options},
-                                   {"answer", e.answer},
-                                   {"hint", e.hint},
-                                   {"why", e.why}});
+        Json options = Json::array(), ids = Json::array(), mistakes = Json::array();
+        for (const auto& option : e.options) {
+            options.push_back(option.text);
+            ids.push_back(std::string(1, option.id));
+            mistakes.push_back(option.mistake);
+        }
+        Json json = with("prediction", {{"id", e.id},
+                                        {"kind", e.is_typed ? "number" : "choice"},
+                                        {"question", e.question},
+                                        {"options", options},
+                                        {"ids", ids},
+                                        {"mistakes", mistakes},
+                                        {"answer", e.answer + 1},
+                                        {"hints", {e.hints.question, e.hints.pointer}},
+                                        {"why", e.why}});
+        if (e.is_typed) json["within"] = number(e.within);
+        return json;
     }
     Json operator()(const Reveal& e) const {
-        const auto& options = e.prediction.options;
-        return with("reveal", {{"answer", e.prediction.answer},
-                               {"text", options[static_cast<std::size_t>(e.prediction.answer - 1)]},
-                               {"why", e.prediction.why}});
+        const auto& prediction = e.prediction;
+        Json tries = Json::array();
+        for (const auto& one : e.tries) {
+            const auto id = one.choice ? std::string(1, prediction.options[*one.choice].id) : "";
+            tries.push_back({{"id", id}, {"typed", one.typed}, {"right", prediction.is_right(one)}});
+        }
+        return with("reveal", {{"id", prediction.id},
+                               {"answer", prediction.answer + 1},
+                               {"text", prediction.options[prediction.answer].text},
+                               {"why", prediction.why},
+                               {"tries", tries}});
     }
     Json operator()(const Check& e) const {
         Json json = with("check", {{"name", e.name}, {"ok", e.ok}});

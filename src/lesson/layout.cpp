@@ -88,14 +88,28 @@ public:
     Lines operator()(const Prediction& prediction) const {
         Lines lines = led(fmt::format(" [{}/{}] ", step_, lesson_.steps), Tone::bold,
                           "PREDICT  " + said(prediction.question));
+        if (prediction.is_typed) {
+            append(lines,
+                   body(prediction.within == 0 ? "a number, to be typed"
+                                               : fmt::format("a number, to be typed; {} more or less will do",
+                                                             prediction.within)));
+            return lines;
+        }
         Lines options;
-        std::size_t together = 0;
+        std::size_t together = 0, widest = 0;
         for (std::size_t i = 0; i < prediction.options.size(); ++i) {
-            options.push_back(fmt::format("{}) {}", i + 1, said(prediction.options[i])));
+            options.push_back(named(prediction, i));
             together += width_of(options.back()) + 4;
+            widest = std::max(widest, width_of(options.back()));
         }
         if (together <= line_width() + 4) {
             lines.push_back(std::string(in_, ' ') + joined(options, "    "));
+        } else if (2 * widest + 4 <= line_width()) {
+            for (std::size_t i = 0; i < options.size(); i += 2) {
+                const bool two = i + 1 < options.size();
+                lines.push_back(std::string(in_, ' ') +
+                                (two ? padded(options[i], widest + 4) + options[i + 1] : options[i]));
+            }
         } else {
             for (const auto& option : options) append(lines, indented(wrapped(option, line_width(), 3), in_));
         }
@@ -104,17 +118,26 @@ public:
 
     Lines operator()(const Reveal& reveal) const {
         const auto& prediction = reveal.prediction;
-        const auto option = [&](int number) {
-            return fmt::format("{}) {}", number, prediction.options[static_cast<std::size_t>(number - 1)]);
-        };
-        const bool right = reveal.chosen == prediction.answer;
-        const char* verdict = !reveal.chosen ? "Answer:" : right ? "Right:" : "Not quite:";
-        std::string text = fmt::format("{} {}.", verdict, said(option(prediction.answer)));
+        const bool right = !reveal.tries.empty() && prediction.is_right(reveal.tries.back());
+        // The first of two is answered at once, by who asks once more.
+        const bool wrong = !right && reveal.tries.size() == prediction.tries();
+        Lines lines;
+        if (wrong) lines = retort(prediction, reveal.tries.back());
+        std::string text =
+            fmt::format("{} {}.", right ? "Right:" : "Answer:", named(prediction, prediction.answer));
         if (!prediction.why.empty()) text += "  " + said(prediction.why);
-        Lines lines = wrapped(text, line_width(), 2);
-        if (reveal.chosen) {
-            for (auto& line : lines) line = painted(line, right ? Tone::good : Tone::warn, style_);
-        }
+        for (const auto& line : indented(wrapped(text, line_width(), 2), in_))
+            lines.push_back(right ? painted(line, Tone::good, style_) : line);
+        return lines;
+    }
+
+    // What is said of a try that is wrong.
+    Lines retort(const Prediction& prediction, const Try& wrong) const {
+        const std::string what =
+            wrong.choice && !prediction.is_typed ? named(prediction, *wrong.choice) : wrong.typed;
+        Lines lines =
+            wrapped(fmt::format("Not quite: {}.  {}", what, said(told(prediction, wrong))), line_width(), 2);
+        for (auto& line : lines) line = painted(line, Tone::warn, style_);
         return indented(lines, in_);
     }
 
@@ -192,6 +215,11 @@ private:
     std::size_t line_width() const { return style_.width - in_; }
     std::string said(std::string_view text) const {
         return style_.ascii ? to_ascii(text) : std::string(text);
+    }
+    // "3) three times"; a typed number as it is.
+    std::string named(const Prediction& prediction, std::size_t option) const {
+        const std::string text = said(prediction.options[option].text);
+        return prediction.is_typed ? text : fmt::format("{}) {}", option + 1, text);
     }
     Lines body(std::string_view text) const { return indented(wrapped(said(text), line_width()), in_); }
 
@@ -291,6 +319,11 @@ std::string painted(const std::string& text, Tone tone, const Style& style) {
 
 std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, const Style& style) {
     return std::visit(Layout(lesson, style, event.step), event.is);
+}
+
+std::vector<std::string> retort_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
+                                      const Style& style) {
+    return Layout(lesson, style, 0).retort(prediction, wrong);
 }
 
 std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double seconds) {

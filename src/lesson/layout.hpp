@@ -19,6 +19,10 @@ struct Style {
 // The lines of one event, each at most style.width columns, without line ends. Some events have none.
 std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, const Style& style);
 
+// What is said of a try that is wrong, before the next.
+std::vector<std::string> retort_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
+                                      const Style& style);
+
 // "lesson 07 divide          6 steps  4 checks  [ok]    0.01 s", and for a failure where it is and how to
 // see it again.
 std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double seconds);

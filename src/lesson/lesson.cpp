@@ -112,17 +112,14 @@ Table table(std::vector<std::string> columns) {
     return Table(id, std::move(columns));
 }
 
-void predict(std::string_view question, std::vector<std::string> options, Answer answer,
-             std::string_view hint, std::string_view why) {
-    const auto count = static_cast<int>(options.size());
-    if (count < 2 || count > 9)
-        throw std::logic_error(fmt::format("[predict] {} options; there may be 2 to 9", count));
-    if (answer.option < 1 || answer.option > count) {
-        throw std::logic_error(
-            fmt::format("[predict] answer({}) is not among {} options", answer.option, count));
-    }
-    Running::now().ask({std::string(question), std::move(options), answer.option, std::string(hint),
-                        std::string(why.empty() ? hint : why)});
+void predict(std::string_view question, const std::vector<Option>& options, const Hints& hints,
+             std::string_view why) {
+    Running::now().ask(prediction_of(question, options, hints, why));
+}
+
+void predict(std::string_view question, const std::vector<TypedNumber>& numbers, const Hints& hints,
+             std::string_view why) {
+    Running::now().ask(prediction_of(question, numbers, hints, why));
 }
 
 bool check(std::string_view name, bool holds, std::string_view detail, Where where) {

@@ -13,6 +13,7 @@
 
 #include "tally/kernels/device.hpp"
 #include "tally/lesson/numbers.hpp"
+#include "tally/lesson/prediction.hpp"
 
 namespace tally::lesson {
 
@@ -103,15 +104,13 @@ private:
 
 // ---- Predict, then reveal ----------------------------------------------------------------------
 
-struct Answer {
-    int option;  // counted from 1
-};
-inline Answer answer(int option) { return {option}; }
-
-// A step that asks before it shows. The hint is for who asks for one; `why` (the hint, unless given) goes
-// with the answer.
-void predict(std::string_view question, std::vector<std::string> options, Answer answer,
-             std::string_view hint, std::string_view why = {});
+// A step that asks before it shows: predict("...", {right("3"), wrong("1", "...")}, hint("...?", "..."), "...").
+// One option is right, each wrong one has its sentence; `why` goes with the answer.
+void predict(std::string_view question, const std::vector<Option>& options, const Hints& hints,
+             std::string_view why);
+// The same for a number that is typed: {right(3), wrong(1, "...")}.
+void predict(std::string_view question, const std::vector<TypedNumber>& numbers, const Hints& hints,
+             std::string_view why);
 
 // ---- Checks ------------------------------------------------------------------------------------
 // Each returns whether it held. One that fails is shown with its operands; the lesson goes on, and

@@ -52,9 +52,11 @@ void Running::check(Check check) {
 
 void Running::ask(Prediction prediction) {
     begin_step();
+    prediction.id = ++asked_;
+    shuffle(prediction, options_.seed, lesson_.number);
     emit(prediction);
-    const auto chosen = on_screen() ? viewer_.ask(prediction, record_) : std::nullopt;
-    emit(Reveal{std::move(prediction), chosen});
+    auto tries = on_screen() ? viewer_.ask(prediction, record_) : std::vector<Try>();
+    emit(Reveal{std::move(prediction), std::move(tries)});
 }
 
 // Not recorded: going back shows what came of the work, not how long it took.

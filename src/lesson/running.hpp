@@ -47,6 +47,7 @@ private:
     Viewer& viewer_;
     int from_;
     int step_ = 0;
+    int asked_ = 0;
     Record record_{{{}}};
     std::optional<TableShown> table_;
     std::size_t tables_ = 0;

@@ -20,6 +20,14 @@ template <class E> const E* last_of(const std::vector<Event>& events) {
     return nullptr;
 }
 
+std::optional<Try> tried(const Prediction& prediction, const KeyPress& press, const std::string& typed) {
+    if (prediction.is_typed)
+        return press.key == Key::next && press.byte != ' ' ? tried(prediction, typed) : std::nullopt;
+    const auto option = static_cast<std::size_t>(press.digit);
+    if (press.key != Key::digit || option < 1 || option > prediction.options.size()) return std::nullopt;
+    return Try{option - 1, {}};
+}
+
 }  // namespace
 
 void StepViewer::say(const std::string& text) {
@@ -29,10 +37,38 @@ void StepViewer::say(const std::string& text) {
     write_lines(lines);
 }
 
+void StepViewer::show(const Event& event) {
+    if (std::holds_alternative<End>(event.is)) fold_checks();
+    const auto* check = std::get_if<Check>(&event.is);
+    if (check != nullptr && check->ok)
+        ++held_;
+    else
+        TextViewer::show(event);
+}
+
+void StepViewer::fold_checks() {
+    if (held_ == 1) write_lines({painted("       [ok] 1 check holds (c shows it)", Tone::good, style())});
+    if (held_ > 1)
+        write_lines(
+            {painted(fmt::format("       [ok] {} checks hold (c shows them)", held_), Tone::good, style())});
+    held_ = 0;
+}
+
+void StepViewer::checks(const Place& place) {
+    int shown = 0;
+    for (const Event& event : place.record.steps[place.at]) {
+        if (!std::holds_alternative<Check>(event.is)) continue;
+        TextViewer::show(event);
+        ++shown;
+    }
+    if (shown == 0) say("No check in this step.");
+}
+
 void StepViewer::end_of_step(const Record& record) { wait(record, "next"); }
 void StepViewer::end_of_lesson(const Record& record) { wait(record, "leave"); }
 
 void StepViewer::wait(const Record& record, const char* next) {
+    fold_checks();
     for (;;) {
         Place place{record, record.steps.size() - 1};
         const Move move = bar(place, next);
@@ -47,8 +83,8 @@ void StepViewer::wait(const Record& record, const char* next) {
 StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
     for (bool resumed = false;;) {
         const std::size_t width = style().width;
-        std::string line = fmt::format(" SPACE {}  b back  h hint  g graph  r restart  q quit", next);
-        if (line.size() >= width) line = fmt::format(" SPACE {}  b h g r q", next);
+        std::string line = fmt::format(" SPACE {}  b back  g graph  r restart  ? keys  q quit", next);
+        if (line.size() >= width) line = fmt::format(" SPACE {}  b g r ? q", next);
         if (line.size() >= width) line = " SPACE";
         // Before the line appears: what is pressed on seeing it counts, also where it is drawn once more.
         if (!resumed) forget_typed_ahead();
@@ -71,8 +107,17 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
             case Key::graph:
                 write_graph(place);
                 break;
+            case Key::checks:
+                checks(place);
+                break;
             case Key::quit:
                 throw Quit{};
+            case Key::keys:
+                say("SPACE, ENTER, page down or the right arrow: next. b, page up or the left arrow: back. "
+                    "h: a hint, "
+                    "then another; c: the checks of this step; g: the picture as a file; r: from the "
+                    "beginning; q: leave.");
+                break;
             case Key::skip:
             case Key::digit:
             case Key::other:
@@ -97,6 +142,7 @@ void StepViewer::go(Place& place, Move move) {
         case Move::restart:
             place.at = 1;
             place.asks_from = 1;
+            hints_given_.clear();
             write("\n");
             show(place.record.steps.front().front());
             break;
@@ -119,6 +165,7 @@ void StepViewer::browse(Place place) {
 }
 
 StepViewer::Move StepViewer::present(Place& place) {
+    held_ = 0;
     for (const Event& event : place.record.steps[place.at]) {
         const auto* reveal = std::get_if<Reveal>(&event.is);
         if (reveal == nullptr) {
@@ -126,41 +173,65 @@ StepViewer::Move StepViewer::present(Place& place) {
             continue;
         }
         if (place.at >= place.asks_from) {
-            const Answered answered = prompt(reveal->prediction, place);
-            if (answered.move != Move::next) return answered.move;
-            answered_again_[place.at] = answered.chosen;
+            std::vector<Try> tries;
+            const Move move = asked(reveal->prediction, place, tries);
+            if (move != Move::next) return move;
+            answered_again_[place.at] = std::move(tries);
             place.asks_from = place.at + 1;
         }
         const auto again = answered_again_.find(place.at);
         show({event.step,
-              Reveal{reveal->prediction, again == answered_again_.end() ? reveal->chosen : again->second}});
+              Reveal{reveal->prediction, again == answered_again_.end() ? reveal->tries : again->second}});
+    }
+    fold_checks();
+    return Move::next;
+}
+
+std::vector<Try> StepViewer::ask(const Prediction& prediction, const Record& record) {
+    std::vector<Try> tries;
+    for (;;) {
+        Place place{record, record.steps.size() - 1};
+        const Move move = asked(prediction, place, tries);
+        if (move == Move::next) return tries;
+        const std::size_t before = place.at;
+        go(place, move);
+        if (place.at != before || move == Move::restart) browse(place);
+    }
+}
+
+// Until it is right, skipped, or tried often enough. Where one goes elsewhere, what was tried stays tried.
+StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& place,
+                                   std::vector<Try>& tries) {
+    while (tries.empty() || (!prediction.is_right(tries.back()) && tries.size() < prediction.tries())) {
+        const auto [move, one] = prompt(prediction, place, !tries.empty());
+        if (move != Move::next || !one) return move;
+        tries.push_back(*one);
+        if (!prediction.is_right(*one) && tries.size() < prediction.tries())
+            write_lines(retort_lines(prediction, *one, lesson(), style()));
     }
     return Move::next;
 }
 
-std::optional<int> StepViewer::ask(const Prediction& prediction, const Record& record) {
-    for (;;) {
-        Place place{record, record.steps.size() - 1};
-        const Answered answered = prompt(prediction, place);
-        if (answered.move == Move::next) return answered.chosen;
-        const std::size_t before = place.at;
-        go(place, answered.move);
-        if (place.at != before || answered.move == Move::restart) browse(place);
-    }
-}
-
-StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Place& place) {
-    const auto count = static_cast<int>(prediction.options.size());
+// One try.
+StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Place& place, bool again) {
+    const std::string what =
+        prediction.is_typed ? "a number, ENTER" : fmt::format("1-{}", prediction.options.size());
+    std::string typed;
     for (bool resumed = false;;) {
-        std::string line = fmt::format("       answer 1-{} (h hint, s skip) > ", count);
-        if (line.size() >= style().width) line = fmt::format(" 1-{} > ", count);
+        std::string line = fmt::format("       {} {} (h hint, ? keys, s skip) > ",
+                                       again                 ? "once more,"
+                                       : prediction.is_typed ? "type"
+                                                             : "answer",
+                                       what);
+        if (line.size() + 8 >= style().width) line = fmt::format(" {} > ", what);
         if (!resumed) forget_typed_ahead();
-        write(painted(line, Tone::ask, style()));
-        const KeyPress press = read_key();
+        line = painted(line, Tone::ask, style());
+        write(line + typed);
+        const KeyPress press = prediction.is_typed ? read_number(line, typed) : read_key();
         resumed = press.key == Key::resumed;
-        if (press.key == Key::digit && press.digit <= count) {
-            write(fmt::format("{}\n", press.digit));
-            return {Move::next, press.digit};
+        if (auto one = tried(prediction, press, typed)) {
+            write(prediction.is_typed ? "\n" : fmt::format("{}\n", press.digit));
+            return {Move::next, std::move(one)};
         }
         write("\n");
         switch (press.key) {
@@ -179,10 +250,21 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
                 break;
             case Key::quit:
                 throw Quit{};
+            case Key::keys:
+                say(fmt::format(
+                    "{}  h: a hint, then another; s or page down: the answer. b: back, g: the picture as a "
+                    "file, r: from the beginning, q: leave.",
+                    prediction.is_typed ? "Digits, minus, point and e, then ENTER: your answer."
+                                        : what + ": your answer."));
+                break;
+            case Key::checks:
             case Key::next:
             case Key::digit:
             case Key::other:
-                say(fmt::format("Press 1 to {}, or s to see the answer (q quits).", count));
+                say(prediction.is_typed ? "Type a number, then ENTER, or s to see the answer (q quits)."
+                                        : fmt::format("Press 1 to {}, or s to see the answer (q quits).",
+                                                      prediction.options.size()));
+                typed.clear();
                 break;
             case Key::resumed:
                 break;
@@ -190,10 +272,34 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
     }
 }
 
+// Keys until one is no part of a number; of these ENTER has the number taken.
+KeyPress StepViewer::read_number(const std::string& line, std::string& typed) {
+    constexpr std::size_t longest = 24;
+    for (;;) {
+        const KeyPress press = read_key();
+        const bool rubs_out = press.byte == 127 || press.byte == 8;
+        const bool belongs =
+            press.key == Key::digit || press.byte == '-' || press.byte == '.' || press.byte == 'e';
+        if (rubs_out) {
+            if (typed.empty()) continue;
+            typed.pop_back();
+            write(mode().rewrites ? "\b \b" : "\n" + line + typed);
+        } else if (belongs && typed.size() < longest) {
+            typed += press.byte;
+            write(std::string(1, press.byte));
+        } else if (!belongs) {
+            return press;
+        }
+    }
+}
+
 void StepViewer::hint(const Place& place) {
     const auto* prediction = last_of<Prediction>(place.record.steps[place.at]);
-    say(prediction == nullptr || prediction->hint.empty() ? "No hint for this step."
-                                                          : "Hint: " + prediction->hint);
+    if (prediction == nullptr) return say("No hint for this step.");
+    const int before = hints_given_[place.at]++;
+    say(before == 0   ? "Hint: " + prediction->hints.question
+        : before == 1 ? "Hint: " + prediction->hints.pointer
+                      : "There are two hints; s shows the answer.");
 }
 
 void StepViewer::write_graph(const Place& place) {

@@ -13,7 +13,8 @@ class StepViewer : public TextViewer {
 public:
     StepViewer(const Lesson& lesson, const Mode& mode, bool width_is_fixed)
         : TextViewer(lesson, mode, width_is_fixed) {}
-    std::optional<int> ask(const Prediction& prediction, const Record& record) override;
+    std::vector<Try> ask(const Prediction& prediction, const Record& record) override;
+    void show(const Event& event) override;  // checks that hold are counted, for the end of the step
     void end_of_step(const Record& record) override;
     void end_of_lesson(const Record& record) override;
 
@@ -21,7 +22,7 @@ private:
     enum class Move : std::uint8_t { next, back, restart };
     struct Answered {
         Move move = Move::next;
-        std::optional<int> chosen;
+        std::optional<Try> one;  // nothing: skipped
     };
 
     static constexpr auto never = static_cast<std::size_t>(-1);
@@ -36,16 +37,22 @@ private:
 
     void wait(const Record& record, const char* next);
     Move bar(const Place& place, const char* next);
-    Answered prompt(const Prediction& prediction, const Place& place);
+    Move asked(const Prediction& prediction, const Place& place, std::vector<Try>& tries);
+    Answered prompt(const Prediction& prediction, const Place& place, bool again);
+    KeyPress read_number(const std::string& line, std::string& typed);
     void go(Place& place, Move move);
     void browse(Place place);    // returns when the live step is on screen
     Move present(Place& place);  // one recorded step; a question in it may be answered by going elsewhere
     void hint(const Place& place);
+    void checks(const Place& place);
+    void fold_checks();
     void write_graph(const Place& place);
     void say(const std::string& text);
 
     KeyMode keys_;
-    std::map<std::size_t, std::optional<int>> answered_again_;  // by step; the record keeps the first answers
+    int held_ = 0;  // checks of this step that have not been told of
+    std::map<std::size_t, std::vector<Try>> answered_again_;  // by step; the record keeps the first answers
+    std::map<std::size_t, int> hints_given_;                  // by step
 };
 
 }  // namespace tally::lesson

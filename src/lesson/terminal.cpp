@@ -169,6 +169,43 @@ KeyPress escape_sequence() {
     return {Key::other};
 }
 
+std::optional<char> pending;  // read to see whether a digit is the head of something longer
+
+Got next_byte(char& byte) {
+    if (!pending) return read_byte(byte, -1);
+    byte = *pending;
+    pending.reset();
+    return Got::byte;
+}
+
+Key meaning_of(char byte) {
+    switch (byte) {
+        case ' ':
+        case '\r':
+        case '\n':
+            return Key::next;
+        case 'b':
+            return Key::back;
+        case 'h':
+            return Key::hint;
+        case 'g':
+            return Key::graph;
+        case 'r':
+            return Key::restart;
+        case 's':
+            return Key::skip;
+        case 'c':
+            return Key::checks;
+        case '?':
+            return Key::keys;
+        case 'q':
+        case 4:
+            return Key::quit;  // Ctrl-D
+        default:
+            return Key::other;
+    }
+}
+
 }  // namespace
 
 std::optional<std::size_t> window_width() {
@@ -218,46 +255,30 @@ KeyMode::~KeyMode() {
     ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
 }
 
-void forget_typed_ahead() { ::tcflush(STDIN_FILENO, TCIFLUSH); }
+void forget_typed_ahead() {
+    ::tcflush(STDIN_FILENO, TCIFLUSH);
+    pending.reset();
+}
 
 KeyPress read_key() {
     for (;;) {
         char byte = 0;
-        const Got got = read_byte(byte, -1);
+        const Got got = next_byte(byte);
         if (got == Got::gone) return {Key::quit};
         if (got == Got::interrupted && was_stopped != 0) {
             was_stopped = 0;
             return {Key::resumed};
         }
         if (got != Got::byte) continue;
-        switch (byte) {
-            case ' ':
-            case '\r':
-            case '\n':
-                return {Key::next};
-            case 'b':
-                return {Key::back};
-            case 'h':
-                return {Key::hint};
-            case 'g':
-                return {Key::graph};
-            case 'r':
-                return {Key::restart};
-            case 's':
-                return {Key::skip};
-            case 'q':
-            case 4:
-                return {Key::quit};  // Ctrl-D
-            case '\033':
-                return escape_sequence();
-            default:
-                break;
-        }
-        if (byte < '1' || byte > '9') return {Key::other};
+        if (byte == '\033') return escape_sequence();
+        if (byte < '0' || byte > '9') return {meaning_of(byte), 0, byte};
         // The tail of a page key whose head was forgotten ("6~") is no answer.
         char after = 0;
-        if (read_byte(after, within_a_key) == Got::byte && after == '~') return {Key::other};
-        return {Key::digit, byte - '0'};
+        if (read_byte(after, within_a_key) == Got::byte) {
+            if (after == '~') return {Key::other};
+            pending = after;
+        }
+        return {Key::digit, byte - '0', byte};
     }
 }
 

@@ -15,6 +15,8 @@ enum class Key : std::uint8_t {
     restart,
     quit,
     skip,
+    keys,
+    checks,
     page_down,
     digit,
     other,
@@ -23,7 +25,8 @@ enum class Key : std::uint8_t {
 
 struct KeyPress {
     Key key = Key::other;
-    int digit = 0;  // 1 to 9, when it is one
+    int digit = 0;  // 0 to 9, when it is one
+    char byte = 0;  // as it came, of a key that is one byte
 };
 
 std::optional<std::size_t> window_width();  // of the terminal on standard output

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "tally/lesson/event.hpp"
 #include "tally/lesson/flags.hpp"
@@ -17,10 +17,8 @@ public:
     virtual ~Viewer() = default;
     virtual void show(const Event&) {}
     virtual void progress(const ProgressMade&, [[maybe_unused]] bool another_tenth) {}
-    virtual std::optional<int> ask(const Prediction&, const Record&) {
-        return std::nullopt;
-    }                                           // nothing: skipped
-    virtual void end_of_step(const Record&) {}  // may wait; throws Quit
+    virtual std::vector<Try> ask(const Prediction&, const Record&) { return {}; }  // what was tried, in order
+    virtual void end_of_step(const Record&) {}                                     // may wait; throws Quit
     virtual void end_of_lesson(const Record&) {}
 };
 

@@ -21,7 +21,7 @@ CHANGES = {  # lesson: an input number of it, as its source has it in exactly on
     "03_arrays": ("{0.5, -0.5}, device", "{0.5, -0.75}, device"),
     "04_why_a_large_batch": ("stream, real(0), real(2)", "stream, real(0), real(3)"),
     "05_full_batch": ("sgd_step({w}, 0.1)", "sgd_step({w}, 0.2)"),
-    "06_forgot_to_divide": ("sgd_step({right, wrong}, 0.1)", "sgd_step({right, wrong}, 0.2)"),
+    "06_forgot_to_divide": ("sgd_step({by_mean, by_sum}, 0.1)", "sgd_step({by_mean, by_sum}, 0.2)"),
     "07_divide": ("mean(matmul(micro, w)) / 3", "mean(matmul(micro, w)) / 2"),
     "08_rounding": ("draw < 3000", "draw < 300"),
     "09_lost_batches": ("Listing::mended, 938, 5", "Listing::mended, 938, 6"),

@@ -29,11 +29,15 @@ TableShown micro_batches() {
 }
 
 Prediction times() {
-    return {"It is the full-batch gradient times",
-            {"1", "2", "3", "no fixed factor"},
-            3,
-            "count them",
-            "6 / 2 = 3"};
+    return prediction_of("It is the full-batch gradient times",
+                         {right("3"), wrong("1", "Nothing was cleared."), wrong("2", "Rows."),
+                          wrong("no fixed factor", "One.")},
+                         hint("How many?", "Count them."), "6 / 2 = 3");
+}
+
+Prediction half() {
+    return prediction_of("Half of 5 is", {right(2.5).within(0.01), wrong(5, "That is the sum.")},
+                         hint("Twice that?", "5 / 2."), "5 / 2");
 }
 
 Check three_times() {
@@ -121,19 +125,42 @@ TEST_CASE("a table wider than the screen continues below, its first column repea
 TEST_CASE("a prediction asks, the reveal answers") {
     CHECK(laid_out(times()) == R"(
  [4/6] PREDICT  It is the full-batch gradient times
-       1) 1    2) 2    3) 3    4) no fixed factor
+       1) 3    2) 1    3) 2    4) no fixed factor
 )");
-    CHECK(laid_out(Reveal{times(), std::nullopt}) == "\n       Answer: 3) 3.  6 / 2 = 3\n");
-    CHECK(laid_out(Reveal{times(), 3}) == "\n       Right: 3) 3.  6 / 2 = 3\n");
-    CHECK(laid_out(Reveal{times(), 1}) == "\n       Not quite: 3) 3.  6 / 2 = 3\n");
+    const Try right{0, {}}, first_wrong{1, {}}, last_wrong{3, {}};
+    CHECK(laid_out(Reveal{times(), {}}) == "\n       Answer: 1) 3.  6 / 2 = 3\n");
+    CHECK(laid_out(Reveal{times(), {right}}) == "\n       Right: 1) 3.  6 / 2 = 3\n");
+    CHECK(laid_out(Reveal{times(), {first_wrong, right}}) == "\n       Right: 1) 3.  6 / 2 = 3\n");
+    CHECK(laid_out(Reveal{times(), {first_wrong}}) == "\n       Answer: 1) 3.  6 / 2 = 3\n");  // then skipped
+    CHECK(laid_out(Reveal{times(), {first_wrong, last_wrong}}) ==
+          "\n       Not quite: 4) no fixed factor.  One.\n       Answer: 1) 3.  6 / 2 = 3\n");
+    CHECK(retort_lines(times(), first_wrong, divide, {}) ==
+          std::vector<std::string>{"       Not quite: 2) 1.  Nothing was cleared."});
 }
 
-TEST_CASE("options that don't fit on one line have one each") {
-    Prediction prediction = times();
-    prediction.options = {std::string(30, 'a'), std::string(30, 'b'), std::string(30, 'c')};
-    CHECK(laid_out(prediction) == "\n [4/6] PREDICT  It is the full-batch gradient times\n       1) " +
-                                      std::string(30, 'a') + "\n       2) " + std::string(30, 'b') +
-                                      "\n       3) " + std::string(30, 'c') + "\n");
+TEST_CASE("a number is asked for with its tolerance, and answered as it was typed") {
+    CHECK(laid_out(half()) == R"(
+ [4/6] PREDICT  Half of 5 is
+       a number, to be typed; 0.01 more or less will do
+)");
+    CHECK(laid_out(Reveal{half(), {*tried(half(), "2.51")}}) == "\n       Right: 2.5.  5 / 2\n");
+    CHECK(laid_out(Reveal{half(), {*tried(half(), "5e0"), *tried(half(), "7")}}) ==
+          "\n       Not quite: 7.  It is less.\n       Answer: 2.5.  5 / 2\n");
+    CHECK(retort_lines(half(), *tried(half(), "5e0"), divide, {}) ==
+          std::vector<std::string>{"       Not quite: 5e0.  That is the sum."});
+}
+
+TEST_CASE("options that don't fit on one line stand in two columns, or have one each") {
+    const auto asked = [](std::size_t length) {
+        return prediction_of("?",
+                             {right(std::string(length, 'a')), wrong(std::string(length, 'b'), "b"),
+                              wrong(std::string(length, 'c'), "c")},
+                             hint("?", "."), "a");
+    };
+    CHECK(laid_out(asked(30)) == "\n [4/6] PREDICT  ?\n       1) " + std::string(30, 'a') + "    2) " +
+                                     std::string(30, 'b') + "\n       3) " + std::string(30, 'c') + "\n");
+    CHECK(laid_out(asked(35)) == "\n [4/6] PREDICT  ?\n       1) " + std::string(35, 'a') + "\n       2) " +
+                                     std::string(35, 'b') + "\n       3) " + std::string(35, 'c') + "\n");
 }
 
 TEST_CASE("a check says how it came out") {

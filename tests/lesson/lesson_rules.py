@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import predictions
 from schema import Schema
 from terminal_driver import clean_environment, run_tests, skip_where_it_does
 
@@ -33,6 +34,12 @@ def test_explains_in_statements(lesson, schema):
     for event in map(json.loads, run(lesson, "--json").splitlines()):
         if event["event"] == "prediction":
             assert not event["why"].rstrip().endswith("?"), f"a question explains nothing: {event['why']}"
+
+
+def test_predictions_teach(lesson, schema):
+    events = [json.loads(line) for line in run(lesson, "--json").splitlines()]
+    faults = [f"{event['question']}: {fault}" for event in events if event["event"] == "prediction" for fault in predictions.faults(event, events)]
+    assert not faults, "\n".join(faults)
 
 
 def test_rows_add_up(lesson, schema):
@@ -70,10 +77,12 @@ def test_a_step_is_at_most_14_lines_of_80_columns(lesson, schema):
     plain = run(lesson, "--plain")
     for line in plain.splitlines():
         assert len(line) <= 80, f"{len(line)} columns: {line}"
-    # How far long work has come is said where it takes long; that is no part of a step.
+    # Checks that hold are one line at a terminal. How far long work has come is said where it takes long; that is no part of a step.
     lasting = re.sub(r"\n +[^\n]*: \d+ % \(\d+ of \d+\)(?=\n)", "", plain)
     for step in re.split(r"\n\n(?= \[\d+/\d+\] )", lasting)[1:]:
-        lines = re.split(r"\n\n \[(?:ok|FAIL|skip)\] lesson ", step)[0].rstrip("\n").split("\n")
+        shown = re.split(r"\n\n \[(?:ok|FAIL|skip)\] lesson ", step)[0].rstrip("\n")
+        others, checks = re.subn(r"\n {7}\[ok\][^\n]*(?:\n {12}[^\n]*)*", "", shown)
+        lines = others.split("\n") + [f"{checks} checks hold"] * bool(checks)
         assert len(lines) <= 14, f"{len(lines)} lines:\n" + "\n".join(lines)
 
 

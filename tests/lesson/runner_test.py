@@ -245,7 +245,7 @@ def test_step_mode_through_the_runner(runner, sample):
         for step in range(1, 6):
             t.expect(f"[{step}/5]")
             t.expect("skip) > " if step == 3 else "q quit")
-            t.type("3" if step == 3 else " ")
+            t.type("5" if step == 3 else " ")
             if step == 3:
                 t.expect("q quit")
                 t.type(" ")

@@ -16,7 +16,6 @@ const Lesson two_steps{.number = 1, .slug = "two-steps", .title = "two steps", .
 // Remembers what it saw, in words.
 struct Witness : Viewer {
     std::vector<std::string> seen;
-    std::optional<int> choice;
 
     void show(const Event& event) override {
         constexpr std::array names{"title",  "sentence", "source", "tensor", "table",    "prediction",
@@ -26,9 +25,9 @@ struct Witness : Viewer {
     void progress(const ProgressMade& made, bool another_tenth) override {
         if (another_tenth) tenths.push_back(made.done);
     }
-    std::optional<int> ask(const Prediction&, const Record&) override {
+    std::vector<Try> ask(const Prediction&, const Record&) override {
         seen.push_back("ask");
-        return choice;
+        return {};
     }
     void end_of_step(const Record&) override { seen.push_back("stop"); }
     void end_of_lesson(const Record&) override { seen.push_back("last stop"); }
@@ -50,7 +49,7 @@ TEST_CASE("a step ends where the next begins, and the question comes before the 
     Stage stage;
     step("one");
     show("x", 1.0);
-    predict("what?", {"a", "b"}, answer(2), "hint");
+    predict("what?", {right("a"), wrong("b", "not b")}, hint("?", "."), "so");
     check("it holds", true);
     stage.running.finish(Outcome::ok, "");
     CHECK(stage.witness.seen == Seen{"sentence 1", "tensor 1", "stop", "prediction 2", "ask", "reveal 2",
@@ -61,7 +60,7 @@ TEST_CASE("a step ends where the next begins, and the question comes before the 
 
 TEST_CASE("from a step on: what lies before it is hidden and asks nothing, how it ended is always shown") {
     Stage stage(2);
-    predict("what?", {"a", "b"}, answer(2), "hint");
+    predict("what?", {right("a"), wrong("b", "not b")}, hint("?", "."), "so");
     check("it holds", false, "because");
     step("two");
     stage.running.finish(Outcome::ok, "");
@@ -204,8 +203,14 @@ TEST_CASE("mistakes of authors are errors in words") {
     CHECK_THROWS_WITH(step("nobody listens"), contains("no lesson is running"));
     Stage stage;
     step("one");
-    CHECK_THROWS_WITH(predict("?", {"a", "b"}, answer(3), ""), contains("answer(3) is not among 2 options"));
-    CHECK_THROWS_WITH(predict("?", {"a"}, answer(1), ""), contains("2 to 9"));
+    const auto hints = hint("?", ".");
+    CHECK_THROWS_WITH(predict("?", {right("a"), wrong("b", "")}, hints, "so"),
+                      contains("2 of its options have no mistake"));
+    CHECK_THROWS_WITH(predict("?", {wrong("a", "a"), wrong("b", "b")}, hints, "so"),
+                      contains("0 of its options"));
+    CHECK_THROWS_WITH(predict("?", {right("a")}, hints, "so"), contains("2 to 9"));
+    CHECK_THROWS_WITH(predict("?", {right(1).within(0.5), wrong(1.75, "near")}, hints, "so"),
+                      contains("within 1 of each other"));
     CHECK_THROWS_WITH(code(4), contains("1 to 3"));
     CHECK_THROWS_WITH(plot("p", {Series{"s", {1, 2}, {1}}}), contains("2 x and 1 y"));
 }

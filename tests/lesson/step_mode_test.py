@@ -31,9 +31,9 @@ def test_steps_through_with_space_enter_and_page_down(lesson):
     with Terminal([lesson]) as t:
         to_prediction(t)
         assert "[ok]" not in t.seen and "Answer" not in t.seen, "revealed before it was asked"
-        t.type("3")
-        t.expect("Right: 3) 3.")
-        t.expect("[ok] sum of three")
+        t.type("5")
+        t.expect("Right: 5) 3.")
+        t.expect("[ok] 1 check holds (c shows it)")
         t.expect(BAR)
         t.type("\r")
         at_step(t, 4)
@@ -57,9 +57,113 @@ def test_never_moves_on_by_itself(lesson):
 def test_wrong_prediction_is_told_gently(lesson):
     with Terminal([lesson]) as t:
         to_prediction(t)
-        t.type("2")
-        t.expect("Not quite: 3) 3.  each mean is divided by 2")
-        t.expect("[ok] sum of three")
+        t.type("1")
+        t.expect("Not quite: 1) 1.  Nothing was cleared.")
+        t.expect("once more")
+        t.expect(PROMPT)
+        t.type("5")
+        t.expect("Right: 5) 3.  each mean is divided by 2")
+        t.expect(BAR)
+
+
+def test_after_two_wrong_ones_it_is_explained(lesson):
+    with Terminal([lesson]) as t:
+        to_prediction(t)
+        t.type("1")
+        before = t.expect(PROMPT)
+        assert "Answer" not in before and "each mean" not in before, "explained before the second try"
+        t.type("3")
+        t.expect("Not quite: 3) 6.  That is the rows of all.")
+        t.expect("Answer: 5) 3.  each mean is divided by 2")
+        t.expect(BAR)
+
+
+def test_the_seed_shuffles_the_options(lesson):
+    asked = set()
+    for seed in range(5):
+        with Terminal([lesson, f"--seed={seed}"]) as t:
+            to_prediction(t)
+            t.type("s")
+            t.expect("Answer: ")
+            asked.add(t.expect(")"))
+    assert asked == set("12345"), asked
+
+
+def to_number(t):
+    to_prediction(t)
+    t.type("s")
+    t.expect(BAR)
+    t.type(NEXT)
+    t.expect("[4/5]")
+    t.expect("0.01 more or less will do")
+    t.expect(PROMPT)
+
+
+def test_a_number_is_typed(lesson):
+    for typed in ("2.5", "2.505", "25e-1", "-2\x7f\x7f2.5", "0002.50"):
+        with Terminal([lesson], SAMPLE_LESSON="typed") as t:
+            to_number(t)
+            t.type(typed + "\r")
+            t.expect("Right: 2.5.")
+            t.expect(BAR)
+
+
+def test_a_typed_number_that_is_wrong_meets_its_sentence(lesson):
+    for typed, sentence in (("5", "Not quite: 5.  That is the sum."), ("-2.5", "Its sign is the other one."), ("2.6", "It is less."),
+                            ("2.4e0", "It is more.")):
+        with Terminal([lesson], SAMPLE_LESSON="typed") as t:
+            to_number(t)
+            t.type(typed + "\n")
+            t.expect(sentence)
+            t.expect(PROMPT)
+            t.type("7\n")
+            t.expect("Answer: 2.5.  5 / 2")
+            t.expect(BAR)
+
+
+def test_what_is_no_number_is_asked_again(lesson):
+    with Terminal([lesson], SAMPLE_LESSON="typed") as t:
+        to_number(t)
+        for typed in ("\r", "--\r", "1e\r", "2.5.\r", "x", "2 "):
+            t.type(typed)
+            t.expect("Type a number, then ENTER")
+            t.expect(PROMPT)
+        t.type("?")
+        t.expect("minus, point and e")
+        t.expect(PROMPT)
+        t.type("b")
+        t.expect("[3/5]")
+
+
+def test_in_an_accessible_terminal_a_number_is_not_rewritten(lesson):
+    with Terminal([lesson], ACCESSIBLE="1", SAMPLE_LESSON="typed") as t:
+        to_number(t)
+        t.type("29\x7f.5\r")
+        t.expect("Right: 2.5.")
+        assert "\b" not in t.seen
+
+
+def test_question_mark_shows_the_keys_and_c_the_checks(lesson):
+    with Terminal([lesson]) as t:
+        at_step(t, 1)
+        t.type("?")
+        t.expect("c: the checks of this step")
+        t.expect(BAR)
+        t.type("c")
+        t.expect("No check in this step.")
+        t.expect(BAR)
+        t.type(NEXT)
+        at_step(t, 2)
+        t.type(NEXT)
+        at_step(t, 3)
+        t.type("?")
+        t.expect("1-5: your answer.")
+        t.expect(PROMPT)
+        t.type("s")
+        t.expect(BAR)
+        t.type("c")
+        t.expect("[ok] sum of three = 3 x full")
+        t.expect(BAR)
 
 
 def test_hint_skip_and_keys_that_are_no_answer(lesson):
@@ -72,17 +176,23 @@ def test_hint_skip_and_keys_that_are_no_answer(lesson):
         t.expect("Press 1 to 5")
         t.expect(PROMPT)
         t.type("h")
-        t.expect("Hint: each mean is divided by 2")
+        t.expect("Hint: Which rows are in it?")
+        t.expect(PROMPT)
+        t.type("h")
+        t.expect("Hint: Compare the weights of a row.")
+        t.expect(PROMPT)
+        t.type("h")
+        t.expect("There are two hints")
         t.expect(PROMPT)
         t.type("s")
-        t.expect("Answer: 3) 3.")
+        t.expect("Answer: 5) 3.")
 
 
 def test_a_clicker_reveals(lesson):
     with Terminal([lesson]) as t:
         to_prediction(t)
         t.type(PAGE_DOWN)
-        t.expect("Answer: 3) 3.")
+        t.expect("Answer: 5) 3.")
 
 
 def test_typed_ahead_keys_never_answer(lesson):
@@ -120,6 +230,9 @@ def test_back_forward_and_restart(lesson):
         at_step(t, 3)
         t.type("1")
         t.expect("Not quite")
+        t.expect(PROMPT)
+        t.type("3")
+        t.expect("Not quite")
         t.expect(BAR)
         t.type("b")
         at_step(t, 2)
@@ -137,7 +250,7 @@ def test_back_forward_and_restart(lesson):
         at_step(t, 2)
         t.type(NEXT)
         at_step(t, 3)  # and going back does not answer it
-        t.type("3")
+        t.type("5")
         t.expect("Right")
         t.expect(BAR)
         t.type("b")
@@ -160,7 +273,7 @@ def test_back_forward_and_restart(lesson):
         at_step(t, 2)
         t.type(NEXT)
         t.expect("[3/5]")
-        t.expect("Answer: 3) 3.")  # asked once for each restart
+        t.expect("Answer: 5) 3.")  # asked once for each restart
         t.expect(BAR)
 
 
@@ -194,7 +307,7 @@ def test_from_a_later_step(lesson):
         assert "[1/5]" not in t.seen and "PREDICT" not in t.seen
         t.type("b")
         t.expect("[3/5]")
-        t.expect("Answer: 3) 3.")
+        t.expect("Answer: 5) 3.")
 
 
 def ends_by(lesson, expected, act, step=1, **environment):
@@ -221,15 +334,15 @@ def test_signals_restore_the_terminal(lesson):
 
 
 def test_a_crash_restores_the_terminal(lesson):
-    ends_by(lesson, -signal.SIGSEGV, lambda t: t.type("3"), step=3, SAMPLE_LESSON="segfault")
-    ends_by(lesson, -signal.SIGSEGV, lambda t: t.type("3"), step=3, SAMPLE_LESSON="overflow")
-    ends_by(lesson, -signal.SIGABRT, lambda t: t.type("3"), step=3, SAMPLE_LESSON="abort")
+    ends_by(lesson, -signal.SIGSEGV, lambda t: t.type("5"), step=3, SAMPLE_LESSON="segfault")
+    ends_by(lesson, -signal.SIGSEGV, lambda t: t.type("5"), step=3, SAMPLE_LESSON="overflow")
+    ends_by(lesson, -signal.SIGABRT, lambda t: t.type("5"), step=3, SAMPLE_LESSON="abort")
 
 
 def test_an_exception_restores_the_terminal(lesson):
     with Terminal([lesson], SAMPLE_LESSON="throws") as t:
         to_prediction(t)
-        t.type("3")
+        t.type("5")
         t.expect("[FAIL]")
         t.expect("[matmul] inner sizes differ: (2, 3) x")
         t.expect(BAR)
@@ -279,7 +392,7 @@ def test_told_to_continue_while_it_quits_it_leaves_the_terminal_alone(lesson):
 def test_a_narrow_window(lesson):
     with Terminal([lesson], columns=60) as t:
         to_prediction(t)
-        t.type("2")
+        t.type("5")
         t.expect(BAR)
         t.type(NEXT)
         at_step(t, 4)
@@ -305,7 +418,7 @@ def test_a_window_that_is_made_narrow(lesson):
 def test_only_sixteen_colours_and_no_other_escapes(lesson):
     with Terminal([lesson]) as t:
         to_prediction(t)
-        t.type("3")
+        t.type("5")
         t.expect(BAR)
         escapes = set(re.findall(r"\x1b[^m]*m?", t.seen))
         assert escapes, "colours at a terminal"
@@ -316,7 +429,7 @@ def test_only_sixteen_colours_and_no_other_escapes(lesson):
 def test_no_color(lesson):
     with Terminal([lesson], NO_COLOR="1") as t:
         to_prediction(t)
-        t.type("3")
+        t.type("5")
         t.expect("Right")
         t.expect("[ok]")
         assert "\x1b" not in t.seen
@@ -325,7 +438,7 @@ def test_no_color(lesson):
 def test_accessible_rewrites_nothing_and_tells_charts_in_words(lesson):
     with Terminal([lesson], ACCESSIBLE="1", SAMPLE_LESSON="slow") as t:
         to_prediction(t)
-        t.type("3")
+        t.type("5")
         t.expect(BAR)
         t.type(NEXT)
         t.expect("highest 36 at 6")
@@ -343,7 +456,7 @@ def test_long_work_shows_a_bar(lesson):
 def does_not_wait(command, **options):
     with Terminal(command, **options) as t:
         assert t.wait() == 0
-        assert "Answer: 3) 3." in t.seen, "predictions print their answer"
+        assert "Answer: 5) 3." in t.seen, "predictions print their answer"
         assert "\x1b" not in t.seen and not re.search(r"\r[^\n]", t.seen), "plain"
         assert BAR not in t.seen
 

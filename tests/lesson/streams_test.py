@@ -24,7 +24,7 @@ def events_of(lesson, *arguments, **more):
 
 def test_json_is_valid_against_the_schema(lesson, schema):
     seen = set()
-    for behaviour in (None, "fails", "throws", "skips", "short"):
+    for behaviour in (None, "fails", "throws", "skips", "short", "typed"):
         for arguments in ((), ("--dtype=float64", "--digits=9"), ("--from", "3"), ("--device=cuda",)):
             for event in events_of(lesson, *arguments, behaviour=behaviour):
                 wrong = schema.errors(event)
@@ -58,7 +58,7 @@ def test_the_prediction_comes_before_the_reveal(lesson, schema):
     asked = names.index("prediction")
     assert names[asked + 1] == "reveal" and "check" not in names[:asked]
     plain = run(lesson).stdout
-    assert plain.index("PREDICT") < plain.index("Answer: 3) 3.") < plain.index("[ok] sum of three")
+    assert plain.index("PREDICT") < plain.index("Answer: 5) 3.") < plain.index("[ok] sum of three")
 
 
 def test_the_same_seed_gives_the_same_stream(lesson, schema):

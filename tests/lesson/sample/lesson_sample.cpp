@@ -51,7 +51,9 @@ template <class S> void sample() {
     }
 
     predict("[-1.0608 0.0620 -1.8375] is the full-batch gradient times",
-            {"1", "2", "3", "6", "no fixed factor"}, answer(3),
+            {right("3"), wrong("1", "Nothing was cleared."), wrong("2", "That is the rows of a micro-batch."),
+             wrong("6", "That is the rows of all."), wrong("no fixed factor", "Every row is there once.")},
+            hint("Which rows are in it?", "Compare the weights of a row."),
             "each mean is divided by 2, the full one by 6");
     if (behaviour() == "segfault") std::raise(SIGSEGV);
     if (behaviour() == "abort") std::abort();
@@ -64,7 +66,11 @@ template <class S> void sample() {
     const std::vector<S> thrice{full[0] * 3, full[1] * 3, full[2] * 3};
     check_close("sum of three = 3 x full", sum, thrice, 1.1e-6);
 
-    step("The way there.");
+    if (behaviour() == "typed")
+        predict("Half of 5 is", {right(2.5).within(0.01), wrong(5, "That is the sum.")},
+                hint("What is twice that?", "5 / 2."), "5 / 2");
+    else
+        step("The way there.");
     double total = 0;
     for (auto i : progress("adding numbers", 1000)) {
         total += static_cast<double>(i);

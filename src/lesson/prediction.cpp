@@ -1,0 +1,95 @@
+// What a lesson asks, checked and shuffled; and what was answered, recognised.
+#include "tally/lesson/prediction.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <stdexcept>
+#include <utility>
+
+#include "tally/base/random.hpp"
+
+namespace tally::lesson {
+
+namespace {
+
+void refuse(std::string_view question, std::string_view why) {
+    throw std::logic_error(fmt::format("[predict] '{}': {}", question, why));
+}
+
+Prediction checked(Prediction asked) {
+    const auto count = asked.options.size();
+    if (count < 2 || count > 9) refuse(asked.question, fmt::format("{} options; there may be 2 to 9", count));
+    const auto is_right = [](const auto& option) { return option.mistake.empty(); };
+    const auto right = std::count_if(asked.options.begin(), asked.options.end(), is_right);
+    if (right != 1)
+        refuse(asked.question, fmt::format("{} of its options have no mistake; one is right", right));
+    const auto answer = std::find_if(asked.options.begin(), asked.options.end(), is_right);
+    asked.answer = static_cast<std::size_t>(answer - asked.options.begin());
+    for (std::size_t i = 0; i < count; ++i) asked.options[i].id = static_cast<char>('a' + i);
+    return asked;
+}
+
+}  // namespace
+
+Prediction prediction_of(std::string_view question, const std::vector<Option>& options, const Hints& hints,
+                         std::string_view why) {
+    Prediction asked{.question = std::string(question), .hints = hints, .why = std::string(why)};
+    for (const auto& [text, mistake] : options) asked.options.push_back({'a', text, mistake});
+    return checked(std::move(asked));
+}
+
+Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,
+                         const Hints& hints, std::string_view why) {
+    Prediction asked{
+        .is_typed = true, .question = std::string(question), .hints = hints, .why = std::string(why)};
+    for (const auto& [value, mistake, within] : numbers) {
+        asked.within = std::max(asked.within, within);
+        asked.options.push_back({'a', fmt::format("{:.10g}", value), mistake, value});
+    }
+    for (const auto& a : asked.options)
+        for (const auto& b : asked.options)
+            if (&a != &b && std::abs(a.value - b.value) <= 2 * asked.within)
+                refuse(question, fmt::format("{} and {} are within {} of each other", a.text, b.text,
+                                             2 * asked.within));
+    return checked(std::move(asked));
+}
+
+void shuffle(Prediction& prediction, std::uint64_t seed, int lesson) {
+    if (prediction.is_typed) return;
+    auto& options = prediction.options;
+    const char right = options[prediction.answer].id;
+    const auto stream = static_cast<std::uint64_t>(64 * lesson + prediction.id);
+    for (std::size_t left = options.size(); left > 1; --left)
+        std::swap(options[left - 1], options[random::bits(seed / options.size(), stream, left) % left]);
+    std::rotate(options.begin(), options.begin() + static_cast<std::ptrdiff_t>(seed % options.size()),
+                options.end());
+    const auto is_right = [right](const auto& option) { return option.id == right; };
+    const auto answer = std::find_if(options.begin(), options.end(), is_right);
+    prediction.answer = static_cast<std::size_t>(answer - options.begin());
+}
+
+std::optional<Try> tried(const Prediction& prediction, const std::string& typed) {
+    char* end = nullptr;
+    const double number = std::strtod(typed.c_str(), &end);
+    if (typed.empty() || *end != '\0' || !std::isfinite(number)) return std::nullopt;
+    Try one{std::nullopt, typed};
+    for (std::size_t i = 0; i < prediction.options.size(); ++i) {
+        // A hair more than asked for: 0.1 + 0.2 is not the 0.3 that is typed.
+        const double value = prediction.options[i].value, hair = 1e-9 * std::abs(value);
+        if (std::abs(number - value) <= prediction.within + hair) one.choice = i;
+    }
+    return one;
+}
+
+std::string told(const Prediction& prediction, const Try& wrong) {
+    if (wrong.choice) return prediction.options[*wrong.choice].mistake;
+    const double typed = std::strtod(wrong.typed.c_str(), nullptr);
+    const double right = prediction.options[prediction.answer].value;
+    if (right != 0 && std::abs(typed + right) <= prediction.within) return "Its sign is the other one.";
+    return typed > right ? "It is less." : "It is more.";
+}
+
+}  // namespace tally::lesson

@@ -1,0 +1,100 @@
+// Predictions: shuffled so that no place is better than another, and typed numbers that are recognised.
+#include "tally/lesson/prediction.hpp"
+
+#include <map>
+#include <set>
+
+#include "catch.hpp"
+#include "tally/base/random.hpp"
+
+using namespace tally::lesson;
+
+namespace {
+
+Prediction asked(std::size_t options, int id) {
+    std::vector<Option> all{right("right")};
+    while (all.size() < options) all.push_back(wrong("wrong " + std::to_string(all.size()), "because"));
+    Prediction prediction = prediction_of("?", all, hint("?", "."), "so");
+    prediction.id = id;
+    return prediction;
+}
+
+}  // namespace
+
+TEST_CASE("in n seeds in a row each option stands in each of n places once") {
+    for (int lesson = 1; lesson <= 22; ++lesson)
+        for (int id = 1; id <= 8; ++id) {
+            const auto n = static_cast<std::size_t>(2 + (lesson + id) % 8);
+            std::map<char, std::set<std::size_t>> places;
+            for (std::uint64_t seed = 7 * n; seed < 8 * n; ++seed) {
+                Prediction prediction = asked(n, id);
+                shuffle(prediction, seed, lesson);
+                CHECK(prediction.options[prediction.answer].text == "right");
+                for (std::size_t i = 0; i < n; ++i) places[prediction.options[i].id].insert(i);
+            }
+            for (const auto& [option, stood] : places) CHECK(stood.size() == n);
+        }
+}
+
+TEST_CASE("at one seed the right one of four stands anywhere, over many predictions") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        std::map<std::size_t, int> stood;
+        for (int lesson = 1; lesson <= 100; ++lesson)
+            for (int id = 1; id <= 4; ++id) {
+                Prediction prediction = asked(4, id);
+                shuffle(prediction, seed, lesson);
+                ++stood[prediction.answer];
+            }
+        for (std::size_t place = 0; place < 4; ++place) {
+            INFO("seed " << seed << ", place " << place << ": " << stood[place] << " of 400");
+            CHECK((stood[place] > 60 && stood[place] < 140));  // 100 +- 4.6 deviations
+        }
+    }
+}
+
+TEST_CASE("the same seed gives the same order, and a typed number has none") {
+    Prediction once = asked(6, 3), again = asked(6, 3);
+    shuffle(once, 11, 5), shuffle(again, 11, 5);
+    for (std::size_t i = 0; i < 6; ++i) CHECK(once.options[i].id == again.options[i].id);
+    Prediction typed =
+        prediction_of("?", {right(1), wrong(2, "two"), wrong(3, "three")}, hint("?", "."), "so");
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+        shuffle(typed, seed, 1);
+        CHECK(typed.options[0].text == "1");
+    }
+    CHECK(told(typed, *tried(typed, "0.5")) == "It is more.");
+    CHECK(told(typed, *tried(typed, "7")) == "It is less.");
+    CHECK(told(typed, *tried(typed, "-1")) == "Its sign is the other one.");
+}
+
+TEST_CASE("whatever is typed within the tolerance is that number, and beyond it is not") {
+    for (std::uint64_t draw = 0; draw < 200; ++draw) {
+        const double value = tally::random::bits(2026, 1, draw) % 2000 / 100.0 - 10;
+        const double tolerance = (1 + tally::random::bits(2026, 2, draw) % 100) / 1000.0;
+        const double other = value + 1;
+        const auto prediction = prediction_of("?", {right(value).within(tolerance), wrong(other, "one more")},
+                                              hint("?", "."), "so");
+        INFO("draw " << draw << ": " << value << " within " << tolerance);
+        for (const double part : {-0.99, 0.0, 0.99}) {
+            const auto near = tried(prediction, std::to_string(value + part * tolerance));
+            REQUIRE(near);
+            CHECK(prediction.is_right(*near));
+            const auto mistaken = tried(prediction, std::to_string(other + part * tolerance));
+            CHECK((mistaken && !prediction.is_right(*mistaken) && told(prediction, *mistaken) == "one more"));
+        }
+        const auto far = tried(prediction, std::to_string(value + 1.01 * tolerance + 1e-6));
+        CHECK((far && !prediction.is_right(*far) && !far->choice));
+    }
+}
+
+TEST_CASE("what is no number is no try") {
+    const auto prediction = prediction_of("?", {right(0.3), wrong(1, "one")}, hint("?", "."), "so");
+    for (const char* typed : {"", "-", "e", "1e", "1.2.3", "1-1", "1e999", "..", "--1"})
+        CHECK_FALSE(tried(prediction, typed));
+    CHECK(prediction.is_right(*tried(prediction, "0.3")));
+    CHECK(
+        prediction.is_right(*tried(prediction_of("?", {right(0.1 + 0.2), wrong(1, "one")}, {}, ""), "0.3")));
+    CHECK(prediction.tries() == 2);
+    CHECK(prediction_of("?", {right("a"), wrong("b", "not b")}, {}, "").tries() ==
+          1);  // what is left is no try
+}
