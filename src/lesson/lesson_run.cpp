@@ -142,6 +142,8 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
             write_whole(flags.graph, ends_with(flags.graph, ".svg") ? picture->svg : picture->dot);
         }
         return exit_code(end);
+    } catch (const NobodyReads&) {
+        return NobodyReads::exit_code;
     } catch (const WriteError& error) {
         complain(name, error.what());
         return io_failed;

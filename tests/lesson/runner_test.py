@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -96,6 +97,17 @@ def test_what_the_build_keeps_of_a_lesson_is_believed_until_the_program_is_newer
         assert course.run("run", "7").returncode == 0
 
 
+def test_a_lesson_starts_at_once(runner, sample):
+    with with_sample(runner, sample) as course:
+        spent = []
+        for _ in range(3):  # by the processor's time, which the machine's other work does not lengthen
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            course.run("run", "sample")
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        assert min(spent) < 0.2, spent
+
+
 def test_log_of_many(runner, sample):
     with Course(runner, *THREE) as course:
         result = course.run("run", "all")
@@ -131,6 +143,30 @@ def test_an_unknown_lesson_names_the_nearest(runner, sample):
                                  (("graph", "dvide", "-o", "x.svg"), "'divide'"), (("run", "8"), "7 to 22"), (("run", "-7"), "-7")):
             result = course.run(*arguments)
             assert result.returncode == 2 and words in result.stderr and result.stdout == "", result
+
+
+def test_a_part_of_a_name_is_enough(runner, sample):
+    lessons = ((2, "the-diamond", "ok"), (6, "forgot-to-divide", "ok"), (7, "divide", "ok"), (11, "the-tail", "ok"))
+    with Course(runner, *lessons) as course:
+        for which, slug in (("forgot", "forgot-to-divide"), ("div", "divide"), ("divide", "divide"), ("to-div", "forgot-to-divide"), ("tail", "the-tail")):
+            assert f"this is {slug}" in course.run("run", which).stdout, which
+        for which, slugs in (("the", "the-diamond, the-tail"), ("a", "the-diamond, the-tail"), ("i", "the-diamond, forgot-to-divide, divide, the-tail")):
+            result = course.run("run", which)
+            assert result.returncode == 2 and f"'{which}' could be {slugs} (./learn list)" in result.stderr, result
+        assert course.run("run", "").returncode == 2
+
+
+def test_who_has_read_enough_leaves_silently(runner, sample):
+    with with_sample(runner, sample) as course:
+        for arguments in (["list"], ["doctor"], ["run", "sample"], ["run", "all"], ["run", "all", "--json"], ["--help"]):
+            reader, writer = os.pipe()
+            os.close(reader)
+            result = course.run(*arguments, stdout=writer)
+            os.close(writer)
+            assert result.returncode == 141 and result.stderr == "", (arguments, result)
+        piped = subprocess.run(["sh", "-c", '"$0" run all | head -n 1', course.runner], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, check=True, timeout=60, env=clean_environment(TALLY_WORK=course.work))
+        assert piped.stderr == "" and piped.stdout.count("\n") == 1, piped
 
 
 def test_usage(runner, sample):

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -13,7 +12,7 @@
 #include "tally/lesson/files.hpp"
 #include "tally/lesson/json.hpp"
 #include "tally/lesson/runner/child.hpp"
-#include "tally/lesson/text.hpp"
+#include "tally/lesson/runner/choose.hpp"
 
 namespace tally::lesson {
 
@@ -58,27 +57,10 @@ std::vector<Program> find_programs(const std::string& folder) {
 
 const Program* find_program(const std::vector<Program>& programs, const std::string& which,
                             std::string& message) {
-    int number = 0;
-    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), number);
-    const bool is_number = error == std::errc() && end == which.data() + which.size();
-    const Program* nearest = nullptr;
-    std::size_t least = 0;
-    for (const auto& program : programs) {
-        if (is_number ? program.lesson.number == number : program.lesson.slug == which) return &program;
-        const std::size_t distance = edit_distance(which, program.lesson.slug);
-        if (nearest == nullptr || distance < least) {
-            nearest = &program;
-            least = distance;
-        }
-    }
-    if (is_number) {
-        message = fmt::format("no lesson {}; there are {} to {} (./learn list)", which,
-                              programs.front().lesson.number, programs.back().lesson.number);
-    } else {
-        message =
-            fmt::format("no lesson '{}'; the nearest is '{}' (./learn list)", which, nearest->lesson.slug);
-    }
-    return nullptr;
+    std::vector<Named> names;
+    for (const auto& [lesson, path] : programs) names.push_back({lesson.number, lesson.slug});
+    const auto found = meant(names, which, "lesson", "./learn list", message);
+    return found ? &programs[*found] : nullptr;
 }
 
 StudentProgress::StudentProgress(std::string folder) : folder_(std::move(folder)) {

@@ -17,7 +17,7 @@ struct Program {
 // The executables lesson_* in a folder, by number, each with what it says it is. Throws std::runtime_error.
 std::vector<Program> find_programs(const std::string& folder);
 
-// A slug or a number among them; otherwise nullptr, and in `message` what it was nearest to.
+// By slug, a part of one, or number; otherwise nullptr, and a sentence in `message`.
 const Program* find_program(const std::vector<Program>& programs, const std::string& which,
                             std::string& message);
 

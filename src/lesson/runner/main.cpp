@@ -209,9 +209,9 @@ int main_of_the_runner(int argc, const char* const* argv) {
     add_flags(app, flags);
     auto* list = app.add_subcommand("list", "number, slug, title, minutes, status");
     auto* run = app.add_subcommand("run", "run one lesson, or all");
-    run->add_option("WHICH", which, "a slug, a number, or all")->required();
+    run->add_option("WHICH", which, "a slug or a part of one, a number, or all")->required();
     auto* graph = app.add_subcommand("graph", "write the picture of a lesson's graph");
-    graph->add_option("WHICH", which, "a slug or a number")->required();
+    graph->add_option("WHICH", which, "a slug or a part of one, or a number")->required();
     graph->add_option("-o", file, "F.svg or F.dot")->required();
     auto* find_out =
         app.add_subcommand("doctor", "versions, devices, terminal, what is optional and missing");
@@ -234,6 +234,8 @@ int main_of_the_runner(int argc, const char* const* argv) {
         return mode.not_waiting.empty() ? runner.next() : runner.run_all();
     } catch (const AskedToEnd& asked) {
         return exit_code_of(asked.signal);
+    } catch (const NobodyReads&) {
+        return NobodyReads::exit_code;
     } catch (const std::exception& error) {
         complain("learn", error.what());
         return io_failed;

@@ -307,13 +307,13 @@ void add_practice(CLI::App& app, PracticeWords& words) {
         return added;
     };
     words.check = command("check", "check your answer to an exercise (default: the next one)");
-    words.check->add_option("SLUG", words.which, "a slug, the beginning of one, or a number");
+    words.check->add_option("SLUG", words.which, "a slug or a part of one, or a number");
     words.check->add_flag("--watch", words.watch, "again whenever you save");
     words.hint = command("hint", "the next hint: a question, a pointer, almost the code");
     words.reset = command("reset", "begin an exercise again (asks; yours is kept)");
     words.solution = command("solution", "an answer, after yours has passed (or with --yes)");
     for (auto* one : {words.hint, words.reset, words.solution})
-        one->add_option("SLUG", words.which, "a slug, the beginning of one, or a number")->required();
+        one->add_option("SLUG", words.which, "a slug or a part of one, or a number")->required();
     words.score = command("score", "the exercises, and how it went");
     words.dev_check = command("dev-check", "whether each exercise knows its answer and its mistakes");
     words.dev_check->add_option("SLUG", words.which, "only this one");
