@@ -25,8 +25,10 @@ std::optional<std::size_t> meant(const std::vector<Named>& all, const std::strin
         if (edit_distance(which, slug) < edit_distance(which, all[nearest].slug)) nearest = i;
     }
     if (is_number) {
-        message = fmt::format("no {} {}; there are {} to {} ({})", kind, which, all.front().number,
-                              all.back().number, see);
+        const auto [least, most] = std::minmax_element(
+            all.begin(), all.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+        message =
+            fmt::format("no {} {}; there are {} to {} ({})", kind, which, least->number, most->number, see);
         return std::nullopt;
     }
     const auto& candidates = begin_so.empty() ? have_it : begin_so;

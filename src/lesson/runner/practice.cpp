@@ -222,7 +222,8 @@ private:
             notebook_.note(exercise, "passed");
             return good;
         }
-        notebook_.note(exercise, verdict.judged == Judged::wrong ? "wrong" : "error", verdict.mistake);
+        notebook_.note(exercise, verdict.judged == Judged::wrong ? "wrong" : "error", verdict.mistake,
+                       verdict.sentence);
         return check_failed;
     }
 
