@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "tally/lesson/text.hpp"
 
@@ -80,6 +81,27 @@ std::vector<Noted> answers_of(const Reveal& reveal, const std::string& lesson) {
     }
     if (answers.empty()) answers.push_back(skipped);
     return answers;
+}
+
+Predicted predicted(const std::vector<Noted>& answers) {
+    std::map<std::pair<std::string, std::string>, std::vector<std::string>> tries;  // by lesson and number
+    for (const auto& answer : answers) {
+        if (answer.what != "question") continue;
+        auto& of_this = tries[{answer.of, answer.number}];
+        if (answer.how != "skipped") of_this.push_back(answer.how);
+    }
+    Predicted all;
+    for (const auto& [question, how] : tries) {
+        ++all.asked;
+        if (how.empty()) {
+            ++all.skipped;
+        } else if (how.front() == "right") {
+            ++all.at_once;
+        } else if (how.size() > 1 && how[1] == "right") {
+            ++all.later;
+        }
+    }
+    return all;
 }
 
 }  // namespace tally::lesson

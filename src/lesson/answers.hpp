@@ -33,4 +33,10 @@ std::optional<Noted> parse_answer(const std::string& line);  // nothing: it says
 // A question that was asked, and every try at it; one line where it was skipped.
 std::vector<Noted> answers_of(const Reveal& reveal, const std::string& lesson);
 
+// How the questions among them were answered; of each that was answered several times, the first time counts.
+struct Predicted {
+    int asked = 0, at_once = 0, later = 0, skipped = 0;
+};
+Predicted predicted(const std::vector<Noted>& answers);
+
 }  // namespace tally::lesson

@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
-
 #include "tally/lesson/runner/syllabus.hpp"
 #include "tally/lesson/text.hpp"
 
@@ -14,20 +11,11 @@ namespace tally::lesson {
 namespace {
 
 // "2 of 3 at once, 1 more at the second try". Nothing where nobody was asked.
-std::string predicted(const std::vector<Noted>& answers) {
-    std::map<std::string, std::vector<std::string>> tries;  // by question
-    for (const auto& answer : answers)
-        if (answer.what == "question") tries[answer.number].push_back(answer.how);
-    if (tries.empty()) return {};
-    int at_once = 0, later = 0, skipped = 0;
-    for (const auto& [number, how] : tries) {
-        at_once += how.front() == "right" ? 1 : 0;
-        later += how.front() == "wrong" && how.back() == "right" ? 1 : 0;
-        skipped += how.front() == "skipped" ? 1 : 0;
-    }
-    std::string text = fmt::format("{} of {} at once", at_once, tries.size());
-    if (later > 0) text += fmt::format(", {} more at the second try", later);
-    if (skipped > 0) text += fmt::format(", {} skipped", skipped);
+std::string in_words(const Predicted& all) {
+    if (all.asked == 0) return {};
+    std::string text = fmt::format("{} of {} at once", all.at_once, all.asked);
+    if (all.later > 0) text += fmt::format(", {} more at the second try", all.later);
+    if (all.skipped > 0) text += fmt::format(", {} skipped", all.skipped);
     return text;
 }
 
@@ -48,7 +36,7 @@ std::vector<std::string> end_card(const Ending& ending, const Style& style) {
     };
     const Unit* unit = unit_of(ending.lesson.slug);
     if (unit != nullptr) add("The rule", std::string(unit->rule));
-    add("Predicted", predicted(ending.answers));
+    add("Predicted", in_words(predicted(ending.answers)));
     if (unit != nullptr) {
         add("Try", std::string(unit->attempt), unit->command);
         const std::string task = unit->task.empty() ? "" : "./learn check " + std::string(unit->task);

@@ -21,6 +21,7 @@
 #include "tally/lesson/runner/doctor.hpp"
 #include "tally/lesson/runner/end_card.hpp"
 #include "tally/lesson/runner/exit.hpp"
+#include "tally/lesson/runner/misconceptions.hpp"
 #include "tally/lesson/runner/practice.hpp"
 #include "tally/lesson/runner/syllabus.hpp"
 #include "tally/lesson/terminal.hpp"
@@ -300,6 +301,9 @@ int main_of_the_runner(int argc, const char* const* argv) {
     auto* graph = app.add_subcommand("graph", "write the picture of a lesson's graph");
     graph->add_option("WHICH", which, "a slug or a part of one, or a number")->required();
     graph->add_option("-o", file, "F.svg or F.dot")->required();
+    auto* of_class = app.add_subcommand("class", "which mistakes a class makes, from its work/answers");
+    of_class->add_option("FOLDER", which, "with the learners' files of answers")->required();
+    of_class->add_option("-o", file, "the picture (default: class.svg in work)");
     auto* find_out =
         app.add_subcommand("doctor", "versions, devices, terminal, what is optional and missing");
     PracticeWords practised;
@@ -311,6 +315,10 @@ int main_of_the_runner(int argc, const char* const* argv) {
         if (const Parsed parsed = parse(app, argc, argv); parsed.done) return parsed.code;
         if (asked_for_practice(practised))
             return practice(practised, flags, folder_beside(argv[0], "exercises"), work_folder());
+        if (*of_class) {
+            const Mode mode = mode_for(flags, Surroundings::of_this_process());
+            return show_class(which, file.empty() ? work_folder() + "/class.svg" : file, flags, mode.style);
+        }
         const std::string lessons = folder_beside(argv[0], "lessons");
         if (*find_out) return doctor(flags, lessons);
         Runner runner(flags, lessons);

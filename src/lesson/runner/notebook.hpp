@@ -27,6 +27,7 @@ public:
     // Puts the file aside under a name that is free, and says which.
     std::string keep(const Exercise& exercise) const;
 
+    const AnswerFile& answers() const { return answers_; }
     const Entry& entry(const Exercise& exercise) { return entries_[exercise.slug]; }
     // passed, wrong, error, hint, shown or reset; and the known mistake, with what was said about it. Who passes has done
     // the lesson's task.
