@@ -224,7 +224,8 @@ private:
             const double seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-            const Report report = report_in(finished.captured);
+            Report report = report_in(finished.captured);
+            if (!mode_.waits) report.answers.clear();  // nobody was there
             if (!report.answers.empty()) answers_.add(report.answers);
             if (const auto code = asked_to_end(*program, finished)) return *code;
             End end;
