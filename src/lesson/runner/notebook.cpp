@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "tally/lesson/files.hpp"
+#include "tally/lesson/runner/syllabus.hpp"
 
 namespace tally::lesson {
 
@@ -61,7 +62,9 @@ void Notebook::note(const Exercise& exercise, const std::string& event, const st
                              .how = event,
                              .which = mistake,
                              .sentence = mistake.empty() ? "" : sentence}};
-    if (event == "passed") more.push_back({.what = "lesson", .of = exercise.lesson, .how = "done"});
+    const Unit* unit = unit_with_task(exercise.slug);
+    if (event == "passed" && unit != nullptr)
+        more.push_back({.what = "lesson", .of = std::string(unit->slug), .how = "done"});
     answers_.add(more);
     take(more.front());
 }

@@ -29,8 +29,8 @@ public:
 
     const AnswerFile& answers() const { return answers_; }
     const Entry& entry(const Exercise& exercise) { return entries_[exercise.slug]; }
-    // passed, wrong, error, hint, shown or reset; and the known mistake, with what was said about it. Who passes has done
-    // the lesson's task.
+    // passed, wrong, error, hint, shown or reset; and the known mistake, with what was said about it. Who passes what is a
+    // lesson's task has done the lesson.
     void note(const Exercise& exercise, const std::string& event, const std::string& mistake = {},
               const std::string& sentence = {});
 

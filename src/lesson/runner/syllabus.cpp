@@ -176,6 +176,12 @@ const Unit* unit_of(std::string_view slug) {
     return found == units.end() ? nullptr : &*found;
 }
 
+const Unit* unit_with_task(std::string_view exercise) {
+    const auto found =
+        std::find_if(units.begin(), units.end(), [&](const auto& unit) { return unit.task == exercise; });
+    return found == units.end() ? nullptr : &*found;
+}
+
 int place_of(std::string_view slug, int number) {
     const Unit* unit = unit_of(slug);
     return unit == nullptr ? static_cast<int>(units.size()) + number : static_cast<int>(unit - units.data());

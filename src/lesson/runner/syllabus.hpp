@@ -18,6 +18,7 @@ struct Unit {
 // In the order in which they are recommended; the numbers of the lessons are names, and have another order.
 const std::vector<Unit>& syllabus();
 
+const Unit* unit_with_task(std::string_view exercise);
 const Unit* unit_of(std::string_view slug);  // nullptr: not in the syllabus
 int place_of(std::string_view slug,
              int number);  // what to sort by; who is not in the syllabus comes last, by number
