@@ -117,7 +117,7 @@ class Misfortunes(Faked):
 
     def test_what_is_unchanged_is_not_built(self):
         self.assertTrue(self.asks())
-        for words in (["list"], ["run", "divide"], ["7"], [], ["graph", "7", "-o", "x.svg"], ["doctor"]):
+        for words in (["list"], ["run", "divide"], ["7"], [], ["graph", "7", "-o", "x.svg"], ["class", "pupils", "-o", "x.svg"], ["doctor"]):
             self.assertFalse(self.asks(*words), words)
         (self.tree / "README.md").write_text("not built from")
         self.assertFalse(self.asks())

@@ -124,7 +124,7 @@ TEST_CASE("a class: each learner counts once for a mistake, and as one who answe
     }
     CHECK(made == 5);
     const std::string picture = chart_of(all, learners.size());
-    CHECK(picture.find("2 of 3   divide, question 1") != std::string::npos);
+    CHECK(picture.find("2 of 3: divide, question 1") != std::string::npos);
     CHECK(misconceptions({}).empty());
 }
 

@@ -13,8 +13,8 @@ struct Program {
     std::string path;
 };
 
-// The executables lesson_* in a folder, in the order of the syllabus, each with what it says it is. Throws
-// std::runtime_error.
+// The executables lesson_* in a folder, each with what it says it is, in the order of the syllabus.
+// Throws std::runtime_error.
 std::vector<Program> find_programs(const std::string& folder);
 
 // By slug, a part of one, or number; otherwise nullptr, and a sentence in `message`.

@@ -159,7 +159,7 @@ std::string chart_of(const std::vector<Misconception>& all, std::size_t learners
                                y, wide) +
                 svg::formatted("<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"34\" class=\"c-bar\"/>\n", left,
                                y, bar) +
-                svg::text(left + 10, y + 24, "c-head", fmt::format("{}   {}", share(one), where(one.noted)));
+                svg::text(left + 10, y + 24, "c-head", fmt::format("{}: {}", share(one), where(one.noted)));
         y += 34 + line;
         for (const auto& text : {one.noted.question, thought(one)}) {
             if (text.empty()) continue;
