@@ -334,6 +334,6 @@ struct ARealTraining {
 };
 
 const Given<ARealTraining> lesson(
-    {.number = 16, .slug = "fashion", .title = "a real training", .minutes = 20, .steps = 6});
+    {.number = 16, .slug = "fashion", .title = "a real training", .minutes = 15, .steps = 6});
 
 }  // namespace

@@ -427,6 +427,6 @@ struct WhereMemoryGoes {
 };
 
 const Given<WhereMemoryGoes> lesson(
-    {.number = 19, .slug = "where-memory-goes", .title = "where memory goes", .minutes = 30, .steps = 10});
+    {.number = 19, .slug = "where-memory-goes", .title = "where memory goes", .minutes = 25, .steps = 10});
 
 }  // namespace

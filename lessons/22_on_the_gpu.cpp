@@ -334,6 +334,6 @@ struct OnTheGpu {
 };
 
 const Given<OnTheGpu> lesson(
-    {.number = 22, .slug = "on-the-gpu", .title = "on the GPU", .minutes = 20, .steps = 7, .device = "cuda"});
+    {.number = 22, .slug = "on-the-gpu", .title = "on the GPU", .minutes = 15, .steps = 7, .device = "cuda"});
 
 }  // namespace

@@ -257,7 +257,8 @@ Lines Layout::operator()(const TableShown& table) const {
         columns.push_back(std::move(column));
     }
 
-    // A table wider than the screen continues below itself, with its first column repeated.
+    // A table wider than the screen continues below itself, always with its first column: the cells of a row that do
+    // not fit beside it stand below.
     Lines lines;
     std::size_t next = 0;
     while (next < columns.size()) {
@@ -267,9 +268,10 @@ Lines Layout::operator()(const TableShown& table) const {
             block.push_back(&column);
             used += column.width + (block.size() > 1 ? 3 : 0);
         };
-        if (next > 0 && columns[0].width + 3 + columns[next].width <= line_width()) take(columns[0]);
+        if (next > 0) take(columns[0]);
         take(columns[next++]);
         while (next < columns.size() && used + 3 + columns[next].width <= line_width()) take(columns[next++]);
+        const bool too_wide = used > line_width();
         for (std::size_t row = 0; row <= table.rows.size(); ++row) {
             Lines cells;
             for (const Column* column : block) {
@@ -277,9 +279,10 @@ Lines Layout::operator()(const TableShown& table) const {
                 const std::string& cell = column->cells[row];
                 const std::size_t spare = column->width - std::min(width_of(cell), column->width);
                 const bool middle = row == 0 && column->width > 12;
-                cells.push_back(column->words ? padded(cell, column->width)
-                                              : padded(std::string(middle ? spare / 2 : spare, ' ') + cell,
-                                                       column->width));
+                cells.push_back(too_wide        ? cell
+                                : column->words ? padded(cell, column->width)
+                                                : padded(std::string(middle ? spare / 2 : spare, ' ') + cell,
+                                                         column->width));
             }
             std::string line = joined(cells, "   ");
             line.erase(line.find_last_not_of(' ') + 1);

@@ -14,6 +14,7 @@
 #include "tally/lesson/devices.hpp"
 #include "tally/lesson/files.hpp"
 #include "tally/lesson/json.hpp"
+#include "tally/lesson/reporting.hpp"
 #include "tally/lesson/running.hpp"
 #include "tally/lesson/terminal.hpp"
 
@@ -45,6 +46,13 @@ int exit_code(const End& end) {
             break;
     }
     return end.failed > 0 ? check_failed : good;
+}
+
+// The runner is told of what somebody was asked.
+std::unique_ptr<Viewer> viewer_for(const Lesson& lesson, const Flags& flags, const Mode& mode, int report) {
+    auto viewer = make_viewer(lesson, flags, mode);
+    if (report < 0 || !mode.waits) return viewer;
+    return std::make_unique<ReportingViewer>(std::move(viewer), lesson, report);
 }
 
 // Runs the body to its end, whatever that is.
@@ -137,13 +145,15 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         use_products(flags.products);
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
 
-        const auto viewer = make_viewer(lesson, flags, mode);
+        const auto viewer = viewer_for(lesson, flags, mode, report);
         Running running(lesson, options, *viewer, flags.from, what_matters(flags));
         running.emit(Title{lesson, name_of(device ? *device : Device::cuda), dtype, flags.seed});
         run_body(running, device, dtype == "float64" ? in_double : in_float);
 
         if (report >= 0) write_to(report, json_line({0, running.end()}, lesson, flags.digits) + "\n");
         return flags.graph.empty() ? exit_code(running.end()) : write_graph(running, flags.graph, name);
+    } catch (const NobodyReads&) {
+        return NobodyReads::exit_code;
     } catch (const WriteError& error) {
         complain(name, error.what());
         return io_failed;

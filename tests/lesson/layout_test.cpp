@@ -122,6 +122,33 @@ TEST_CASE("a table wider than the screen continues below, its first column repea
 )");
 }
 
+TEST_CASE("a table keeps its first column at any width") {
+    Style narrow;
+    narrow.width = 40;
+    TableShown table{{"a rather long heading", "this micro-batch"}, {}};
+    table.rows.push_back({"the first two rows", full});
+    table.rows.push_back({"2-3", full});
+    CHECK(laid_out(table, narrow) == R"(
+  a rather long heading
+  the first two rows
+  2-3
+  a rather long heading   this
+    micro-batch
+  the first two rows   -0.3536  0.0207
+    -0.6125
+  2-3   -0.3536  0.0207 -0.6125
+)");
+    for (narrow.width = 20; narrow.width <= 80; ++narrow.width) {
+        const std::string all = laid_out(micro_batches(), narrow);
+        for (const std::string value : {"loss", "this", "w.grad"}) {
+            const std::size_t at = all.find(value), block = all.rfind("rows ", at);
+            CAPTURE(narrow.width, value, all);
+            CHECK((at != std::string::npos && block != std::string::npos));
+            CHECK(all.find("2-3 ", block) != std::string::npos);
+        }
+    }
+}
+
 TEST_CASE("a prediction asks, the reveal answers") {
     CHECK(laid_out(times()) == R"(
  [4/6] PREDICT  It is the full-batch gradient times

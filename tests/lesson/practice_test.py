@@ -47,8 +47,10 @@ class Learner:
             file.write(text)
 
     def log(self):
-        with open(self.work + "/exercises/log", encoding="utf-8") as file:
-            return file.read().split("\n")[:-1]
+        """What the file of answers says of exercises: "divide wrong not_divided"."""
+        with open(self.work + "/answers", encoding="utf-8") as file:
+            lines = [line.split("\t") for line in file.read().split("\n")[1:-1]]
+        return [" ".join(filter(None, (of, how, which))) for what, of, _, how, which, *_ in lines if what == "exercise"]
 
     def answer(self, slug):
         """The code that ./learn solution shows, without the words below it."""
@@ -78,7 +80,7 @@ def test_the_first_time_a_learner_gets_the_file(runner):
         assert first.returncode == 77 and "work/exercises/01_set_or_add.cpp is yours" in words_of(first.stdout), first
         again = learner.run("check")
         assert again.returncode == 77 and "[todo]" in again.stdout and "./learn hint set-or-add" in again.stdout, again
-        assert not os.path.exists(learner.work + "/exercises/log"), "looking is no try"
+        assert not os.path.exists(learner.work + "/answers"), "looking is no try"
 
 
 def test_a_wrong_answer_gets_its_sentence_and_the_numbers(runner):
@@ -115,7 +117,7 @@ def test_right_answers_pass_whoever_wrote_them(runner):
         score = learner.run("score").stdout
         assert "3 of 24 passed" in score and re.search(r"5  divide .* passed  1 try$", score, re.M), score
         assert re.search(r"15  two-segments .* passed  1 try, answer shown$", score, re.M), score
-        states = {line["slug"]: line["state"] for line in map(json.loads, learner.run("score", "--json").stdout.splitlines())}
+        states = {line["slug"]: line["state"] for line in map(json.loads, learner.run("score", "--json").stdout.splitlines()[1:])}
         assert len(states) == 24 and states["divide"] == "passed" and states["ring"] == "open", states
         learner.run("check")
         assert os.path.exists(learner.path("02_newest_first")), "the next that has not passed"
@@ -209,40 +211,64 @@ def test_beginning_again_keeps_what_was_written(runner):
 
 def test_an_unknown_exercise_names_the_nearest(runner):
     with Learner(runner) as learner:
-        for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), "1 to 24"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "no exercise 't'")):
+        for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), "1 to 24"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "'t' could be the-tail, tokens, two-passes, two-segments (./learn score)"), (("hint", "xyzzy"), "no exercise 'xyzzy'")):
             result = learner.run(*words)
             assert result.returncode == 2 and part in result.stderr and result.stdout == "", result
         for which in ("5", "05", "div", "05_divide"):
             assert learner.run("hint", which).returncode == 0, which
 
 
-def test_a_broken_log_is_kept_aside_and_what_was_understood_goes_on(runner):
+def line(slug, how):
+    return f"exercise\t{slug}\t\t{how}\t\t\t\t\n"
+
+
+def test_a_broken_file_of_answers_is_kept_aside_and_what_was_understood_goes_on(runner):
     with Learner(runner) as learner:
         learner.run("hint", "divide")
-        broken = "divide passed\n\x00\x01 rubbish\n\nring hint\nring wro"
-        with open(learner.work + "/exercises/log", "a", encoding="utf-8") as log:
-            log.write(broken)
+        broken = line("divide", "passed") + "\x00\x01 rubbish\n\n" + line("ring", "hint") + "exercise\tring\twro"
+        with open(learner.work + "/answers", "a", encoding="utf-8") as answers:
+            answers.write(broken)
         result = learner.run("score")
-        assert result.returncode == 0 and "log.1.broken" in result.stderr and "1 of 24 passed" in result.stdout, result
-        with open(learner.work + "/exercises/log.1.broken", encoding="utf-8") as log:
-            assert log.read() == "divide hint\n" + broken
+        assert result.returncode == 0 and "answers.1.broken" in result.stderr and "1 of 24 passed" in result.stdout, result
+        with open(learner.work + "/answers.1.broken", encoding="utf-8") as answers:
+            assert answers.read().endswith(line("divide", "hint") + broken)
         assert learner.log() == ["divide hint", "divide passed", "ring hint"]
         assert learner.run("score").stderr == "" and "Hint 2 " in learner.run("hint", "ring").stdout
 
 
-def test_a_half_written_line_costs_only_itself(runner):
+def test_a_full_disk_leaves_no_half_of_a_line_and_a_kill_costs_only_its_own(runner):
     with Learner(runner) as learner:
-        line, log = "divide hint\n", learner.work + "/exercises/log"
+        answers, one = learner.work + "/answers", line("divide", "hint")
         learner.run("hint", "divide")
-        for part in range(1, len(line)):
-            with open(log, "w", encoding="utf-8") as file:
-                file.write(line)
-            full = learner.run("hint", "divide", no_file_over=len(line) + part)
-            with open(log, encoding="utf-8") as file:
-                assert full.returncode == 5 and file.read() == line + line[:part], (part, full)
+        with open(answers, encoding="utf-8") as file:
+            start = file.read()
+        for part in range(1, len(one)):
+            with open(answers, "w", encoding="utf-8") as file:
+                file.write(start)
+            full = learner.run("hint", "divide", no_file_over=len(start) + part)
+            with open(answers, encoding="utf-8") as file:
+                assert full.returncode == 5 and file.read() == start, (part, full)
+            with open(answers, "a", encoding="utf-8") as file:
+                file.write(one[:part])
             result = learner.run("hint", "ring")
-            whole = 2 if line[:part] == "divide hint" else 1
+            whole = 2 if part == len(one) - 1 else 1
             assert result.returncode == 0 and learner.log() == ["divide hint"] * whole + ["ring hint"], (part, result)
+            with open(answers, "w", encoding="utf-8") as file:
+                file.write(start)
+
+
+def test_score_tells_of_the_lessons_too(runner):
+    with Learner(runner) as learner:
+        os.makedirs(learner.work)
+        with open(learner.work + "/answers", "w", encoding="utf-8") as file:
+            file.write("what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion\n")
+            for number, how in ((1, "right"), (2, "wrong"), (2, "right"), (3, "skipped")):
+                file.write(f"question\tdivide\t{number}\t{how}\t\t\t\t\n")
+        assert "0 of 22 lessons are done; 2 questions answered, 1 of them at once, 1 at the second try" in learner.run("score").stdout
+        check_divide(learner, "    (mean(matmul(x, w))).backward();")
+        assert "1 of 22 lessons are done" in learner.run("score").stdout, "who solves the task has done the lesson"
+        first = json.loads(learner.run("score", "--json").stdout.splitlines()[0])
+        assert first == {"v": 1, "lessons": 22, "done": 1, "questions": 2, "at_once": 1, "later": 1}, first
 
 
 def test_a_pass_stays_until_the_exercise_is_begun_again(runner):

@@ -1,19 +1,18 @@
-// Finding lessons, and the student's progress.
+// Finding lessons.
 #include "tally/lesson/runner/course.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
-#include "tally/lesson/files.hpp"
 #include "tally/lesson/json.hpp"
 #include "tally/lesson/runner/child.hpp"
-#include "tally/lesson/text.hpp"
+#include "tally/lesson/runner/choose.hpp"
+#include "tally/lesson/runner/syllabus.hpp"
 
 namespace tally::lesson {
 
@@ -34,6 +33,8 @@ std::string description_of(const fs::path& program) {
     return line.empty() ? captured_from({program.string(), "--describe"}) : line;
 }
 
+int place(const Lesson& lesson) { return place_of(lesson.slug, lesson.number); }
+
 }  // namespace
 
 std::vector<Program> find_programs(const std::string& folder) {
@@ -52,47 +53,16 @@ std::vector<Program> find_programs(const std::string& folder) {
     }
     if (programs.empty()) throw std::runtime_error(fmt::format("no lessons in {}; build them first", folder));
     std::sort(programs.begin(), programs.end(),
-              [](const auto& a, const auto& b) { return a.lesson.number < b.lesson.number; });
+              [](const auto& a, const auto& b) { return place(a.lesson) < place(b.lesson); });
     return programs;
 }
 
 const Program* find_program(const std::vector<Program>& programs, const std::string& which,
                             std::string& message) {
-    int number = 0;
-    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), number);
-    const bool is_number = error == std::errc() && end == which.data() + which.size();
-    const Program* nearest = nullptr;
-    std::size_t least = 0;
-    for (const auto& program : programs) {
-        if (is_number ? program.lesson.number == number : program.lesson.slug == which) return &program;
-        const std::size_t distance = edit_distance(which, program.lesson.slug);
-        if (nearest == nullptr || distance < least) {
-            nearest = &program;
-            least = distance;
-        }
-    }
-    if (is_number) {
-        message = fmt::format("no lesson {}; there are {} to {} (./learn list)", which,
-                              programs.front().lesson.number, programs.back().lesson.number);
-    } else {
-        message =
-            fmt::format("no lesson '{}'; the nearest is '{}' (./learn list)", which, nearest->lesson.slug);
-    }
-    return nullptr;
-}
-
-StudentProgress::StudentProgress(std::string folder) : folder_(std::move(folder)) {
-    std::ifstream file(folder_ + "/progress");
-    for (std::string slug; file >> slug;) slugs_.insert(slug);
-}
-
-void StudentProgress::record(const std::string& slug, bool good) {
-    const bool changed = good ? slugs_.insert(slug).second : slugs_.erase(slug) > 0;
-    if (!changed) return;
-    std::string text;
-    for (const auto& line : slugs_) text += line + "\n";
-    make_folder(folder_);
-    write_whole(folder_ + "/progress", text);
+    std::vector<Named> names;
+    for (const auto& [lesson, path] : programs) names.push_back({lesson.number, lesson.slug});
+    const auto found = meant(names, which, "lesson", "./learn list", message);
+    return found ? &programs[*found] : nullptr;
 }
 
 }  // namespace tally::lesson

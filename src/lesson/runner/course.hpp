@@ -1,7 +1,6 @@
-// The course as it is built: which lessons there are, and which of them a student has finished.
+// The course as it is built: which lessons there are, and which of them is meant.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -14,24 +13,12 @@ struct Program {
     std::string path;
 };
 
-// The executables lesson_* in a folder, by number, each with what it says it is. Throws std::runtime_error.
+// The executables lesson_* in a folder, each with what it says it is, in the order of the syllabus.
+// Throws std::runtime_error.
 std::vector<Program> find_programs(const std::string& folder);
 
-// A slug or a number among them; otherwise nullptr, and in `message` what it was nearest to.
+// By slug, a part of one, or number; otherwise nullptr, and a sentence in `message`.
 const Program* find_program(const std::vector<Program>& programs, const std::string& which,
                             std::string& message);
-
-// A plain text file, one slug per line. What it says about lessons that are not built here is kept.
-class StudentProgress {
-public:
-    explicit StudentProgress(std::string folder);
-    bool done(const std::string& slug) const { return slugs_.count(slug) > 0; }
-    void record(const std::string& slug,
-                bool good);  // the checks are the truth: a failure takes a slug out again
-
-private:
-    std::string folder_;
-    std::set<std::string> slugs_;
-};
 
 }  // namespace tally::lesson

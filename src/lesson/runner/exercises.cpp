@@ -12,7 +12,7 @@
 #include <stdexcept>
 
 #include "tally/lesson/runner/child.hpp"
-#include "tally/lesson/text.hpp"
+#include "tally/lesson/runner/choose.hpp"
 
 namespace tally::lesson {
 
@@ -67,24 +67,13 @@ Exercises::Exercises(const std::string& folder)
 }
 
 const Exercise* Exercises::find(const std::string& which, std::string& message) const {
-    const bool is_number = !which.empty() && which.find_first_not_of("0123456789") == std::string::npos;
-    const Exercise* nearest = &all.front();
-    std::vector<const Exercise*> begun;
+    std::vector<Named> names;
     for (const auto& exercise : all) {
-        if (is_number ? fmt::format("{:0>9}", which) == fmt::format("{:09}", exercise.number)
-                      : which == exercise.slug || which == exercise.stem())
-            return &exercise;
-        if (exercise.slug.rfind(which, 0) == 0) begun.push_back(&exercise);
-        if (edit_distance(which, exercise.slug) < edit_distance(which, nearest->slug)) nearest = &exercise;
+        if (which == exercise.stem()) return &exercise;
+        names.push_back({exercise.number, exercise.slug});
     }
-    if (begun.size() == 1) return begun.front();
-    if (is_number) {
-        message = fmt::format("no exercise {}; there are {} to {} (./learn score)", which, all.front().number,
-                              all.back().number);
-    } else {
-        message = fmt::format("no exercise '{}'; the nearest is '{}' (./learn score)", which, nearest->slug);
-    }
-    return nullptr;
+    const auto found = meant(names, which, "exercise", "./learn score", message);
+    return found ? &all[*found] : nullptr;
 }
 
 std::string Exercises::starting_text(const Exercise& exercise) const {

@@ -23,7 +23,7 @@ struct Exercise {
 struct Exercises {
     explicit Exercises(const std::string& folder);  // of the build, which has exercise-checks and settings
 
-    // A slug, the beginning of just one, or a number; otherwise nullptr, and in `message` what it was nearest to.
+    // By slug, a part of one, stem or number; otherwise nullptr, and a sentence in `message`.
     const Exercise* find(const std::string& which, std::string& message) const;
 
     std::string starting_text(const Exercise& exercise) const;

@@ -11,14 +11,19 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 #include "tally/lesson/files.hpp"
 #include "tally/lesson/json.hpp"
+#include "tally/lesson/runner/answer_file.hpp"
 #include "tally/lesson/runner/child.hpp"
 #include "tally/lesson/runner/course.hpp"
 #include "tally/lesson/runner/doctor.hpp"
+#include "tally/lesson/runner/end_card.hpp"
 #include "tally/lesson/runner/exit.hpp"
+#include "tally/lesson/runner/misconceptions.hpp"
 #include "tally/lesson/runner/practice.hpp"
+#include "tally/lesson/runner/syllabus.hpp"
 #include "tally/lesson/terminal.hpp"
 #include "tally/lesson/text.hpp"
 
@@ -42,19 +47,30 @@ std::string folder_beside(const char* started_as, const char* name) {
 class Runner {
 public:
     Runner(const Flags& flags, const std::string& lessons)
-        : flags_(flags), programs_(find_programs(lessons)), progress_(work_folder()) {}
+        : flags_(flags),
+          mode_(mode_for(flags, Surroundings::of_this_process())),
+          programs_(find_programs(lessons)),
+          answers_(work_folder()) {}
 
     int list() {
-        bool next_found = false;
+        const Lesson* next = first_open();
         for (const auto& [lesson, path] : programs_) {
-            std::string status = progress_.done(lesson.slug) ? "done" : next_found ? "open" : "next";
-            next_found = next_found || status == "next";
+            const std::string status = answers_.done(lesson.slug)                     ? "done"
+                                       : next != nullptr && next->slug == lesson.slug ? "next"
+                                       : answers_.begun(lesson.slug)                  ? "begun"
+                                                                                      : "open";
+            const Unit* unit = unit_of(lesson.slug);
             if (flags_.json) {
-                print(description(lesson, status));
-            } else {
-                print(fmt::format("{:>3}  {:<18}  {:<36}  {:>3} min  {}", lesson.number, lesson.slug,
-                                  lesson.title, lesson.minutes, status));
+                print(listed_in_json(lesson, status, unit));
+                continue;
             }
+            std::vector<std::string> after;
+            if (unit != nullptr) after.assign(unit->after.begin(), unit->after.end());
+            const std::string line =
+                fmt::format("{:>3}  {:<20}  {:>3} min, in class {:>3}  {:<5}  {}", lesson.number, lesson.slug,
+                            lesson.minutes, unit == nullptr ? lesson.minutes : unit->in_class, status,
+                            after.empty() ? "" : "after " + joined(after, ", "));
+            print(line.substr(0, line.find_last_not_of(' ') + 1));
         }
         return good;
     }
@@ -62,7 +78,7 @@ public:
     int next() {
         int code = good;
         for (const auto& program : programs_) {
-            if (progress_.done(program.lesson.slug)) continue;
+            if (answers_.done(program.lesson.slug)) continue;
             code = run({&program});
             if (code != Exit::skipped) return code;  // what cannot run here is not in the way
         }
@@ -124,6 +140,73 @@ private:
         return exit_code_of(finished.asked_by != 0 ? finished.asked_by : finished.signal);
     }
 
+    // What a lesson wrote to its report: a line for each try, and at last how it ended.
+    struct Report {
+        std::vector<Noted> answers;
+        std::string end;
+    };
+    static Report report_in(const std::string& captured) {
+        Report report;
+        std::istringstream lines(captured);
+        for (std::string line; std::getline(lines, line);) {
+            if (auto answer = parse_answer(line)) {
+                report.answers.push_back(std::move(*answer));
+            } else {
+                report.end = line;
+            }
+        }
+        return report;
+    }
+
+    // Only where somebody was there to answer: a lesson that ran by itself is not done. The checks are the truth, and
+    // a failure takes back what was done.
+    void record(const std::string& slug, Outcome outcome) {
+        const bool done = answers_.done(slug);
+        std::string how;
+        if (outcome == Outcome::fail) {
+            how = "failed";
+        } else if (outcome == Outcome::ok && answers_.all_answered(slug)) {
+            how = done ? "" : "done";
+        } else if (outcome != Outcome::skip && !done && !answers_.begun(slug)) {
+            how = "begun";
+        }
+        if (!how.empty()) answers_.add({{.what = "lesson", .of = slug, .how = how}});
+    }
+
+    const Lesson* first_open() const {
+        for (const auto& program : programs_)
+            if (!answers_.done(program.lesson.slug)) return &program.lesson;
+        return nullptr;
+    }
+
+    // The next that is open after this one; else the first that is.
+    void show_card(const Lesson& lesson, const std::vector<Noted>& answers) {
+        if (flags_.json || flags_.quiet) return;
+        const Lesson* next = nullptr;
+        bool behind = false;
+        for (const auto& program : programs_) {
+            const Lesson& other = program.lesson;
+            if (behind && next == nullptr && !answers_.done(other.slug)) next = &other;
+            behind = behind || other.slug == lesson.slug;
+        }
+        if (next == nullptr) next = first_open();
+        if (next != nullptr && next->slug == lesson.slug) next = nullptr;
+        for (const auto& line : end_card({lesson, next, answers, answers_.done(lesson.slug)}, mode_.style))
+            print(line);
+    }
+
+    static std::string listed_in_json(const Lesson& lesson, const std::string& status, const Unit* unit) {
+        auto json = nlohmann::ordered_json::parse(description(lesson, status));
+        if (unit != nullptr) {
+            json.update({{"in_class", unit->in_class},
+                         {"after", unit->after},
+                         {"task", unit->task},
+                         {"rule", unit->rule},
+                         {"try", unit->command}});
+        }
+        return json.dump();
+    }
+
     static int died(const Program& program, int signal) {
         complain("learn", fmt::format("lesson {} was ended by signal {} ({})", program.lesson.slug, signal,
                                       ::strsignal(signal)));
@@ -134,26 +217,31 @@ private:
         Tally tally;
         std::vector<std::string> log;
         for (const Program* program : chosen) {
+            if (mode_.waits)
+                answers_.expect_writable();  // rather than after all that will have been answered
             const auto start = std::chrono::steady_clock::now();
             const Finished finished = run_reporting(command_for(*program));
             const double seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
+            Report report = report_in(finished.captured);
+            if (!mode_.waits) report.answers.clear();  // nobody was there
+            if (!report.answers.empty()) answers_.add(report.answers);
             if (const auto code = asked_to_end(*program, finished)) return *code;
             End end;
             if (finished.signal != 0) {
                 died(*program, finished.signal);
                 end = {.outcome = Outcome::fail,
                        .detail = fmt::format("ended by signal {}", finished.signal)};
-            } else if (finished.captured.empty()) {
+            } else if (report.end.empty()) {
                 return finished.code;  // it could not run or write: its sentence is on standard error
             } else {
-                end = parse_end(finished.captured);
+                end = parse_end(report.end);
             }
+            if (mode_.waits) record(program->lesson.slug, end.outcome);
             if (end.outcome == Outcome::quit) return finished.code;
+            if (chosen.size() == 1 && end.outcome == Outcome::ok) show_card(program->lesson, report.answers);
 
-            if (end.outcome != Outcome::skip)
-                progress_.record(program->lesson.slug, end.outcome == Outcome::ok);
             (end.outcome == Outcome::ok     ? tally.ok
              : end.outcome == Outcome::skip ? tally.skipped
                                             : tally.failed) += 1;
@@ -177,8 +265,9 @@ private:
     }
 
     const Flags& flags_;
+    Mode mode_;
     std::vector<Program> programs_;
-    StudentProgress progress_;
+    AnswerFile answers_;
 };
 
 int doctor(const Flags& flags, const std::string& lessons) {
@@ -207,12 +296,15 @@ int main_of_the_runner(int argc, const char* const* argv) {
     app.require_subcommand(0, 1);
     app.fallthrough();
     add_flags(app, flags);
-    auto* list = app.add_subcommand("list", "number, slug, title, minutes, status");
+    auto* list = app.add_subcommand("list", "number, slug, minutes, status, what comes before");
     auto* run = app.add_subcommand("run", "run one lesson, or all");
-    run->add_option("WHICH", which, "a slug, a number, or all")->required();
+    run->add_option("WHICH", which, "a slug or a part of one, a number, or all")->required();
     auto* graph = app.add_subcommand("graph", "write the picture of a lesson's graph");
-    graph->add_option("WHICH", which, "a slug or a number")->required();
+    graph->add_option("WHICH", which, "a slug or a part of one, or a number")->required();
     graph->add_option("-o", file, "F.svg or F.dot")->required();
+    auto* of_class = app.add_subcommand("class", "which mistakes a class makes, from its work/answers");
+    of_class->add_option("FOLDER", which, "with the learners' files of answers")->required();
+    of_class->add_option("-o", file, "the picture (default: class.svg in work)");
     auto* find_out =
         app.add_subcommand("doctor", "versions, devices, terminal, what is optional and missing");
     PracticeWords practised;
@@ -224,6 +316,10 @@ int main_of_the_runner(int argc, const char* const* argv) {
         if (const Parsed parsed = parse(app, argc, argv); parsed.done) return parsed.code;
         if (asked_for_practice(practised))
             return practice(practised, flags, folder_beside(argv[0], "exercises"), work_folder());
+        if (*of_class) {
+            const Mode mode = mode_for(flags, Surroundings::of_this_process());
+            return show_class(which, file.empty() ? work_folder() + "/class.svg" : file, flags, mode.style);
+        }
         const std::string lessons = folder_beside(argv[0], "lessons");
         if (*find_out) return doctor(flags, lessons);
         Runner runner(flags, lessons);
@@ -234,6 +330,8 @@ int main_of_the_runner(int argc, const char* const* argv) {
         return mode.not_waiting.empty() ? runner.next() : runner.run_all();
     } catch (const AskedToEnd& asked) {
         return exit_code_of(asked.signal);
+    } catch (const NobodyReads&) {
+        return NobodyReads::exit_code;
     } catch (const std::exception& error) {
         complain("learn", error.what());
         return io_failed;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -17,6 +18,7 @@
 #include "tally/lesson/runner/dev_check.hpp"
 #include "tally/lesson/runner/exit.hpp"
 #include "tally/lesson/runner/notebook.hpp"
+#include "tally/lesson/runner/syllabus.hpp"
 #include "tally/lesson/runner/verdict.hpp"
 #include "tally/lesson/text.hpp"
 
@@ -102,6 +104,7 @@ public:
     }
 
     int score() {
+        tell_lessons();
         int passed = 0;
         for (const auto& exercise : exercises_.all) {
             const Entry& entry = notebook_.entry(exercise);
@@ -171,6 +174,27 @@ private:
         return exercise;
     }
 
+    void tell_lessons() const {
+        const auto& units = syllabus();
+        const auto done = std::count_if(units.begin(), units.end(), [&](const Unit& unit) {
+            return notebook_.answers().done(std::string(unit.slug));
+        });
+        const Predicted all = predicted(notebook_.answers().all());
+        if (flags_.json) {
+            print(nlohmann::ordered_json{{"v", 1},
+                                         {"lessons", units.size()},
+                                         {"done", done},
+                                         {"questions", all.asked - all.skipped},
+                                         {"at_once", all.at_once},
+                                         {"later", all.later}}
+                      .dump());
+            return;
+        }
+        print(fmt::format(
+            "{} of {} lessons are done; {} questions answered, {} of them at once, {} at the second try",
+            done, units.size(), all.asked - all.skipped, all.at_once, all.later));
+    }
+
     const Exercise* next() {
         for (const auto& exercise : exercises_.all)
             if (!notebook_.entry(exercise).passed) return &exercise;
@@ -222,7 +246,8 @@ private:
             notebook_.note(exercise, "passed");
             return good;
         }
-        notebook_.note(exercise, verdict.judged == Judged::wrong ? "wrong" : "error", verdict.mistake);
+        notebook_.note(exercise, verdict.judged == Judged::wrong ? "wrong" : "error", verdict.mistake,
+                       verdict.sentence);
         return check_failed;
     }
 
@@ -307,14 +332,14 @@ void add_practice(CLI::App& app, PracticeWords& words) {
         return added;
     };
     words.check = command("check", "check your answer to an exercise (default: the next one)");
-    words.check->add_option("SLUG", words.which, "a slug, the beginning of one, or a number");
+    words.check->add_option("SLUG", words.which, "a slug or a part of one, or a number");
     words.check->add_flag("--watch", words.watch, "again whenever you save");
     words.hint = command("hint", "the next hint: a question, a pointer, almost the code");
     words.reset = command("reset", "begin an exercise again (asks; yours is kept)");
     words.solution = command("solution", "an answer, after yours has passed (or with --yes)");
     for (auto* one : {words.hint, words.reset, words.solution})
-        one->add_option("SLUG", words.which, "a slug, the beginning of one, or a number")->required();
-    words.score = command("score", "the exercises, and how it went");
+        one->add_option("SLUG", words.which, "a slug or a part of one, or a number")->required();
+    words.score = command("score", "lessons and exercises, and how it went");
     words.dev_check = command("dev-check", "whether each exercise knows its answer and its mistakes");
     words.dev_check->add_option("SLUG", words.which, "only this one");
 }

@@ -1,0 +1,139 @@
+// Reading and adding to a file of answers.
+#include "tally/lesson/runner/answer_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <system_error>
+
+#include "tally/lesson/files.hpp"
+#include "tally/lesson/flags.hpp"
+
+namespace tally::lesson {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void refuse(const char* doing, const std::string& path, int error) {
+    throw WriteError(fmt::format("cannot {} {}: {}", doing, path, std::generic_category().message(error)));
+}
+
+// A descriptor that nobody else of ours writes to as long as it is open.
+class Locked {
+public:
+    explicit Locked(const std::string& path)
+        : path_(path), file_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+        if (file_ < 0) refuse("write", path_, errno);
+        while (::flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+        }
+    }
+    ~Locked() { ::close(file_); }
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+
+    // Whole or, where the disk is full, not at all.
+    void append(std::string text) {
+        const off_t size = ::lseek(file_, 0, SEEK_END);
+        char last = '\n';
+        if (size > 0 && ::pread(file_, &last, 1, size - 1) != 1) refuse("read", path_, errno);
+        if (last != '\n') text.insert(0, "\n");  // a kill, or another program, left half a line
+        if (size == 0) text.insert(0, std::string(answers_heading) + "\n");
+        if (text.empty()) return;
+        const ssize_t written = ::write(file_, text.data(), text.size());
+        if (written == static_cast<ssize_t>(text.size())) return;
+        const int error = written < 0 ? errno : ENOSPC;  // a part that was written sets no errno
+        if (written > 0 && ::ftruncate(file_, size) != 0) refuse("repair", path_, errno);
+        refuse("write", path_, error);
+    }
+
+private:
+    std::string path_;
+    int file_;
+};
+
+void rename(const std::string& path, const std::string& name) {
+    std::error_code failed;
+    fs::rename(path, name, failed);
+    if (failed) throw WriteError(fmt::format("cannot rename {} to {}: {}", path, name, failed.message()));
+}
+
+}  // namespace
+
+AnswersRead read_answers(const std::string& path) {
+    AnswersRead read;
+    std::ifstream file(path, std::ios::binary);
+    std::error_code unknown;
+    if (!file || fs::is_directory(path, unknown)) {
+        if (!fs::exists(path, unknown) && !unknown) return read;
+        throw WriteError(fmt::format("cannot read {}", path));
+    }
+    std::size_t number = 0;
+    for (std::string line; std::getline(file, line); ++number) {
+        if (number == 0 && line == answers_heading) continue;
+        auto answer = parse_answer(line);
+        const bool headless = number == 0;  // the first line of such a file names its fields
+        if (answer) read.answers.push_back(std::move(*answer));
+        if ((!answer || headless) && ++read.broken == 1) read.first_broken = line.substr(0, 40);
+    }
+    return read;
+}
+
+AnswerFile::AnswerFile(const std::string& work) : folder_(work), path_(work + "/answers") {
+    AnswersRead read = read_answers(path_);
+    answers_ = std::move(read.answers);
+    if (read.broken == 0) return;
+    std::string text = std::string(answers_heading) + "\n", aside;
+    for (const auto& answer : answers_) text += line_of(answer) + "\n";
+    std::error_code unknown;
+    for (int n = 1; aside.empty() || fs::exists(aside, unknown); ++n)
+        aside = fmt::format("{}.{}.broken", path_, n);
+    write_whole(path_ + ".new", text);
+    rename(path_, aside);
+    rename(path_ + ".new", path_);
+    complain("learn", fmt::format("{} has a line that says nothing ('{}'): it is kept as {}, and the other "
+                                  "lines go on in a new one",
+                                  path_, in_one_line(read.first_broken), aside));
+}
+
+void AnswerFile::add(const std::vector<Noted>& more) {
+    make_folder(folder_);
+    std::string text;
+    for (const auto& answer : more) text += line_of(answer) + "\n";
+    Locked(path_).append(std::move(text));
+    answers_.insert(answers_.end(), more.begin(), more.end());
+}
+
+bool AnswerFile::done(const std::string& lesson) const {
+    bool done = false;
+    for (const auto& answer : answers_) {
+        if (answer.what != "lesson" || answer.of != lesson) continue;
+        if (answer.how != "begun") done = answer.how == "done";
+    }
+    return done;
+}
+
+bool AnswerFile::all_answered(const std::string& lesson) const {
+    std::set<std::string> asked, answered;
+    for (const auto& answer : answers_) {
+        if (answer.what != "question" || answer.of != lesson) continue;
+        asked.insert(answer.number);
+        if (answer.how != "skipped") answered.insert(answer.number);
+    }
+    return asked == answered;
+}
+
+bool AnswerFile::begun(const std::string& lesson) const {
+    for (const auto& answer : answers_) {
+        if (answer.what != "exercise" && answer.of == lesson) return true;
+    }
+    return false;
+}
+
+}  // namespace tally::lesson

@@ -1,0 +1,58 @@
+// The card at the end of a lesson.
+#include "tally/lesson/runner/end_card.hpp"
+
+#include <fmt/format.h>
+
+#include "tally/lesson/runner/syllabus.hpp"
+#include "tally/lesson/text.hpp"
+
+namespace tally::lesson {
+
+namespace {
+
+// "2 of 3 at once, 1 more at the second try". Nothing where nobody was asked.
+std::string in_words(const Predicted& all) {
+    if (all.asked == 0) return {};
+    std::string text = fmt::format("{} of {} at once", all.at_once, all.asked);
+    if (all.later > 0) text += fmt::format(", {} more at the second try", all.later);
+    if (all.skipped > 0) text += fmt::format(", {} skipped", all.skipped);
+    return text;
+}
+
+}  // namespace
+
+std::vector<std::string> end_card(const Ending& ending, const Style& style) {
+    std::vector<std::string> lines{""};
+    const auto add = [&](std::string_view head, const std::string& text, std::string_view command = {}) {
+        if (text.empty()) return;
+        const std::string line = padded(head, 12) + (style.ascii ? to_ascii(text) : text);
+        auto parts = wrapped(line, style.width, 12);
+        if (!command.empty() && width_of(parts.back()) + 1 + command.size() <= style.width) {
+            parts.back() += " " + std::string(command);
+        } else if (!command.empty()) {
+            parts.push_back(std::string(12, ' ') + std::string(command));  // whole, so that it can be copied
+        }
+        for (auto& part : parts) lines.push_back(std::move(part));
+    };
+    const Unit* unit = unit_of(ending.lesson.slug);
+    if (unit != nullptr) add("The rule", std::string(unit->rule));
+    add("Predicted", in_words(predicted(ending.answers)));
+    if (unit != nullptr) {
+        add("Try", std::string(unit->attempt), unit->command);
+        const std::string task = unit->task.empty() ? "" : "./learn check " + std::string(unit->task);
+        if (task != unit->command) add("Write it", task);
+    }
+    if (!ending.answers.empty() && !ending.done)
+        add("Open",
+            fmt::format("Questions were skipped: ./learn run {} asks them again.", ending.lesson.slug));
+    if (ending.next == nullptr) {
+        add("Next", "That was the last lesson. ./learn score shows how it went.");
+    } else {
+        const Unit* after = unit_of(ending.next->slug);
+        add("Next", fmt::format("./learn run {} ({} min{})", ending.next->slug, ending.next->minutes,
+                                after == nullptr ? "" : fmt::format(", in class {}", after->in_class)));
+    }
+    return lines;
+}
+
+}  // namespace tally::lesson

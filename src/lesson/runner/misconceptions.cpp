@@ -1,0 +1,207 @@
+// What a class got wrong, counted and drawn.
+#include "tally/lesson/runner/misconceptions.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "tally/drawing/svg.hpp"
+#include "tally/lesson/files.hpp"
+#include "tally/lesson/runner/answer_file.hpp"
+#include "tally/lesson/runner/exit.hpp"
+#include "tally/lesson/text.hpp"
+
+namespace tally::lesson {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Place =
+    std::tuple<std::string, std::string, std::string>;  // what was answered: a question, an exercise
+
+Place place_of_answer(const Noted& noted) { return {noted.what, noted.of, noted.number}; }
+
+bool is_a_try(const Noted& noted) {
+    return noted.what != "lesson" && (noted.how == "right" || noted.how == "wrong" || noted.how == "passed");
+}
+
+std::string where(const Noted& noted) {
+    return noted.what == "question" ? fmt::format("{}, question {}", noted.of, noted.number)
+                                    : "exercise " + noted.of;
+}
+
+// What was answered, and what that reveals. Of what nobody knows, each learner has had another sentence.
+std::string thought(const Misconception& one) {
+    const Noted& noted = one.noted;
+    if (noted.which.empty()) return "another answer: none of the mistakes that are known";
+    return noted.given.empty() ? noted.sentence : fmt::format("\"{}\": {}", noted.given, noted.sentence);
+}
+
+std::string share(const Misconception& one) { return fmt::format("{} of {}", one.learners, one.of); }
+
+struct Class {
+    std::vector<std::vector<Noted>> learners;
+    std::vector<std::string> remarks;  // about files that are broken
+};
+
+// The answers in a folder: each file in it, and those named answers in folders below.
+Class read_class(const std::string& folder) {
+    std::error_code failed;
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(folder, failed)) {
+        if (entry.path().filename().string().front() == '.') continue;
+        for (const auto& path : {entry.path(), entry.path() / "answers", entry.path() / "work" / "answers"}) {
+            std::error_code unknown;
+            if (fs::is_regular_file(path, unknown)) files.push_back(path);
+        }
+    }
+    if (failed) throw WriteError(fmt::format("cannot read the folder {}: {}", folder, failed.message()));
+    std::sort(files.begin(), files.end());
+    Class found;
+    for (const auto& path : files) {
+        const std::string name = in_one_line(path.lexically_relative(folder).string());
+        try {
+            AnswersRead read = read_answers(path.string());
+            if (read.broken > 0 && read.answers.empty()) {
+                found.remarks.push_back(fmt::format("{} is no file of answers: left out", name));
+                continue;
+            }
+            if (read.broken > 0)
+                found.remarks.push_back(
+                    fmt::format("{} has {} that {} nothing, the first '{}': the others count", name,
+                                read.broken == 1 ? "a line" : "lines", read.broken == 1 ? "says" : "say",
+                                in_one_line(read.first_broken)));
+            found.learners.push_back(std::move(read.answers));
+        } catch (const WriteError& error) {
+            found.remarks.push_back(fmt::format("{}: left out", error.what()));
+        }
+    }
+    return found;
+}
+
+void print(const std::string& line) { write_to(STDOUT_FILENO, line + "\n"); }
+
+void print_table(const std::vector<Misconception>& all, const Style& style) {
+    const auto said = [&](const std::string& text) { return style.ascii ? to_ascii(text) : text; };
+    for (const auto& one : all) {
+        const std::string head = padded_left(share(one), 8) + "  ";
+        for (const auto& line : wrapped(head + said(where(one.noted)), style.width, head.size())) print(line);
+        const std::string margin(head.size(), ' ');
+        for (const auto& text : {one.noted.question, thought(one)}) {
+            if (text.empty()) continue;
+            for (const auto& line : wrapped(margin + said(text), style.width, head.size())) print(line);
+        }
+    }
+}
+
+void print_json(const std::vector<Misconception>& all) {
+    for (const auto& one : all) {
+        print(nlohmann::ordered_json{{"v", 1},
+                                     {"event", "misconception"},
+                                     {"what", one.noted.what},
+                                     {"slug", one.noted.of},
+                                     {"number", one.noted.number},
+                                     {"which", one.noted.which},
+                                     {"given", one.noted.given},
+                                     {"sentence", thought(one)},
+                                     {"question", one.noted.question},
+                                     {"learners", one.learners},
+                                     {"of", one.of}}
+                  .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    }
+}
+
+}  // namespace
+
+std::vector<Misconception> misconceptions(const std::vector<std::vector<Noted>>& learners) {
+    std::map<Place, std::size_t> answered;
+    std::map<std::pair<Place, std::string>, Misconception> found;
+    for (const auto& answers : learners) {
+        std::set<Place> places;
+        std::set<std::pair<Place, std::string>> made;
+        for (const auto& noted : answers) {
+            if (!is_a_try(noted)) continue;
+            const Place place = place_of_answer(noted);
+            if (places.insert(place).second) ++answered[place];
+            if (noted.how != "wrong" || !made.insert({place, noted.which}).second) continue;
+            auto& one = found[{place, noted.which}];
+            if (one.learners++ == 0) one.noted = noted;
+        }
+    }
+    std::vector<Misconception> all;
+    for (auto& [key, one] : found) {
+        one.of = answered[key.first];
+        all.push_back(std::move(one));
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+        return a.learners != b.learners ? a.learners > b.learners : a.of < b.of;  // of few, it is more
+    });
+    return all;
+}
+
+std::string chart_of(const std::vector<Misconception>& all, std::size_t learners) {
+    constexpr std::size_t most = 10, columns = 108;  // a slide, and what fits beside each other on it
+    constexpr int line = 26, left = 40, wide = 1320, top = 100;
+    std::string body, told;
+    int y = top;
+    for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
+        const Misconception& one = all[i];
+        const int bar = static_cast<int>(static_cast<double>(wide) * static_cast<double>(one.learners) /
+                                         static_cast<double>(one.of));
+        body += svg::formatted("<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"34\" class=\"c-all\"/>\n", left,
+                               y, wide) +
+                svg::formatted("<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"34\" class=\"c-bar\"/>\n", left,
+                               y, bar) +
+                svg::text(left + 10, y + 24, "c-head", fmt::format("{}: {}", share(one), where(one.noted)));
+        y += 34 + line;
+        for (const auto& text : {one.noted.question, thought(one)}) {
+            if (text.empty()) continue;
+            for (const auto& words : wrapped(text, columns, 2)) {
+                body += svg::text(left + 10, y, "", words);
+                y += line;
+            }
+        }
+        y += line / 2;
+        told += fmt::format("{}: {}: {} ", share(one), where(one.noted), thought(one));
+    }
+    const std::string title = fmt::format("What {} learners thought", learners);
+    return svg::page(wide + 2 * left, y + line, title, told,
+                     ".c-all{fill:#eef1f4}\n.c-bar{fill:#f3b98d}\n.c-head{font-weight:bold}\n") +
+           svg::text(left, 56, "t-title", title) + body + "</svg>\n";
+}
+
+int show_class(const std::string& folder, const std::string& file, const Flags& flags, const Style& style) {
+    const Class found = read_class(folder);
+    for (const auto& remark : found.remarks) complain("learn", remark);
+    if (found.learners.empty()) {
+        complain(
+            "learn",
+            fmt::format("no answers in {}: put each learner's work/answers there, under any names", folder));
+        return skipped;
+    }
+    const auto all = misconceptions(found.learners);
+    if (flags.json) {
+        print_json(all);
+        return good;
+    }
+    print(fmt::format(
+        "{} {}, {} of their mistakes known by name, the most frequent first", found.learners.size(),
+        found.learners.size() == 1 ? "learner" : "learners",
+        std::count_if(all.begin(), all.end(), [](auto& one) { return !one.noted.which.empty(); })));
+    print_table(all, style);
+    if (all.empty()) return good;
+    const auto parent = fs::path(file).parent_path();
+    if (!parent.empty()) make_folder(parent.string());
+    write_whole(file, chart_of(all, found.learners.size()));
+    print(fmt::format("wrote {}", file));
+    return good;
+}
+
+}  // namespace tally::lesson
