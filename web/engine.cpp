@@ -1,9 +1,11 @@
 // The page's three experiments, each by the engine that the lessons use.
 #include "engine.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <numeric>
+#include <utility>
 
 #include "tally/base/text.hpp"
 #include "tally/tally.hpp"
@@ -53,9 +55,9 @@ std::string toy(const std::vector<float>& x, const std::vector<float>& w, const 
                 Divide divide) {
     const auto rows = static_cast<std::int64_t>(x.size() / 3);
     if (w.size() != 3 || x.size() % 3 != 0 || std::accumulate(cuts.begin(), cuts.end(), 0) != rows)
-        throw Error("[toy] " + std::to_string(x.size()) + " numbers in rows of 3, " + std::to_string(w.size()) +
-                    " weights, and cuts for " + std::to_string(std::accumulate(cuts.begin(), cuts.end(), 0)) +
-                    " rows");
+        throw Error("[toy] " + std::to_string(x.size()) + " numbers in rows of 3, " +
+                    std::to_string(w.size()) + " weights, and cuts for " +
+                    std::to_string(std::accumulate(cuts.begin(), cuts.end(), 0)) + " rows");
     const Tensor all = constant(Array<float>({rows, 3}, x));
     const Tensor weights = parameter(Array<float>({3}, w));
 
@@ -106,8 +108,7 @@ std::string toy(const std::vector<float>& x, const std::vector<float>& w, const 
 std::string chain(const std::vector<bool>& keep) {
     constexpr std::int64_t items = 16, units = 16;  // 1 KiB a value
     const std::size_t layers = keep.size();
-    if (layers < 2 || layers > 64)
-        throw Error("[chain] 2 to 64 layers, not " + std::to_string(layers));
+    if (layers < 2 || layers > 64) throw Error("[chain] 2 to 64 layers, not " + std::to_string(layers));
     const Tensor x = constant(Array<float>::full({items, units}, 0.5f));
     const Tensor matrix = parameter(Array<float>::full({units, units}, 0.125f));
 
@@ -122,8 +123,9 @@ std::string chain(const std::vector<bool>& keep) {
         taken.runs.resize(layers);
         const Ledger ledger;
         const auto note = [&](const char* what, std::size_t layer) {
-            taken.moments += (taken.moments.empty() ? "{" : ",{") + member("what", std::string("\"") + what + "\"") +
-                             "," + member("layer", std::to_string(layer)) + "," +
+            taken.moments += (taken.moments.empty() ? "{" : ",{") +
+                             member("what", std::string("\"") + what + "\"") + "," +
+                             member("layer", std::to_string(layer)) + "," +
                              member("bytes", std::to_string(ledger.now())) + "}";
         };
         Chain<Array<float>> steps;
@@ -144,6 +146,10 @@ std::string chain(const std::vector<bool>& keep) {
         return taken;
     };
 
+    const auto again = [](const Taken& taken) {
+        return std::accumulate(taken.runs.begin(), taken.runs.end(), 0) - static_cast<int>(taken.runs.size());
+    };
+
     std::vector<std::size_t> sizes;  // of the segments
     for (std::size_t i = 0; i < layers; ++i) {
         if (i == 0 || keep[i])
@@ -153,35 +159,47 @@ std::string chain(const std::vector<bool>& keep) {
     }
     const Taken plain = take([&](const auto& steps) { return run_chain(steps, 0, layers, x); });
     const Taken cut = take([&](const auto& steps) { return checkpoint_segments(steps, sizes, x); });
-    // The cut that runs the fewest layers again within this cut's bytes, and Revolve with as many snapshots.
-    Chain<Array<float>> quiet(layers, [&](Tensor h) { return tanh(matmul(std::move(h), matrix)); });
+    // The cut that runs the fewest layers again and measures no more than this one does, and Revolve with as
+    // many snapshots. What is predicted is a little more than what is measured.
+    const Chain<Array<float>> quiet(layers, [&](Tensor h) { return tanh(matmul(std::move(h), matrix)); });
     const std::vector<LayerBytes> measured = measure_layers(quiet, x);
-    const Segmentation within = fit_into(measured, predicted_bytes(measured, sizes));
-    const Taken best = take([&](const auto& steps) { return checkpoint_segments(steps, within.sizes, x); });
-    const Taken revolve = take([&](const auto& steps) { return Revolve<Array<float>>(steps, sizes.size())(x); });
+    std::vector<std::size_t> best_sizes = sizes;
+    Taken best = cut;
+    for (std::size_t bytes = predicted_bytes(measured, sizes);
+         bytes >= predicted_bytes(measured, sizes) / 2;) {
+        const std::vector<std::size_t> tried = fit_into(measured, bytes).sizes;
+        const Taken taken = take([&](const auto& steps) { return checkpoint_segments(steps, tried, x); });
+        if (taken.peak <= cut.peak && again(taken) < again(best)) {
+            best = taken;
+            best_sizes = tried;
+        }
+        if (taken.peak <= cut.peak || tried.size() * 2 > layers) break;
+        bytes = predicted_bytes(measured, tried) - 1;
+    }
+    const Taken revolve =
+        take([&](const auto& steps) { return Revolve<Array<float>>(steps, sizes.size())(x); });
 
-    const auto again = [](const Taken& taken) {
-        int all = 0;
-        for (const int runs : taken.runs) all += runs - 1;
-        return std::to_string(all);
-    };
     bool all_same = true;
-    for (const Taken* taken : {&cut, &best, &revolve}) all_same = all_same && taken->gradient == plain.gradient;
-    return "{" + member("peak", std::to_string(cut.peak)) + "," + member("again", again(cut)) + "," +
+    for (const Taken* taken : {&cut, &std::as_const(best), &revolve})
+        all_same = all_same && taken->gradient == plain.gradient;
+    return "{" + member("peak", std::to_string(cut.peak)) + "," +
+           member("again", std::to_string(again(cut))) + "," +
            member("runs", list(cut.runs, [](int runs) { return std::to_string(runs); })) + "," +
-           member("plain", std::to_string(plain.peak)) + "," + member("moments", "[" + cut.moments + "]") + "," +
-           member("best", list(within.sizes, [](std::size_t size) { return std::to_string(size); })) + "," +
-           member("best_peak", std::to_string(best.peak)) + "," + member("best_again", again(best)) + "," +
+           member("plain", std::to_string(plain.peak)) + "," + member("moments", "[" + cut.moments + "]") +
+           "," + member("best", list(best_sizes, [](std::size_t size) { return std::to_string(size); })) +
+           "," + member("best_peak", std::to_string(best.peak)) + "," +
+           member("best_again", std::to_string(again(best))) + "," +
            member("revolve_peak", std::to_string(revolve.peak)) + "," +
-           member("revolve_again", again(revolve)) + "," + member("kept", std::to_string(sizes.size())) + "," +
-           member("same", all_same ? "true" : "false") + "}";
+           member("revolve_again", std::to_string(again(revolve))) + "," +
+           member("kept", std::to_string(sizes.size())) + "," + member("same", all_same ? "true" : "false") +
+           "}";
 }
 
 std::string noise(std::uint64_t seed, int size, int draws) {
     constexpr std::int64_t items = 512;
     if (size < 1 || size > items || draws < 1 || draws > 1000)
-        throw Error("[noise] micro-batches of 1 to 512 items and 1 to 1000 draws, not " + std::to_string(size) +
-                    " and " + std::to_string(draws));
+        throw Error("[noise] micro-batches of 1 to 512 items and 1 to 1000 draws, not " +
+                    std::to_string(size) + " and " + std::to_string(draws));
     const Tensor x = randn({items, 2}, {.seed = seed});
     const Tensor y = matmul(x, constant({1.0f, -0.5f})) + randn({items}, {.seed = seed + 1});
     const Tensor w = parameter({0.0f, 0.0f});
@@ -196,9 +214,12 @@ std::string noise(std::uint64_t seed, int size, int draws) {
         std::vector<std::int32_t> numbers;
         for (int i = 0; i < size; ++i)
             numbers.push_back(static_cast<std::int32_t>(
-                random::bits(seed, 2, static_cast<std::uint64_t>(draw) * items + static_cast<std::uint64_t>(i)) % items));
+                random::bits(seed, 2,
+                             static_cast<std::uint64_t>(draw) * items + static_cast<std::uint64_t>(i)) %
+                items));
         const Array<std::int32_t> picked({size}, numbers);
-        points += (points.empty() ? "" : ",") + list(gradient(embedding(x, picked), embedding(y, picked)), number);
+        points +=
+            (points.empty() ? "" : ",") + list(gradient(embedding(x, picked), embedding(y, picked)), number);
     }
     return "{" + member("full", list(full, number)) + "," + member("points", "[" + points + "]") + "}";
 }

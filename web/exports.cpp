@@ -37,8 +37,8 @@ template <class S> std::vector<S> copy(const S* from, int count) {
 
 extern "C" {
 
-EMSCRIPTEN_KEEPALIVE const char* tally_toy(const float* x, int numbers, const float* w, const int* cuts, int parts,
-                                           int divide) {
+EMSCRIPTEN_KEEPALIVE const char* tally_toy(const float* x, int numbers, const float* w, const int* cuts,
+                                           int parts, int divide) {
     return answered([&] {
         return tally::web::toy(copy(x, numbers), copy(w, 3), copy(cuts, parts),
                                static_cast<tally::web::Divide>(divide));

@@ -1,8 +1,8 @@
 // The CPU's table where neither xtensor nor BLAS is: the reference kernels, which every device is tested against.
+#include "tally/kernels/kernels.hpp"
 #include "tally/base/error.hpp"
 #include "tally/cpu/reference.hpp"
 #include "tally/kernels/dual.hpp"
-#include "tally/kernels/kernels.hpp"
 
 namespace tally {
 
@@ -17,7 +17,8 @@ template const Kernels<Dual<double>>& cpu_kernels<Dual<double>>();
 
 void set_threads(int threads) {
     if (threads != 1)
-        throw Error("[set_threads] this build has one thread; " + std::to_string(threads) + " were asked for");
+        throw Error("[set_threads] this build has one thread; " + std::to_string(threads) +
+                    " were asked for");
 }
 int threads() { return 1; }
 

@@ -47,25 +47,31 @@ inline to_chars_result to_chars(char* first, char* last, double value, chars_for
 }
 
 inline to_chars_result to_chars(char* first, char* last, double value, chars_format format) {
-    return format == chars_format::general ? to_chars(first, last, value) : to_chars(first, last, value, format, 6);
+    return format == chars_format::general ? to_chars(first, last, value)
+                                           : to_chars(first, last, value, format, 6);
 }
 
 namespace ranges {
 
 template <class R, class T, class P = std::identity> auto find(R&& r, const T& value, P p = {}) {
-    return std::find_if(std::begin(r), std::end(r), [&](const auto& a) { return std::invoke(p, a) == value; });
+    return std::find_if(std::begin(r), std::end(r),
+                        [&](const auto& a) { return std::invoke(p, a) == value; });
 }
 template <class R, class F> auto find_if(R&& r, F f) { return std::find_if(std::begin(r), std::end(r), f); }
 template <class R, class T, class P = std::identity> auto count(R&& r, const T& value, P p = {}) {
-    return std::count_if(std::begin(r), std::end(r), [&](const auto& a) { return std::invoke(p, a) == value; });
+    return std::count_if(std::begin(r), std::end(r),
+                         [&](const auto& a) { return std::invoke(p, a) == value; });
 }
-template <class R, class C = std::less<>, class P = std::identity> void stable_sort(R&& r, C c = {}, P p = {}) {
-    std::stable_sort(std::begin(r), std::end(r),
-                     [&](const auto& a, const auto& b) { return std::invoke(c, std::invoke(p, a), std::invoke(p, b)); });
+template <class R, class C = std::less<>, class P = std::identity>
+void stable_sort(R&& r, C c = {}, P p = {}) {
+    std::stable_sort(std::begin(r), std::end(r), [&](const auto& a, const auto& b) {
+        return std::invoke(c, std::invoke(p, a), std::invoke(p, b));
+    });
 }
 template <class R, class C = std::less<>, class P = std::identity> void sort(R&& r, C c = {}, P p = {}) {
-    std::sort(std::begin(r), std::end(r),
-              [&](const auto& a, const auto& b) { return std::invoke(c, std::invoke(p, a), std::invoke(p, b)); });
+    std::sort(std::begin(r), std::end(r), [&](const auto& a, const auto& b) {
+        return std::invoke(c, std::invoke(p, a), std::invoke(p, b));
+    });
 }
 template <class R, class F> bool any_of(R&& r, F f) { return std::any_of(std::begin(r), std::end(r), f); }
 template <class R, class F> bool all_of(R&& r, F f) { return std::all_of(std::begin(r), std::end(r), f); }
