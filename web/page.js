@@ -234,8 +234,8 @@ function showToy() {
       make("div", {}, ...rows),
       make("div", { class: "came" },
         make("p", {}, `mean of ${part.rows === 1 ? "1 row" : `${part.rows} rows`}${factor} = `, make("span", { class: "number" }, part.loss.text)),
-        make("p", {}, "brings ", make("span", { class: "number" }, texts(part.alone))),
-        make("p", {}, k === 0 ? "and is set: nothing was there" : `and is added to ${texts(answer.parts[k - 1].grad)}`),
+        make("p", {}, make("span", { class: "number" }, texts(part.alone)), make("span", { class: "arrow", "aria-hidden": "true" }, " ⟶ "),
+          k === 0 ? "sets" : `is added to ${texts(answer.parts[k - 1].grad)}:`),
         make("p", {}, "w.grad = ", make("strong", { class: "number" }, texts(part.grad)))));
   });
   $("rows").replaceChildren(...lanes);
@@ -318,6 +318,7 @@ function playOrStop() {
 // ---- lessons ---------------------------------------------------------------------------------------------------
 
 const answered = new Set();  // the predictions of this visit, as "lesson/number"
+const hands = new Map();     // of a class: how many for each option of a prediction
 
 function showLesson() {
   const lesson = recorded.find((one) => one.number === state.lesson);
@@ -367,6 +368,9 @@ function questionAbout(event, key, isOver) {
   const words = make("p", { role: "status" });
   const right = event.answer - 1;
   const over = () => { answered.add(key); showLesson(); link(); };
+  const count = hands.get(key) ?? event.options.map(() => 0);
+  hands.set(key, count);
+  const counting = $("hands").checked && event.kind !== "number";
   let tries = 0;
   const wrong = (said) => {
     if (++tries === 2) return over();
@@ -374,7 +378,12 @@ function questionAbout(event, key, isOver) {
   };
   const answers = make("div", { class: "choice" });
   if (isOver) {
-    answers.append(...(event.kind === "number" ? [] : event.options.map((option, i) => make("p", { class: i === right ? "same" : "quiet" }, option))));
+    answers.append(...(event.kind === "number" ? [] : event.options.map((option, i) => make("p", { class: i === right ? "same" : "quiet" },
+      count[i] ? `${option} (${count[i]})` : option, i !== right && count[i] && event.mistakes?.[i] ? `: ${event.mistakes[i]}` : ""))));
+  } else if (counting) {
+    answers.append(...event.options.map((option, i) => make("button", { type: "button", onclick: (click) => {
+      click.currentTarget.textContent = `${option} (${++count[i]})`;
+    } }, count[i] ? `${option} (${count[i]})` : option)), make("button", { type: "button", onclick: over }, "Show the answer"));
   } else if (event.kind === "number") {
     const field = make("input", { class: "number", inputmode: "decimal", "aria-label": "Your number" });
     const near = (value, i) => Math.abs(value - Number(event.options[i])) <= event.within;
@@ -469,6 +478,7 @@ function listen() {
   $("play").onclick = playOrStop;
   $("reset-toy").onclick = () => { state.toy = courseToy(); $("toy-complaint").textContent = ""; show(); };
   $("lesson").onchange = () => { state.lesson = Number($("lesson").value); state.step = 1; show(); };
+  $("hands").onchange = show;
   $("next-step").onclick = () => { ++state.step; show(); const last = [...$("talk").querySelectorAll("h3")].pop(); if (last) last.scrollIntoView(); };
   $("layers").onchange = () => {
     const layers = numberIn($("layers"), $("chain-complaint"), "The number of layers", wholeBetween(2, 64));

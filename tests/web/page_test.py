@@ -232,6 +232,19 @@ def test_a_wrong_answer_is_told_why_and_asked_once_more(driver, given):
     assert event["why"] in page.text("talk")
 
 
+def test_hands_of_a_class_are_counted(driver, given):
+    page = Page(driver).open()
+    lesson, event = next((one["number"], e) for one in recorded() for e in one["events"]
+                         if e["event"] == "prediction" and e.get("kind", "choice") == "choice" and len(e["options"]) > 2)
+    page.open(f"#part=lessons&lesson={lesson}&step={event['step']}")
+    page.find("#hands").click()
+    for i in (0, 1, 1, 1):
+        page.all(".question .choice button")[i].click()
+    assert event["why"] not in page.text("talk")
+    page.all(".question .choice button")[-1].click()
+    assert f"{event['options'][0]} (1)" in page.text("talk") and f"{event['options'][1]} (3)" in page.text("talk") and event["why"] in page.text("talk")
+
+
 # ---- by hand ----
 
 def test_everything_is_reached_by_the_keyboard_and_has_a_name(driver, given):
