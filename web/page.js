@@ -235,7 +235,7 @@ function showToy() {
       make("div", { class: "came" },
         make("p", {}, `mean of ${part.rows === 1 ? "1 row" : `${part.rows} rows`}${factor} = `, make("span", { class: "number" }, part.loss.text)),
         make("p", {}, make("span", { class: "number" }, texts(part.alone)), make("span", { class: "arrow", "aria-hidden": "true" }, " ⟶ "),
-          k === 0 ? "sets" : `is added to ${texts(answer.parts[k - 1].grad)}:`),
+          k === 0 ? "sets" : "is added:"),
         make("p", {}, "w.grad = ", make("strong", { class: "number" }, texts(part.grad)))));
   });
   $("rows").replaceChildren(...lanes);
