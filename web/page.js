@@ -330,6 +330,11 @@ function showLesson() {
   $("lesson").value = state.lesson;
   const steps = title(lesson) ? title(lesson).steps : 1;
   state.step = Math.min(state.step, steps);
+  if ($("handout").checked) {
+    $("talk").replaceChildren(...handout(lesson));
+    $("on").hidden = true;
+    return;
+  }
   const shown = [];
   let question = 0, open = false;
   for (const event of lesson.events) {
@@ -345,6 +350,23 @@ function showLesson() {
   }
   $("talk").replaceChildren(...shown);
   $("on").hidden = open || state.step >= steps;
+}
+
+// All of a lesson with room for answers, and the answers at its end.
+function handout(lesson) {
+  const sheet = [make("h2", {}, lesson.events[0].title ?? "")], answers = [];
+  for (const event of lesson.events) {
+    if (event.event === "prediction") {
+      const number = answers.length + 1;
+      sheet.push(make("div", { class: "question" }, make("p", {}, make("strong", {}, `${number}. ${event.question}`)),
+        ...(event.kind === "number" ? [make("p", {}, "Your number: ____________")] : event.options.map((option) => make("p", {}, `☐ ${option}`)))));
+      answers.push(make("p", {}, make("strong", {}, `${number}. ${event.options[event.answer - 1]}. `), event.why,
+        ...event.options.flatMap((option, i) => event.mistakes?.[i] ? [make("br"), `${option}: ${event.mistakes[i]}`] : [])));
+    } else if (!["reveal", "check", "end"].includes(event.event)) {
+      sheet.push(...told(event));
+    }
+  }
+  return [...sheet, make("div", { class: "answers" }, make("h3", {}, "Answers"), ...answers)];
 }
 
 function told(event) {
@@ -478,7 +500,7 @@ function listen() {
   $("play").onclick = playOrStop;
   $("reset-toy").onclick = () => { state.toy = courseToy(); $("toy-complaint").textContent = ""; show(); };
   $("lesson").onchange = () => { state.lesson = Number($("lesson").value); state.step = 1; show(); };
-  $("hands").onchange = show;
+  $("hands").onchange = $("handout").onchange = show;
   $("next-step").onclick = () => { ++state.step; show(); const last = [...$("talk").querySelectorAll("h3")].pop(); if (last) last.scrollIntoView(); };
   $("layers").onchange = () => {
     const layers = numberIn($("layers"), $("chain-complaint"), "The number of layers", wholeBetween(2, 64));

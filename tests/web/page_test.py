@@ -245,6 +245,19 @@ def test_hands_of_a_class_are_counted(driver, given):
     assert f"{event['options'][0]} (1)" in page.text("talk") and f"{event['options'][1]} (3)" in page.text("talk") and event["why"] in page.text("talk")
 
 
+def test_a_handout_has_every_question_and_its_answers_last(driver, given):
+    page = Page(driver).open("#part=lessons&lesson=7")
+    page.find("#handout").click()
+    lesson = next(one for one in recorded() if one["number"] == 7)
+    words, last = page.js("return document.getElementById('talk').textContent").split("Answers", 1)
+    for event in lesson["events"]:
+        if event["event"] == "prediction":
+            assert event["question"] in words and event["why"] not in words and event["why"] in last
+            assert event.get("kind") == "number" or all(option in words for option in event["options"])
+    pages = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    assert pages.count(b"/Type /Page\n") >= 2, "the answers stand on a page of their own"
+
+
 # ---- by hand ----
 
 def test_everything_is_reached_by_the_keyboard_and_has_a_name(driver, given):
