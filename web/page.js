@@ -352,18 +352,20 @@ function showLesson() {
   $("on").hidden = open || state.step >= steps;
 }
 
-// All of a lesson with room for answers, and the answers at its end.
+// A lesson with room for answers. What follows a question in its step stands with the answers, at the end.
 function handout(lesson) {
   const sheet = [make("h2", {}, lesson.events[0].title ?? "")], answers = [];
+  let number = 0, into = sheet;
   for (const event of lesson.events) {
+    if (event.event === "sentence" && event.role === "step") into = sheet;
     if (event.event === "prediction") {
-      const number = answers.length + 1;
-      sheet.push(make("div", { class: "question" }, make("p", {}, make("strong", {}, `${number}. ${event.question}`)),
+      sheet.push(make("div", { class: "question" }, make("p", {}, make("strong", {}, `${++number}. ${event.question}`)),
         ...(event.kind === "number" ? [make("p", {}, "Your number: ____________")] : event.options.map((option) => make("p", {}, `☐ ${option}`)))));
       answers.push(make("p", {}, make("strong", {}, `${number}. ${event.options[event.answer - 1]}. `), event.why,
         ...event.options.flatMap((option, i) => event.mistakes?.[i] ? [make("br"), `${option}: ${event.mistakes[i]}`] : [])));
+      into = answers;
     } else if (!["reveal", "check", "end"].includes(event.event)) {
-      sheet.push(...told(event));
+      into.push(...told(event));
     }
   }
   return [...sheet, make("div", { class: "answers" }, make("h3", {}, "Answers"), ...answers)];
