@@ -15,7 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "classroom.html"
-ROOMS = ["base", "kernels", "memory", "values", "watching", "autograd", "checkpoint", "drawing", "reports"]
+ROOMS = ["base", "kernels", "memory", "values", "watching", "autograd", "instances", "checkpoint", "drawing", "reports"]
 
 
 def sources():
@@ -23,7 +23,7 @@ def sources():
     for folder in [ROOT / "src" / room for room in ROOMS] + [ROOT / "web"]:
         yield from (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
     yield from sorted((ROOT / "src" / "cpu").glob("reference*.hpp"))
-    yield ROOT / "src" / "tally.hpp"
+    yield from (ROOT / "src" / name for name in ("core.hpp", "tally.hpp"))
 
 
 def hash_of_sources():
