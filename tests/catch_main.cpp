@@ -5,6 +5,7 @@
 #define CATCH_CONFIG_RUNNER
 #else
 #include <catch2/catch_session.hpp>
+#include <catch2/catch_test_case_info.hpp>
 #include <catch2/reporters/catch_reporter_event_listener.hpp>
 #include <catch2/reporters/catch_reporter_registrars.hpp>
 #endif
@@ -23,6 +24,10 @@ using Listener = Catch::EventListenerBase;
 #else
 using Listener = Catch::TestEventListenerBase;
 #endif
+
+// Catch2 v2 has a reference there, v3 a pointer.
+[[maybe_unused]] const Catch::TestCaseInfo& info(const Catch::TestCaseInfo& test) { return test; }
+[[maybe_unused]] const Catch::TestCaseInfo& info(const Catch::TestCaseInfo* test) { return *test; }
 
 constexpr int skipped_code = 4;  // what Catch2 3 tells ctest, too
 
@@ -46,7 +51,7 @@ public:
 
     void testCaseEnded(const Catch::TestCaseStats& stats) override {
         ++finished_tests;
-        const Catch::TestCaseInfo& test = stats.testInfo;
+        const Catch::TestCaseInfo& test = info(stats.testInfo);
         const auto complain = [&](const std::string& of) {
             std::cerr << test.lineInfo << ": \"" << test.name << "\" " << of << '\n';
             ++careless_tests;

@@ -15,7 +15,7 @@ namespace tally::memory {
 namespace {
 
 // Asked for more than this, the sanitizers' operator new ends the program.
-constexpr std::size_t max_host_block = std::size_t{1} << 40;
+constexpr std::size_t max_host_block = std::size_t{1} << (sizeof(std::size_t) == 8 ? 40 : 30);
 
 // Large blocks ask for huge pages: measured, a first touch four times faster and a tenth more bandwidth.
 constexpr std::size_t huge_page = 2 << 20, min_huge_block = 4 << 20;

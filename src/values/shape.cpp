@@ -11,8 +11,8 @@
 namespace tally {
 namespace {
 
-// So many that the byte count of any element type (up to 16 bytes, Dual<double>) still fits into 63 bits.
-constexpr std::size_t max_elements = std::numeric_limits<std::int64_t>::max() / 16;
+// So many that the byte count of any element type (up to 16 bytes, Dual<double>) is still a distance in memory.
+constexpr std::size_t max_elements = std::numeric_limits<std::ptrdiff_t>::max() / 16;
 
 [[noreturn]] void refuse_extent(std::span<const std::int64_t> extents, std::int64_t extent) {
     if (extent < 0) throw Error("[shape] negative extent: " + in_words(extents));

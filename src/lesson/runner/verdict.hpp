@@ -1,6 +1,7 @@
 // One answer on its way through the compiler and the check, and what is to be said about it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,0 +1,55 @@
+// What the page's engine answers natively: a request a line on standard input, its JSON a line on standard output.
+#include <bit>
+#include <iostream>
+#include <sstream>
+#include <string>
+
+#include "tally/tally.hpp"
+#include "web/engine.hpp"
+
+namespace {
+
+template <class T> std::vector<T> read(std::istream& in) {
+    std::size_t count = 0;
+    in >> count;
+    std::vector<T> all(count);
+    for (T& one : all) {
+        std::uint32_t bits = 0;  // of a float as of an int
+        in >> bits;
+        one = std::bit_cast<T>(bits);
+    }
+    return all;
+}
+
+std::string answer(std::istream& in) {
+    std::string what;
+    in >> what;
+    if (what == "toy") {
+        const auto x = read<float>(in), w = read<float>(in);
+        const auto cuts = read<int>(in);
+        int divide = 0;
+        in >> divide;
+        return tally::web::toy(x, w, cuts, static_cast<tally::web::Divide>(divide));
+    }
+    if (what == "chain") {
+        const auto keep = read<int>(in);
+        return tally::web::chain(std::vector<bool>(keep.begin(), keep.end()));
+    }
+    std::uint64_t seed = 0;
+    int size = 0, draws = 0;
+    in >> seed >> size >> draws;
+    return tally::web::noise(seed, size, draws);
+}
+
+}  // namespace
+
+int main() {
+    for (std::string line; std::getline(std::cin, line);) {
+        std::istringstream request(line);
+        try {
+            std::cout << answer(request) << "\n";
+        } catch (const tally::Error& error) {
+            std::cout << "error: " << error.what() << "\n";
+        }
+    }
+}

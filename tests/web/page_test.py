@@ -1,0 +1,406 @@
+"""The page in a real browser, from a file, with no network: its bits, numbers, controls, sizes, colours and complaints.
+
+Usage: page_test.py PAGE_ENGINE LESSONS_FOLDER [--seed S] [--shots FOLDER]
+"""
+
+import argparse
+import base64
+import gzip
+import json
+import os
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "classroom.html"
+PARTS = ["toy", "lessons", "chain", "noise"]
+SIZES = [(360, 740), (1024, 768), (1920, 1080)]
+MOST_BYTES = 500_000
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):  # Debian's, which has Debian's packages
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
+    print("skipped: no selenium (python3-selenium)")
+    sys.exit(77)
+
+
+def browser():
+    options = Options()
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+
+
+def soon(what, holds):
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline, f"waited for {what}"
+        time.sleep(0.01)
+
+
+class Page:
+    def __init__(self, driver, path=PAGE):
+        self.driver = driver
+        self.url = f"file://{path}"
+
+    def open(self, link=""):
+        self.driver.get("about:blank")
+        self.driver.get(self.url + link)
+        soon("the page", lambda: self.js("return document.documentElement.dataset.ready") == "yes" or self.text("told") or self.text("trouble"))
+        return self
+
+    def js(self, code, *arguments):
+        return self.driver.execute_script(code, *arguments)
+
+    def find(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def text(self, name):
+        return self.find(f"#{name}").text
+
+    def put(self, selector, text):
+        field = self.find(selector)
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(text or Keys.DELETE)
+        field.send_keys(Keys.TAB)
+
+
+def bits(x):
+    return struct.unpack("<I", struct.pack("<f", x))[0]
+
+
+def recorded():
+    text = PAGE.read_text(encoding="utf-8")
+    packed = text.split('id="recorded">', 1)[1].split("<", 1)[0]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+# ---- the file ----
+
+def test_it_was_made_from_these_sources(_, given):
+    made_from = PAGE.read_text(encoding="utf-8").split('name="tally-sources" content="', 1)[1].split('"', 1)[0]
+    now = subprocess.run([sys.executable, ROOT / "web/build.py", "--hash"], capture_output=True, text=True, check=True).stdout.strip()
+    assert made_from == now, "the sources have changed since: ./learn web --build"
+
+
+def test_it_is_small(_, given):
+    size = PAGE.stat().st_size
+    print(f"  {size} bytes")
+    assert size < MOST_BYTES
+
+
+def test_what_is_recorded_is_what_the_lessons_say(_, given):
+    sys.path.insert(0, str(ROOT / "web"))
+    import build  # noqa: PLC0415
+    kept = {one["number"]: one["events"] for one in recorded()}
+    once, again = (build.lessons(given.lessons) for _ in range(2))
+    assert [one["number"] for one in once] == sorted(kept)
+    compared = 0
+    for one, other in zip(once, again):
+        here = kept[one["number"]]
+        assert len(here) == len(one["events"]), f"lesson {one['number']}: {len(here)} events, now {len(one['events'])}"
+        for was, now, then in zip(here, one["events"], other["events"]):
+            if now == then:  # what two runs disagree about is a time
+                compared += 1
+                assert was == now, f"lesson {one['number']}: {json.dumps(was)[:300]} is now {json.dumps(now)[:300]}"
+    print(f"  {compared} events are the same")
+    assert compared > 500
+
+
+def test_damaged_or_cut_off_it_says_so(driver, given):
+    text = PAGE.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder) / "page.html"
+        copy.write_text(text[: len(text) - 3000], encoding="utf-8")
+        driver.get(f"file://{copy}")
+        assert "not whole" in driver.find_element(By.ID, "trouble").text
+        for name, words in (("engine", "checksum of the engine"), ("recorded", "checksum of the recorded lessons")):
+            at = text.index(f'id="{name}">') + 20_000
+            other = "A" if text[at] != "A" else "B"
+            copy.write_text(text[:at] + other + text[at + 1:], encoding="utf-8")
+            page = Page(driver, copy).open()
+            soon(words, lambda page=page, words=words: words in page.text("told"))
+
+
+# ---- its numbers ----
+
+def test_the_engine_has_native_bits(driver, given):
+    page, draw, asked, lines = Page(driver).open(), random.Random(given.seed), [], []
+
+    def number():
+        kind = draw.random()
+        return 0.0 if kind < 0.05 else struct.unpack("<f", struct.pack("<f", draw.gauss(0, 10 ** draw.uniform(-3, 3))))[0]
+    for _ in range(200):
+        x, w = [number() for _ in range(18)], [number() for _ in range(3)]
+        cuts = []
+        while sum(cuts) < 6:
+            cuts.append(draw.randint(1, 6 - sum(cuts)))
+        divide = draw.randrange(3)
+        asked.append(f"ask('toy', Float32Array.from({x}), 18, Float32Array.from({w}), Int32Array.from({cuts}), {len(cuts)}, {divide})")
+        lines.append(f"toy 18 {' '.join(str(bits(v)) for v in x)} 3 {' '.join(str(bits(v)) for v in w)} "
+                     f"{len(cuts)} {' '.join(map(str, cuts))} {divide}")
+    for _ in range(10):
+        keep = [draw.randrange(2) for _ in range(draw.randint(2, 24))]
+        asked.append(f"ask('chain', Int32Array.from({keep}), {len(keep)})")
+        lines.append(f"chain {len(keep)} {' '.join(map(str, keep))}")
+        seed, size = draw.randrange(1000), draw.randint(1, 40)
+        asked.append(f"ask('noise', {seed}, {size}, 20)")
+        lines.append(f"noise {seed} {size} 20")
+    native = subprocess.run([given.engine], input="\n".join(lines), capture_output=True, text=True, check=True).stdout.splitlines()
+    for request, line, expected in zip(asked, lines, native, strict=True):
+        answer = page.js(f"return {request}")
+        assert answer == json.loads(expected), f"seed {given.seed}: {line}: {json.dumps(answer)[:300]} natively is {expected[:300]}"
+    assert "the same as the C++ program's" in page.text("badge")
+
+
+def test_the_three_lines_of_the_toy(driver, given):
+    page = Page(driver).open()
+    assert "[-0.3536 0.0207 -0.6125]" in page.text("verdict") and "[-1.0608 0.0620 -1.8375]" in page.text("verdict")
+    assert "3 times too large" in page.text("verdict")
+    page.all("#divide button")[1].click()
+    assert "The same, in every bit." in page.text("verdict")
+    page.all("#presets button")[3].click()  # 4 + 2, still divided by N
+    assert "a mean of means" in page.text("verdict")
+    page.all("#divide button")[2].click()
+    assert "The same, in every bit." in page.text("verdict")
+
+
+def test_lessons_show_what_was_recorded(driver, given):
+    page, shown = Page(driver).open(), 0
+    for lesson in recorded():
+        if not any(event["event"] == "title" for event in lesson["events"]):
+            continue  # it needs a GPU
+        page.open(f"#part=lessons&lesson={lesson['number']}")
+        for _ in range(200):
+            if not page.js("""
+                const question = [...document.querySelectorAll('.question')].find((one) => one.querySelector('.choice button, form'));
+                if (question) {
+                    const number = state.lesson, all = recorded.find((one) => one.number === number).events.filter((e) => e.event === 'prediction');
+                    const event = all.find((e) => e.question === question.querySelector('strong').textContent);
+                    const form = question.querySelector('form');
+                    if (form) { form.querySelector('input').value = event.options[event.answer - 1]; form.requestSubmit(); }
+                    else question.querySelectorAll('.choice button')[event.answer - 1].click();
+                    return true;
+                }
+                if (document.getElementById('on').hidden) return false;
+                document.getElementById('next-step').click();
+                return true;"""):
+                break
+        words = page.js("return document.getElementById('talk').textContent")
+        for event in lesson["events"]:
+            if event["event"] in ("sentence", "tensor"):
+                shown += 1
+                assert event["text"] in words, f"lesson {lesson['number']}: {event['text']}"
+            elif event["event"] == "table":
+                for cell in (cell for row in event["text"] for cell in row):
+                    shown += 1
+                    assert cell in words, f"lesson {lesson['number']}: {cell}"
+            elif event["event"] == "prediction":
+                shown += 1
+                assert event["question"] in words and event["why"] in words, f"lesson {lesson['number']}: {event['question']}"
+    print(f"  {shown} sentences, tensors, cells and questions")
+    assert shown > 500
+
+
+def test_a_wrong_answer_is_told_why_and_asked_once_more(driver, given):
+    page = Page(driver).open()
+    lesson, event = next((one["number"], e) for one in recorded() for e in one["events"]
+                         if e["event"] == "prediction" and e.get("kind", "choice") == "choice" and len(e["options"]) > 2)
+    page.open(f"#part=lessons&lesson={lesson}&step={event['step']}")
+    soon("the question", lambda: page.all(".question .choice button"))
+    wrong = [i for i in range(len(event["options"])) if i != event["answer"] - 1]
+    page.all(".question .choice button")[wrong[0]].click()
+    said = page.find(".question [role=status]").text
+    assert said.endswith("Once more?") and (event.get("mistakes") or [""] * 9)[wrong[0]] in said
+    page.all(".question .choice button")[wrong[1]].click()
+    assert event["why"] in page.text("talk")
+
+
+def test_hands_of_a_class_are_counted(driver, given):
+    page = Page(driver).open()
+    lesson, event = next((one["number"], e) for one in recorded() for e in one["events"]
+                         if e["event"] == "prediction" and e.get("kind", "choice") == "choice" and len(e["options"]) > 2)
+    page.open(f"#part=lessons&lesson={lesson}&step={event['step']}")
+    page.find("#hands").click()
+    for i in (0, 1, 1, 1):
+        page.all(".question .choice button")[i].click()
+    assert event["why"] not in page.text("talk")
+    page.all(".question .choice button")[-1].click()
+    assert f"{event['options'][0]} (1)" in page.text("talk") and f"{event['options'][1]} (3)" in page.text("talk") and event["why"] in page.text("talk")
+
+
+def test_a_handout_has_every_question_and_its_answers_last(driver, given):
+    page = Page(driver).open("#part=lessons&lesson=7")
+    page.find("#handout").click()
+    lesson = next(one for one in recorded() if one["number"] == 7)
+    words, last = page.js("return document.getElementById('talk').textContent").split("Answers", 1)
+    for event in lesson["events"]:
+        if event["event"] == "prediction":
+            assert event["question"] in words and event["why"] not in words and event["why"] in last
+            assert event.get("kind") == "number" or all(option in words for option in event["options"])
+    pages = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    assert pages.count(b"/Type /Page\n") >= 2, "the answers stand on a page of their own"
+
+
+# ---- by hand ----
+
+def test_everything_is_reached_by_the_keyboard_and_has_a_name(driver, given):
+    for part in PARTS:
+        page = Page(driver).open(f"#part={part}")
+        wanted = page.js("""return [...document.querySelectorAll('a, button, input, select')]
+            .filter((e) => !e.disabled && e.tabIndex >= 0 && e.offsetParent !== null).length""")
+        reached = set()
+        for _ in range(3 * wanted):
+            driver.switch_to.active_element.send_keys(Keys.TAB)
+            name = page.js("""const e = document.activeElement;
+                e.seen ??= String(Math.random());
+                const label = e.getAttribute('aria-label') || e.labels?.[0]?.textContent || e.textContent;
+                return [e.seen, e.tagName, label.trim()]""")
+            if name[1] in ("A", "BUTTON", "INPUT", "SELECT"):
+                assert name[2], f"{part}: a {name[1]} without a name"
+                reached.add(name[0])
+        assert len(reached) == wanted, f"{part}: {len(reached)} of {wanted} reached by Tab"
+
+
+def test_the_toy_by_keys_alone(driver, given):
+    page = Page(driver).open("#part=toy")
+    page.find("#divide button[aria-checked=true]").send_keys(Keys.ARROW_RIGHT)
+    assert "The same, in every bit." in page.text("verdict")
+    page.find("#back").send_keys(Keys.ENTER)
+    assert "After 2 of 3 micro-batches." in page.text("verdict")
+    page.find("[aria-label='Cut between rows 1 and 2']").send_keys(Keys.SPACE)
+    assert "cuts=4%2C2" in driver.current_url and "a mean of means" in page.text("verdict")
+    assert page.js("return document.activeElement.getAttribute('aria-label')") == "Cut between rows 1 and 2"
+
+
+def test_a_link_brings_back_what_was_seen(driver, given):
+    page = Page(driver).open("#part=toy&cuts=1,5&divide=2")
+    page.put("[aria-label='row 3, number 2']", "0.75")
+    link, seen = driver.current_url.split("#")[1], page.text("rows") + page.text("verdict")
+    page.open("#" + link)
+    assert page.text("rows") + page.text("verdict") == seen and "x=" in link
+
+
+def test_bad_numbers_are_refused_beside_their_field(driver, given):
+    page = Page(driver).open("#part=toy")
+    before = page.text("verdict")
+    for text, words in (("abc", "is no number: abc"), ("nan", "is no number"), ("1e39", "is too large for 32 bits"), ("", "is empty")):
+        page.put("[aria-label='w, number 1']", text)
+        assert words in page.text("toy-complaint") and page.text("verdict") == before, text
+    for part, field, complaint, texts in (("chain", "#layers", "chain-complaint", ("1", "65", "2.5", "x", "")),
+                                          ("noise", "#size", "noise-complaint", ("0", "513", "1.5", "x", ""))):
+        page.open(f"#part={part}")
+        before = page.js("return document.querySelector('figcaption[aria-live], #strip-words').textContent")
+        for text in texts:
+            page.put(field, text)
+            assert "last good one" in page.text(complaint), f"{part}: {text}"
+            assert page.js("return document.querySelector('figcaption[aria-live], #strip-words').textContent") == before
+
+
+def test_bad_links_lead_to_the_start_in_words(driver, given):
+    for link, word in (("#part=moon", "part"), ("#part=toy&cuts=4,3", "cuts"), ("#part=toy&cuts=0,6", "cuts"), ("#part=toy&x=1,2", "x"),
+                       ("#part=toy&w=1,2,1e39", "w"), ("#part=toy&divide=7", "divide"), ("#part=lessons&lesson=77", "lesson"),
+                       ("#part=chain&keep=12", "keep"), ("#part=noise&size=nan", "size"), ("#part=noise&seed=-1", "seed")):
+        page = Page(driver).open(link)
+        assert f'The link\'s "{word}"' in page.text("told"), link
+        assert "3 times too large" in page.text("verdict"), link
+
+
+def test_without_webassembly_the_lessons_can_be_read(driver, given):
+    handle = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": "delete globalThis.WebAssembly"})
+    try:
+        page = Page(driver).open()
+        assert "no WebAssembly" in page.text("told") and "six items" in page.text("talk")
+    finally:
+        driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", handle)
+
+
+# ---- how it looks ----
+
+CONTRASTS = """
+const parse = (colour) => { const n = colour.match(/[0-9.]+/g).map(Number); return n.length > 3 ? n : [...n, 1]; };
+const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+const behind = (e) => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c[3] === 1) return c; } return [255, 255, 255, 1]; };
+const low = [];
+for (const e of document.querySelectorAll('body *')) {
+  if (e.offsetParent === null || ![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) || e.disabled) continue;
+  if (['SCRIPT', 'STYLE', 'OPTION'].includes(e.tagName)) continue;
+  const a = light(parse(getComputedStyle(e).color)), b = light(behind(e)), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (ratio < 4.5) low.push(`${e.tagName} "${e.textContent.trim().slice(0, 30)}" ${ratio.toFixed(2)}`);
+}
+return low;"""
+
+
+def test_it_can_be_read_in_each_scheme_and_at_each_size(driver, given):
+    for scheme in ("light", "dark"):
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        for part in PARTS:
+            for width, height in SIZES:
+                driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+                page = Page(driver).open(f"#part={part}&step=9" if part == "lessons" else f"#part={part}")
+                across = page.js("return document.documentElement.scrollWidth")
+                assert across <= width, f"{part} is {across} wide in a window of {width}"
+                low = page.js(CONTRASTS)
+                assert not low, f"{part}, {scheme}: {low[:5]}"
+                if given.shots:
+                    driver.save_screenshot(f"{given.shots}/{part}_{scheme}_{width}.png")
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_nothing_is_fetched_and_nothing_complains(driver, given):
+    driver.get_log("browser")
+    for part in PARTS:
+        begun = time.monotonic()
+        page = Page(driver).open(f"#part={part}")
+        print(f"  {part}: {time.monotonic() - begun:.2f} s")
+        fetched = page.js("return performance.getEntriesByType('resource').map((e) => e.name).filter((name) => !/^(data|blob):/.test(name))")
+        assert not fetched, fetched
+    assert not (said := driver.get_log("browser")), said
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("engine")
+    options.add_argument("lessons", type=pathlib.Path)
+    options.add_argument("--seed", type=int, default=random.randrange(10**6))
+    options.add_argument("--shots")
+    given = options.parse_args()
+    if not shutil.which("chromedriver") or not shutil.which("chromium"):
+        print("skipped: no chromium with its driver (chromium, chromium-driver)")
+        return 77
+    print(f"seed {given.seed}")
+    failed = 0
+    driver = browser()
+    try:
+        for name, test in [(n, t) for n, t in globals().items() if n.startswith("test_")]:
+            try:
+                test(driver, given)
+                print(f"[ok] {name}", flush=True)
+            except Exception as error:  # noqa: BLE001  a test may fail in any way
+                failed += 1
+                print(f"[FAIL] {name}: {type(error).__name__}: {str(error)[:1500]}", flush=True)
+    finally:
+        driver.quit()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

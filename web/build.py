@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Makes docs/classroom.html: the page, the engine, and what the lessons' programs said, in one file.
+
+Usage: build.py ENGINE_FOLDER LESSONS_FOLDER   (engine.js and engine.wasm; the programs lesson_NN_slug)
+       build.py --hash                         (of the sources that the committed page was made from, as they are now)
+"""
+
+import base64
+import gzip
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "classroom.html"
+ROOMS = ["base", "kernels", "memory", "values", "watching", "autograd", "instances", "checkpoint", "drawing", "reports"]
+
+
+def sources():
+    """What is compiled into the engine, and the page's own files."""
+    for folder in [ROOT / "src" / room for room in ROOMS] + [ROOT / "web"]:
+        yield from (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
+    yield from sorted((ROOT / "src" / "cpu").glob("reference*.hpp"))
+    yield from (ROOT / "src" / name for name in ("core.hpp", "tally.hpp"))
+
+
+def hash_of_sources():
+    total = hashlib.sha256()
+    for path in sources():
+        total.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    return total.hexdigest()
+
+
+def packed(data):
+    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
+
+
+def events(lesson):
+    """What a lesson says, an event a line; a lesson that cannot run here says why, and is skipped."""
+    result = subprocess.run([lesson, "--json"], capture_output=True, text=True, check=False)
+    if result.returncode not in (0, 77):
+        sys.exit(f"{lesson}: exit code {result.returncode}\n{result.stderr}")
+    said = [json.loads(line) for line in result.stdout.splitlines()]
+    for event in said:
+        event.pop("v"), event.pop("lesson"), event.pop("slug")
+    return [event for event in said if event["event"] != "progress"]
+
+
+def lessons(folder):
+    programs = sorted(path for path in folder.glob("lesson_[0-9]*") if path.is_file() and not path.suffix)
+    if not programs:
+        sys.exit(f"no lessons in {folder}")
+    return [{"number": int(path.name[7:9]), "events": events(path)} for path in programs]
+
+
+def main():
+    if sys.argv[1:] == ["--hash"]:
+        print(hash_of_sources())
+        return
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    engine, programs = map(pathlib.Path, sys.argv[1:])
+    text = (ROOT / "web" / "page.html").read_text(encoding="utf-8")
+    parts = {
+        "hash": hash_of_sources(),
+        "short": hash_of_sources()[:12],
+        "style": (ROOT / "web" / "page.css").read_text(encoding="utf-8"),
+        "script": (ROOT / "web" / "page.js").read_text(encoding="utf-8"),
+        "engine_script": packed((engine / "engine.js").read_bytes()),
+        "engine": packed((engine / "engine.wasm").read_bytes()),
+        "recorded": packed(json.dumps(lessons(programs), ensure_ascii=False, separators=(",", ":")).encode()),
+    }
+    for name, part in parts.items():
+        text = text.replace("{{" + name + "}}", part)
+    PAGE.write_text(text, encoding="utf-8")
+    print(f"{PAGE.relative_to(ROOT)}: {PAGE.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+// What JavaScript calls: numbers in the engine's memory, a JSON text back, or {"error": ...}.
+#include <emscripten/emscripten.h>
+
+#include <span>
+
+#include "engine.hpp"
+#include "tally/base/error.hpp"
+
+namespace {
+
+std::string answer;
+
+std::string quoted(const char* words) {
+    std::string text = "\"";
+    for (; *words; ++words) {
+        if (*words == '"' || *words == '\\') text += '\\';
+        text += *words;
+    }
+    return text + "\"";
+}
+
+template <class F> const char* answered(F f) {
+    try {
+        answer = f();
+    } catch (const std::exception& error) {
+        answer = "{\"error\":" + quoted(error.what()) + "}";
+    }
+    return answer.c_str();
+}
+
+template <class S> std::vector<S> copy(const S* from, int count) {
+    const std::span all(from, static_cast<std::size_t>(count));
+    return {all.begin(), all.end()};
+}
+
+}  // namespace
+
+extern "C" {
+
+EMSCRIPTEN_KEEPALIVE const char* tally_toy(const float* x, int numbers, const float* w, const int* cuts,
+                                           int parts, int divide) {
+    return answered([&] {
+        return tally::web::toy(copy(x, numbers), copy(w, 3), copy(cuts, parts),
+                               static_cast<tally::web::Divide>(divide));
+    });
+}
+
+EMSCRIPTEN_KEEPALIVE const char* tally_chain(const int* keep, int layers) {
+    return answered([&] { return tally::web::chain(std::vector<bool>(keep, keep + layers)); });
+}
+
+EMSCRIPTEN_KEEPALIVE const char* tally_noise(int seed, int size, int draws) {
+    return answered([&] { return tally::web::noise(static_cast<std::uint64_t>(seed), size, draws); });
+}
+}
