@@ -17,6 +17,7 @@
 
 #include "tally/base/error.hpp"
 #include "tally/base/random.hpp"
+#include "tally/cpu/reference_runs.hpp"
 #include "tally/cpu/reference_windows.hpp"
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernels.hpp"
@@ -33,11 +34,6 @@ inline double plain(Dual<double> x) { return x.value; }
 template <class S> S sum_start(const S& dst, Write how, std::size_t terms) {
     if (how == Write::add) return dst;
     return terms ? -S(0) : S(0);
-}
-
-template <class S> void store(Into<S[]> into, std::size_t i, S value) {
-    if (into.how == Write::add) value = into.dst[i] + value;
-    into.dst[i] = value;
 }
 
 // visit(i, at) for each element of the walk, with the place of each operand.
@@ -155,13 +151,6 @@ template <class S> void rows_back(const S* dy, const std::int32_t* index, Into<S
 }
 
 // ---- reductions ----
-
-// run(first, step, o, i): where a run of `reduced` elements starts, the step between them, and whose it is.
-template <class Run> void each_run(const Fold& fold, Run run) {
-    for (std::size_t o = 0; o < fold.outer; ++o)
-        for (std::size_t i = 0; i < fold.inner; ++i)
-            run(o * fold.reduced * fold.inner + i, fold.inner, o * fold.inner + i);
-}
 
 template <class S> S largest(const S* x, std::size_t step, std::size_t n) {  // NaN wins
     S m = x[0];
@@ -491,6 +480,10 @@ template <class S> Kernels<S> table() {
     t.spread = spread<S>;
     t.max = max<S>;
     t.max_back = max_back<S>;
+    t.cumsum = cumsum<S>;
+    t.prod = prod<S>;
+    t.prod_back = prod_back<S>;
+    t.argmax = argmax<S>;
     t.logsumexp = logsumexp<S>;
     t.logsumexp_back = logsumexp_back<S>;
     t.softmax = softmax<S>;
