@@ -283,7 +283,7 @@ def page_and_faults():
                 lines += [first + (said if not rest else "") if not rest else first + said, *rest]
             above = prose(group[0].above)
             parts.append((above + "\n\n" if above else "") + f"```cpp\n{space}" + "\n".join(lines) + "\n```\n")
-    rows = [f"| [{header}](#{re.sub(r'[^a-z0-9_-]', '', header.lower())}) | {', '.join(f'`{each}`' for each in sorted(listed, key=str.lower))} |"
+    rows = [f"| [{header}](#{re.sub(r'[^a-z0-9_-]', '', header.lower())}) | {', '.join(f'`{each}`' for each in sorted(listed, key=lambda name: (name.lower(), name)))} |"
             for header, listed in sorted(names.items())]
     page.append("| header | names |\n|---|---|\n" + "\n".join(rows) + "\n\n")
     return "".join(page) + "\n".join(parts), faults, len(set().union(*names.values()))
