@@ -401,7 +401,7 @@ struct WhereMemoryGoes {
                                            std::to_string(sample.event) + ";\n"
                                      : "");
         graph("bytes", timeline.svg("One update of 64 items: bytes in use"), dot + "}\n",
-              timeline.strip(60, true));
+              timeline.strip({.columns = 60, .ascii = true}));
     }
 
     // ---- the witness ----------------------------------------------------------------------------------------

@@ -13,3 +13,5 @@
 #include "tally/base/error.hpp"
 #include "tally/instances/core.hpp"
 #include "tally/values/array.hpp"
+#include "tally/values/flags.hpp"
+#include "tally/values/shape.hpp"

@@ -12,6 +12,7 @@
 #include "tally/train/cached.hpp"
 #include "tally/train/captured_window.hpp"
 #include "tally/train/clip.hpp"
+#include "tally/train/denominator.hpp"
 #include "tally/train/exact_batch_norm.hpp"
 #include "tally/train/image_layers.hpp"
 #include "tally/train/layers.hpp"

@@ -14,17 +14,21 @@ EXTREMES = [1e-300, -1e-300, 1e300, -1e300, 2.2250738585072014e-308, 1.797693134
 UNARY = {
     "neg": torch.neg, "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "tanh": torch.tanh,
     "sigmoid": torch.sigmoid, "relu": torch.relu, "gelu": F.gelu, "abs": torch.abs, "sin": torch.sin, "cos": torch.cos,
+    "log1p": torch.log1p, "expm1": torch.expm1, "silu": F.silu,
+    "softplus": lambda x: -F.logsigmoid(-x),  # PyTorch's own gives x itself from 20 on, which is off by 2e-9 there
 }
 LARGE = {
     "exp": [700.0, -700.0, 709.7, 710.0, -745.0, -746.0, 88.0, 89.0], "sin": [1e3, -1e4, 3.0, 6.3, 1e-9],
     "cos": [1e3, -1e4, 3.0, 6.3, 1e-9], "tanh": [20.0, -20.0, 1e-9, 0.3, 8.0, 400.0],
-    "sigmoid": [40.0, -40.0, 800.0, -800.0, -30.0], "gelu": [6.0, -6.0, 9.0, -9.0, 40.0, -40.0, 1e-9],
+    "sigmoid": [40.0, -40.0, 800.0, -800.0, -30.0], "softplus": [40.0, -40.0, 800.0, -700.0, -30.0, 19.0, 21.0, 1e-9],
+    "silu": [40.0, -40.0, 700.0, -700.0, -30.0, 1e-9], "log1p": [1e-3, -1e-3, 1e-10, -1e-10, 1e10, -0.999, 0.5, -0.5, 1e-17],
+    "expm1": [1e-3, -1e-3, 1e-10, -1e-10, 700.0, 0.5, -0.5, 1e-17, -800.0], "gelu": [6.0, -6.0, 9.0, -9.0, 40.0, -40.0, 1e-9],
 }
 
 
 def unary():
     for op, f in UNARY.items():
-        lo, hi = (0.05, 6.0) if op in ("log", "sqrt") else (-3.0, 3.0)
+        lo, hi = (0.05, 6.0) if op in ("log", "sqrt") else (-0.9, 3.0) if op == "log1p" else (-3.0, 3.0)
 
         def one(label, x, **more):
             case(op, label, lambda x: f(x), {"x": x}, **more)
@@ -190,6 +194,93 @@ def reductions():
             one("large", [[100.0, 100.5, 99.0], [-100.0, -101.0, -99.5]], "1", dtype=F32)
 
 
+def var():
+    def one(label, x, axes, unbiased=True, keep=False, **more):
+        listed = tuple(range(np.ndim(x))) if axes == "all" else tuple(map(int, axes.split(",")))
+        attrs = ({} if axes == "all" else {"axes": listed}) | ({"keepdims": 1} if keep else {})
+        case("var", f"{label}-axes-{axes}{'' if unbiased else '-biased'}{'-keepdims' if keep else ''}",
+             lambda x: torch.var(x, listed, unbiased, keep), {"x": x}, attrs | ({"unbiased": 1} if unbiased else {}), **more)
+
+    for text, axes in (word.split(":") for word in "3x4:all 3x4:0 3x4:1 2x3x4:1 2x3x4:0,2 37:0 3x37:1".split()):
+        one(text, rand("var", extents(text)), axes)
+        one(text, rand("var", extents(text)), axes, False, True)
+    one("3x4", rand("var", (3, 4)), "-1", tags={"negative-axis"})
+    one("one", rand("var", (3, 1)), "1")
+    one("one", rand("var", (3, 1)), "1", False)
+    one("far-from-zero", [[100.0, 101.0, 103.0], [-100.0, -100.0, -98.0]], "1")
+    one("infinity", [[0.0, INF, 1.0], [2.0, 1.0, -INF]], "1")
+    one("constant-rows", [[2.0, 2.0, 2.0], [0.0, -0.0, 0.0]], "1")
+    one("specials", [[0.0, -0.0, NAN, 1.0], [INF, -INF, 0.0, 1.0], [2.0, 2.0, 1.0, 0.0]], "1")
+    one("specials", [[0.0, -0.0, NAN, 1.0], [INF, -INF, 0.0, 1.0]], "1", False, dtype=F32)
+    one("5x7", rand("var", (5, 7)), "1", dtype=F32)
+    one("0x3", np.zeros((0, 3)), "1")
+    one("3x0", np.zeros((3, 0)), "1", False)
+    one("3x0", np.zeros((3, 0)), "1")
+    one("3x4", rand("var", (3, 4)), "2", tags={"raises"})
+
+
+ZEROS = np.array([[0.0, 2.0, 3.0, -1.5], [2.0, 0.0, -0.5, 4.0], [0.0, 1.0, 0.0, 2.0], [0.0, -0.0, 3.0, 0.0], [1.5, 2.0, -3.0, 0.5]])
+
+
+def prod():
+    def one(label, x, axis=None, keep=False, **more):
+        case("prod", f"{label}-axis-{'all' if axis is None else axis}{'-keepdims' if keep else ''}",
+             lambda x: torch.prod(x) if axis is None else torch.prod(x, axis, keep), {"x": x},
+             ({} if axis is None else {"axes": (axis,)}) | ({"keepdims": 1} if keep else {}), **more)
+
+    for shape in shapes("3x4 2x3x4 5 37 1x1 3x1x4"):
+        for axis in (None, *range(len(shape))):
+            one(spell(shape), rand("prod", shape), axis)
+    one("scalar", rand("prod", ()))
+    one("3x4", rand("prod", (3, 4)), 1, True)
+    one("3x4", rand("prod", (3, 4)), -1, tags={"negative-axis"})
+    for axis in (0, 1, None):
+        one("zeros", ZEROS, axis)
+        one("zeros", ZEROS, axis, dtype=F32)
+    one("one-zero", ZEROS[:1])
+    one("one-zero-and-inf", [[0.0, INF, 2.0], [-INF, -0.0, 1.0]], 1)
+    one("nan", [[NAN, 1.0, 2.0], [1.0, -2.0, 0.5]], 1)
+    one("5x7", rand("prod", (5, 7)), 1, dtype=F32)
+    one("0x3", np.zeros((0, 3)), 1)
+    one("3x0", np.zeros((3, 0)), 1)
+    one("3x4", rand("prod", (3, 4)), 2, tags={"raises"})
+
+
+def cumsum():
+    def one(label, x, axis, **more):
+        case("cumsum", f"{label}-axis-{axis}", lambda x: x.cumsum(axis), {"x": x}, {"axis": axis}, **more)
+
+    for shape in shapes("4 3x4 2x3x4 1 3x1 1x5 37 2x19 0 0x3 3x0 2x0x3"):
+        for axis in range(len(shape)):
+            one(spell(shape), rand("cumsum", shape), axis)
+    one("3x4", rand("cumsum", (3, 4)), -1, tags={"negative-axis"})
+    one("specials", SPECIAL, 1)
+    one("specials", SPECIAL, 0, dtype=F32)
+    one("3x9", rand("cumsum", (3, 9)), 1, dtype=F32)
+    one("3x4", rand("cumsum", (3, 4)), 2, tags={"raises"})
+
+
+def argmax():
+    """Places are numbers: what is compared has no gradient, and is written as numbers of the input's kind."""
+    def one(label, x, axis, keep=False, **more):
+        case("argmax", f"{label}-axis-{axis}{'-keepdims' if keep else ''}", lambda x: x.argmax(axis, keep).to(x.dtype),
+             {"x": data(x)}, {"axis": axis} | ({"keepdims": 1} if keep else {}), **more)
+
+    for shape in shapes("4 3x4 2x3x4 1 3x1 37 2x19 0x3"):
+        for axis in range(len(shape)):
+            if shape[axis]:
+                one(spell(shape), rand("argmax", shape), axis)
+    one("3x4", rand("argmax", (3, 4)), -1, tags={"negative-axis"})
+    one("3x4", rand("argmax", (3, 4)), 0, True)
+    for axis in (0, 1):
+        one("ties", TIES, axis, tags={"ties"})
+        one("specials", SPECIAL, axis)
+        one("specials", SPECIAL, axis, dtype=F32)
+    one("nans", [[NAN, 1.0, NAN], [1.0, NAN, INF]], 1)
+    one("0x3", np.zeros((0, 3)), 0, tags={"raises"})
+    one("3x4", rand("argmax", (3, 4)), 2, tags={"raises"})
+
+
 def softmaxes():
     for op, f in {"softmax": torch.softmax, "log_softmax": torch.log_softmax}.items():
         def one(label, x, axis, **more):
@@ -312,6 +403,38 @@ def concat():
     one("specials", [MOVED, -MOVED], 1, dtype=F32)
     one("specials", [MOVED, MOVED[::-1], MOVED[:1]], 0)
     one("2x3-with-2x4", [rand("a", (2, 3)), rand("b", (2, 4))], 0, tags={"raises"})
+
+
+def stack():
+    def one(label, parts, axis, **more):
+        named = dict(zip("abcd", parts))
+        case("stack", f"{label}-axis-{axis}", lambda **t: torch.stack([t[name] for name in named], axis), named,
+             {"axis": axis}, **more)
+
+    for text, count, axis in [("3", 2, 0), ("3", 2, 1), ("2x3", 3, 1), ("2x3", 2, -1), ("2x3", 1, 0), ("scalar", 3, 0),
+                              ("0x3", 2, 1), ("2x1x2", 4, 2), ("2x3", 2, -3)]:
+        one(f"{count}-of-{text}", [rand(f"stack {i}", extents(text)) for i in range(count)], axis)
+    one("specials", [MOVED, -MOVED], 1)
+    one("specials", [MOVED, -MOVED], 2, dtype=F32)
+    one("2x3-with-2x4", [rand("a", (2, 3)), rand("b", (2, 4))], 0, tags={"raises"})
+    one("2-of-2x3", [rand("a", (2, 3)), rand("b", (2, 3))], 3, tags={"raises"})
+
+
+def squeezes():
+    for text, axis in [("3x4", 0), ("3x4", 1), ("3x4", 2), ("3x4", -1), ("3x4", -3), ("scalar", 0), ("2x0", 1), ("1x1", 1)]:
+        case("unsqueeze", f"{text}-axis-{axis}", lambda x: x.unsqueeze(axis), {"x": rand("unsqueeze", extents(text))},
+             {"axis": axis})
+    case("unsqueeze", "specials", lambda x: x.unsqueeze(1), {"x": MOVED}, {"axis": 1})
+    case("unsqueeze", "specials", lambda x: x.unsqueeze(1), {"x": MOVED}, {"axis": 1}, dtype=F32)
+    case("unsqueeze", "3x4-axis-3", lambda x: x.unsqueeze(3), {"x": rand("unsqueeze", (3, 4))}, {"axis": 3}, {"raises"})
+    for text, axis in [("3x1x4", 1), ("1x3x1", 0), ("1x3x1", -1), ("1", 0), ("1x0", 0)]:
+        case("squeeze", f"{text}-axis-{axis}", lambda x: x.squeeze(axis), {"x": rand("squeeze", extents(text))},
+             {"axes": (axis,)})
+    for text in ("3x1x4", "1x3x1", "1x1", "2x3", "scalar", "1x0x1"):
+        case("squeeze", f"{text}-all", lambda x: x.squeeze(), {"x": rand("squeeze", extents(text))})
+    case("squeeze", "specials", lambda x: x.squeeze(), {"x": MOVED[None]})
+    case("squeeze", "specials", lambda x: x.squeeze(), {"x": MOVED[None]}, dtype=F32)
+    case("squeeze", "3x1x4-axis-3", lambda x: x.squeeze(3), {"x": rand("squeeze", (3, 1, 4))}, {"axes": (3,)}, {"raises"})
 
 
 # ---- linear algebra
@@ -506,7 +629,7 @@ SPLITS = [(6,), (3, 3), (2, 2, 2), (4, 2), (1, 5), (1, 1, 1, 1, 1, 1)]
 
 
 def record_all():
-    for family in (unary, clamp, pow_number, with_number, binary, where, reductions, softmaxes, reshape, transpose,
-                   permute, slices, broadcast_to, rows, concat, matmul, linear, mse, cross_entropy,
-                   binary_cross_entropy, layer_norm, *fixture_layers.LAYERS, toy, split_mse, split_cross_entropy):
+    for family in (unary, clamp, pow_number, with_number, binary, where, reductions, var, prod, cumsum, argmax, softmaxes,
+                   reshape, transpose, permute, slices, broadcast_to, rows, concat, stack, squeezes, matmul, linear, mse,
+                   cross_entropy, binary_cross_entropy, layer_norm, *fixture_layers.LAYERS, toy, split_mse, split_cross_entropy):
         family()

@@ -120,5 +120,5 @@ def case(op, label, compute, inputs, attrs=None, tags=(), dtype=F64, seed=None):
     if count is not None:
         lines.append(f"count {count}")
     leaves = {key: tensor for key, tensor in tensors.items() if tensor.requires_grad}
-    for key, gradient in zip(leaves, torch.autograd.grad(out, list(leaves.values()), cotangent)):
+    for key, gradient in zip(leaves, torch.autograd.grad(out, list(leaves.values()), cotangent) if leaves else ()):
         write("grad", key, gradient)

@@ -48,7 +48,7 @@ template <class S> struct Transformer : Module<S> {
     V letter = uniform_parameter<S>({ascii, width}, 0.5, {seed, 1});
     V place = uniform_parameter<S>({places, width}, 0.5, {seed, 2});
     LayerNorm<S> norm1{width}, norm2{width}, norm3{width};
-    SelfAttention<S> attention{width, heads, {seed, 3}, true};
+    SelfAttention<S> attention{width, heads, {seed, 3}, {.causal = true}};
     Linear<S> up{width, 4 * width, {seed, 4}}, down{4 * width, width, {seed, 5}};
     Linear<S> guess{width, ascii, {seed, 6}};
 

@@ -16,22 +16,23 @@ using Scalar = Var<double>;
 using Tensor = Var<Array<float>>;
 using Tensor64 = Var<Array<double>>;
 
-// parameter({0.5f, -1.25f, 0.75f}): a vector that wants a gradient.
+// parameter({0.5f, -1.25f, 0.75f}): a vector that wants a gradient; a constant wants none.
 template <class S> Var<Array<S>> parameter(std::initializer_list<S> vector) {
     return parameter(Array<S>(vector));
 }
-
 template <class S> Var<Array<S>> constant(std::initializer_list<S> vector) {
     return constant(Array<S>(vector));
 }
 
 // ---- constants to begin from: zeros({2, 3}), randn({3}, {.seed = 7}), ones<double>({6}, {.device = Device::cuda}) ----
 
+// Where a constant is made, and from which randomness.
 struct Making {
     Device device = Device::cpu;
     std::uint64_t seed = 0, stream = 0;  // of random ones
 };
 
+// All elements alike.
 template <class S = float> Var<Array<S>> full(const Shape& shape, double value, const Making& how = {}) {
     return constant(Array<S>::full(shape, static_cast<S>(value), how.device));
 }

@@ -319,10 +319,11 @@ template <Variable V> V parameter(const V& numbers) {
     return parameter(typename V::value_type(numbers.value()));
 }
 
+// One that wants no gradient.
 template <Value T> Var<T> constant(T value) { return Var<T>(std::move(value), State::constant); }
-
 template <Variable V> V constant(const V& numbers) { return constant(numbers.value()); }
 
+// Its value as a constant: nothing goes back through it.
 template <Value T> Var<T> detach(const Var<T>& x) { return Var<T>(x.value(), State::constant); }
 
 // ---- gradients without touching any leaf ----

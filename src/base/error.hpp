@@ -6,6 +6,7 @@
 
 namespace tally {
 
+// Everything that tally refuses; what() begins with the operation, as [matmul].
 class Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -17,6 +17,7 @@
 
 namespace tally::random {
 
+// 128 random bits.
 using Words = std::array<std::uint32_t, 4>;
 
 // Philox 4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
@@ -126,6 +127,7 @@ template <class S> Point normals(const Words& words, std::size_t pair) {
 
 }  // namespace detail
 
+// 32 of them: a function of seed, stream and index, and of nothing else.
 constexpr std::uint32_t bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     return detail::words(seed, stream, index / 4)[index % 4];
 }

@@ -7,6 +7,7 @@
 
 namespace tally {
 
+// Of the library that a program is compiled with.
 struct Version {
     int major, minor, patch;
 };

@@ -22,12 +22,14 @@
 
 namespace tally {
 
+// Functions that are called one after the other: the layers of a deep network.
 template <class T> using Chain = std::vector<std::function<Var<T>(Var<T>)>>;
 
 // n layers in k segments that differ by one layer at most, the longer ones first.
 std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments);
 std::size_t segments_by_default(std::size_t layers);  // the square root, where what is stored is least
 
+// From one layer to before another.
 template <class T> Var<T> run_chain(const Chain<T>& chain, std::size_t from, std::size_t to, Var<T> x) {
     for (; from < to; ++from) x = chain[from](std::move(x));
     return x;
@@ -37,6 +39,7 @@ namespace detail {
 void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers);
 }
 
+// The chain in segments of these sizes, each but the last checkpointed.
 template <class T>
 Var<T> checkpoint_segments(const Chain<T>& chain, const std::vector<std::size_t>& sizes, Var<T> x) {
     detail::expect_segments(sizes, chain.size());
@@ -51,6 +54,7 @@ Var<T> checkpoint_segments(const Chain<T>& chain, const std::vector<std::size_t>
     return run_chain(chain, from, chain.size(), std::move(x));
 }
 
+// In so many segments, or in as many as store the least.
 template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, std::size_t segments, Var<T> x) {
     return checkpoint_segments(chain, even_segments(chain.size(), segments), std::move(x));
 }
@@ -69,6 +73,7 @@ struct LayerBytes {
     std::size_t passing = 0;  // what it needs for a moment, forward or backward
 };
 
+// A cut of a chain, and what it is predicted to cost.
 struct Segmentation {
     std::vector<std::size_t> sizes;  // of the segments, in layers
     std::size_t bytes = 0;           // the most that is in use beyond parameters and gradients, as predicted

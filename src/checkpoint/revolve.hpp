@@ -30,6 +30,7 @@ std::uint64_t revolve_split(std::uint64_t steps, std::uint64_t snapshots);
 
 }  // namespace detail
 
+// What a schedule has cost.
 struct RevolveCount {
     std::size_t advanced = 0, recorded = 0;  // steps that were only run, and steps that were recorded
     std::size_t snapshots = 0;               // the most that were alive at one time

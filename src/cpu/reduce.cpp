@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tally/cpu/families.hpp"
+#include "tally/cpu/reference_runs.hpp"
 #include "tally/cpu/runs.hpp"
 
 namespace tally::cpu {
@@ -99,6 +100,10 @@ template <class S> void install_reduce(Kernels<S>& t) {
     t.spread = spread<S>;
     t.max = max<S>;
     t.max_back = max_back<S>;
+    t.cumsum = reference::cumsum<S>;
+    t.prod = reference::prod<S>;
+    t.prod_back = reference::prod_back<S>;
+    t.argmax = reference::argmax<S>;
 }
 
 template void install_reduce(Kernels<float>&);

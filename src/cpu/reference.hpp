@@ -10,6 +10,7 @@
 
 #include "tally/base/error.hpp"
 #include "tally/base/random.hpp"
+#include "tally/cpu/reference_runs.hpp"
 #include "tally/cpu/reference_walks.hpp"
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernels.hpp"
@@ -105,13 +106,6 @@ template <class S> void rows_back(const S* dy, const std::int32_t* index, Into<S
 }
 
 // ---- reductions ----
-
-// run(first, step, o, i): where a run of `reduced` elements starts, the step between them, and whose it is.
-template <class Run> void each_run(const Fold& fold, Run run) {
-    for (std::size_t o = 0; o < fold.outer; ++o)
-        for (std::size_t i = 0; i < fold.inner; ++i)
-            run(o * fold.reduced * fold.inner + i, fold.inner, o * fold.inner + i);
-}
 
 template <class S> S largest(const S* x, std::size_t step, std::size_t n) {  // NaN wins
     S m = x[0];
@@ -444,6 +438,10 @@ template <class S> Kernels<S> table() {
     t.spread = spread<S>;
     t.max = max<S>;
     t.max_back = max_back<S>;
+    t.cumsum = cumsum<S>;
+    t.prod = prod<S>;
+    t.prod_back = prod_back<S>;
+    t.argmax = argmax<S>;
     t.logsumexp = logsumexp<S>;
     t.logsumexp_back = logsumexp_back<S>;
     t.softmax = softmax<S>;

@@ -10,6 +10,7 @@
 
 namespace tally {
 
+// Of one picture, and what is on the pictures.
 inline constexpr std::int64_t fashion_pixels = 28 * 28;
 inline constexpr std::array<const char*, 10> fashion_classes = {
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"};
@@ -17,12 +18,14 @@ inline constexpr std::array<const char*, 10> fashion_classes = {
 // Where tools/get-fashion-mnist puts the files, seen from the root of this repository.
 inline constexpr const char* fashion_folder = "data/fashion-mnist";
 
+// Some pictures with their labels.
 template <class S> struct Pictures {
     Array<S> images;             // (count, 784), from 0, black, to 1, white
     Array<std::int32_t> labels;  // (count), places in fashion_classes
     std::int64_t count() const { return images.shape()[0]; }
 };
 
+// FashionMNIST, or what stands in for it.
 template <class S> struct Fashion {
     Pictures<S> train, test;
     bool real = false;

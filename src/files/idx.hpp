@@ -12,6 +12,7 @@
 
 namespace tally {
 
+// What an IDX file holds: bytes, with a shape.
 struct Idx {
     Shape shape;
     std::vector<std::uint8_t> values;  // row-major

@@ -16,6 +16,7 @@ namespace tally {
 // F32, F64 and I32; I64 is read as int32 when its numbers fit.
 using AnyArray = std::variant<Array<float>, Array<double>, Array<std::int32_t>>;
 
+// What a .safetensors file holds.
 struct Safetensors {
     std::map<std::string, AnyArray> tensors;
     std::map<std::string, std::string> metadata;

@@ -1,7 +1,9 @@
-// sum, mean, spread and max: a thread for each column, a team for each row of neighbours.
+// sum, mean, spread and max: a thread for each column, a team for each row of neighbours. What goes on element
+// by element: a thread for each run.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "tally/gpu/team.hpp"
 #include "tally/kernels/kernels.hpp"
@@ -77,6 +79,69 @@ template <class S> struct MaxBackBody {
     }
 };
 
+// ---- a thread for each run, element by element ----
+
+template <class S> struct CumsumBody {
+    const S* x;
+    Into<S[]> y;
+    Fold fold;
+    bool from_the_end;
+    TALLY_HOST_DEVICE void operator()(std::size_t result) const {
+        const RunOf run(fold, result);
+        S total = -S(0);
+        for (std::size_t r = 0; r < fold.reduced; ++r) {
+            const std::size_t at = run[from_the_end ? fold.reduced - 1 - r : r];
+            total += x[at];
+            store(y, at, total);
+        }
+    }
+};
+
+template <class S> struct ProdBody {
+    const S* x;
+    S* y;
+    Fold fold;
+    TALLY_HOST_DEVICE void operator()(std::size_t result) const {
+        const RunOf run(fold, result);
+        S product = S(1);
+        for (std::size_t r = 0; r < fold.reduced; ++r) product *= x[run[r]];
+        y[result] = product;
+    }
+};
+
+template <class S> struct ProdBackBody {
+    const S *dy, *x;
+    S* dx;
+    Fold fold;
+    TALLY_HOST_DEVICE void operator()(std::size_t result) const {
+        const RunOf run(fold, result);
+        S before = S(1), after = dy[result];
+        for (std::size_t r = 0; r < fold.reduced; ++r) {
+            dx[run[r]] = before;
+            before *= x[run[r]];
+        }
+        for (std::size_t r = fold.reduced; r-- > 0;) {
+            dx[run[r]] *= after;
+            after *= x[run[r]];
+        }
+    }
+};
+
+template <class S> struct ArgmaxBody {
+    const S* x;
+    std::int32_t* y;
+    Fold fold;
+    TALLY_HOST_DEVICE void operator()(std::size_t result) const {
+        const RunOf run(fold, result);
+        std::size_t best = 0;
+        for (std::size_t r = 1; r < fold.reduced; ++r) {
+            const S top = x[run[best]], next = x[run[r]];
+            if (top == top && (next > top || next != next)) best = r;
+        }
+        y[result] = static_cast<std::int32_t>(best);
+    }
+};
+
 template <class On, class S> void sum(const S* x, Into<S[]> y, const Fold& fold) {
     for_each_run<On>("sum", fold, SumBody<S, false>{x, y, fold, sums_in_order(fold)});
 }
@@ -98,12 +163,32 @@ void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fol
     for_each_run<On>("max, backward", fold, MaxBackBody<S>{dy, x, y, dx, fold});
 }
 
+template <class On, class S> void cumsum(const S* x, Into<S[]> y, const Fold& fold, bool from_the_end) {
+    On::each("cumsum", fold.outer * fold.inner, CumsumBody<S>{x, y, fold, from_the_end});
+}
+
+template <class On, class S> void prod(const S* x, S* y, const Fold& fold) {
+    On::each("prod", fold.outer * fold.inner, ProdBody<S>{x, y, fold});
+}
+
+template <class On, class S> void prod_back(const S* dy, const S* x, S* dx, const Fold& fold) {
+    On::each("prod, backward", fold.outer * fold.inner, ProdBackBody<S>{dy, x, dx, fold});
+}
+
+template <class On, class S> void argmax(const S* x, std::int32_t* y, const Fold& fold) {
+    On::each("argmax", fold.outer * fold.inner, ArgmaxBody<S>{x, y, fold});
+}
+
 template <class On, class S> void install_reduce(Kernels<S>& t) {
     t.sum = sum<On, S>;
     t.mean = mean<On, S>;
     t.spread = spread<On, S>;
     t.max = max<On, S>;
     t.max_back = max_back<On, S>;
+    t.cumsum = cumsum<On, S>;
+    t.prod = prod<On, S>;
+    t.prod_back = prod_back<On, S>;
+    t.argmax = argmax<On, S>;
 }
 
 }  // namespace tally::gpu

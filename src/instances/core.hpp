@@ -66,6 +66,10 @@
     WORD template Var<Array<S>> operator-(Var<Array<S>>); \
     WORD template Var<Array<S>> exp(Var<Array<S>>); \
     WORD template Var<Array<S>> log(Var<Array<S>>); \
+    WORD template Var<Array<S>> log1p(Var<Array<S>>); \
+    WORD template Var<Array<S>> expm1(Var<Array<S>>); \
+    WORD template Var<Array<S>> softplus(Var<Array<S>>); \
+    WORD template Var<Array<S>> silu(Var<Array<S>>); \
     WORD template Var<Array<S>> sqrt(Var<Array<S>>); \
     WORD template Var<Array<S>> tanh(Var<Array<S>>); \
     WORD template Var<Array<S>> sigmoid(Var<Array<S>>); \
@@ -75,7 +79,7 @@
     WORD template Var<Array<S>> sin(Var<Array<S>>); \
     WORD template Var<Array<S>> cos(Var<Array<S>>); \
     WORD template Var<Array<S>> clamp(Var<Array<S>>, double, double); \
-    WORD template Var<Array<S>> matmul(Var<Array<S>>, Var<Array<S>>, bool, bool); \
+    WORD template Var<Array<S>> matmul(Var<Array<S>>, Var<Array<S>>, const Transpose&); \
     WORD template Var<Array<S>> linear(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>); \
     WORD template Var<Array<S>> linear_relu(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>); \
     WORD template Var<Array<S>> linear(Var<Array<S>>, Var<Array<S>>); \
@@ -90,10 +94,17 @@
     WORD template std::vector<Var<Array<S>>> split(const Var<Array<S>>&, const std::vector<std::int64_t>&); \
     WORD template std::vector<Var<Array<S>>> split(const Var<Array<S>>&, std::int64_t); \
     WORD template Var<Array<S>> rows(Var<Array<S>>, const Array<std::int32_t>&); \
-    WORD template Var<Array<S>> sum(Var<Array<S>>, const Axes&, bool); \
-    WORD template Var<Array<S>> mean(Var<Array<S>>, const Axes&, bool); \
-    WORD template Var<Array<S>> max(Var<Array<S>>, const Axes&, bool); \
-    WORD template Var<Array<S>> logsumexp(Var<Array<S>>, const Axes&, bool); \
+    WORD template Var<Array<S>> sum(Var<Array<S>>, const Along&, const Reduce&); \
+    WORD template Var<Array<S>> mean(Var<Array<S>>, const Along&, const Reduce&); \
+    WORD template Var<Array<S>> max(Var<Array<S>>, const Along&, const Reduce&); \
+    WORD template Var<Array<S>> logsumexp(Var<Array<S>>, const Along&, const Reduce&); \
+    WORD template Var<Array<S>> var(Var<Array<S>>, const Along&, const Variance&); \
+    WORD template Var<Array<S>> prod(Var<Array<S>>, const Along&, const Reduce&); \
+    WORD template Var<Array<S>> cumsum(Var<Array<S>>, std::int64_t); \
+    WORD template Array<std::int32_t> argmax(const Var<Array<S>>&, std::int64_t, const Reduce&); \
+    WORD template Var<Array<S>> squeeze(Var<Array<S>>, const Along&); \
+    WORD template Var<Array<S>> unsqueeze(Var<Array<S>>, std::int64_t); \
+    WORD template Var<Array<S>> stack(std::vector<Var<Array<S>>>, std::int64_t); \
     WORD template Var<Array<S>> softmax(Var<Array<S>>, std::int64_t); \
     WORD template Var<Array<S>> log_softmax(Var<Array<S>>, std::int64_t); \
     WORD template struct Loss<Array<S>>; \

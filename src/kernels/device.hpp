@@ -6,8 +6,10 @@
 
 namespace tally {
 
+// The host, and the GPU of a module.
 enum class Device : std::uint8_t { cpu, cuda };
 
+// As it is printed.
 inline const char* to_string(Device device) { return device == Device::cpu ? "cpu" : "cuda"; }
 
 // Here, so that who includes no stream pays for none.

@@ -44,6 +44,8 @@ template <class S> struct Dual {
         return {y, y * x.rate};
     }
     friend Dual log(Dual x) { return {std::log(x.value), x.rate / x.value}; }
+    friend Dual log_of_one_plus(Dual x) { return {std::log1p(x.value), x.rate / (1 + x.value)}; }
+    friend Dual exp_less_one(Dual x) { return {std::expm1(x.value), std::exp(x.value) * x.rate}; }
     friend Dual fma(Dual a, Dual b, Dual c) {
         return {std::fma(a.value, b.value, c.value), c.rate + (a.rate * b.value + a.value * b.rate)};
     }

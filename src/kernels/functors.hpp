@@ -44,6 +44,24 @@ using std::abs, std::cos, std::erf, std::exp, std::log, std::pow, std::sin, std:
 // -x, with the sign of a zero flipped too (some SIMD libraries compute 0 - x).
 template <class T> constexpr T negated(T x) { return as<T>(-0.0) - x; }
 
+// log(1 + x), with what is lost in 1 + x put right (Kahan).
+template <class T> constexpr T log_of_one_plus(T x) {
+    const T one = as<T>(1), u = one + x, y = log(u);
+    return select(u == one, x, select(u == x, y, y * (x / (u - one))));
+}
+
+// exp(x) - 1, likewise; from 1 on nothing is lost.
+template <class T> constexpr T exp_less_one(T x) {
+    const T one = as<T>(1), u = exp(x), less = u - one;
+    return select(u == one, x, select(abs(x) < one, less * (x / log(u)), less));
+}
+
+// 1 / (1 + exp(-x)), with no power that overflows.
+template <class T> constexpr T logistic(T x) {
+    const T power = exp(-abs(x));
+    return select(x >= as<T>(0), as<T>(1), power) / (as<T>(1) + power);
+}
+
 // ---- one operand: y = value(x), dx = back(dy, what it keeps) ----
 
 struct Neg {
@@ -69,6 +87,20 @@ struct Log {
     template <class T> constexpr T back(T dy, T x) const { return dy / x; }
 };
 
+struct Log1p {
+    static constexpr FixedName name = "log1p";
+    static constexpr Keep keeps = Keep::input;
+    template <class T> constexpr T value(T x) const { return log_of_one_plus(x); }
+    template <class T> constexpr T back(T dy, T x) const { return dy / (as<T>(1) + x); }
+};
+
+struct Expm1 {  // keeps x, because y + 1 is no power any more where y is nearly -1
+    static constexpr FixedName name = "expm1";
+    static constexpr Keep keeps = Keep::input;
+    template <class T> constexpr T value(T x) const { return exp_less_one(x); }
+    template <class T> constexpr T back(T dy, T x) const { return dy * exp(x); }
+};
+
 struct Sqrt {
     static constexpr FixedName name = "sqrt";
     static constexpr Keep keeps = Keep::output;
@@ -88,6 +120,24 @@ struct Sigmoid {
     static constexpr Keep keeps = Keep::output;
     template <class T> constexpr T value(T x) const { return as<T>(1) / (as<T>(1) + exp(-x)); }
     template <class T> constexpr T back(T dy, T y) const { return dy * (as<T>(1) - y) * y; }
+};
+
+struct Softplus {  // log(1 + exp(x))
+    static constexpr FixedName name = "softplus";
+    static constexpr Keep keeps = Keep::input;
+    template <class T> constexpr T value(T x) const {
+        return select(x >= as<T>(0), x, as<T>(0)) + log_of_one_plus(exp(-abs(x)));
+    }
+    template <class T> constexpr T back(T dy, T x) const { return dy * logistic(x); }
+};
+
+struct Silu {  // x * sigmoid(x)
+    static constexpr FixedName name = "silu";
+    static constexpr Keep keeps = Keep::input;
+    template <class T> constexpr T value(T x) const { return x * logistic(x); }
+    template <class T> constexpr T back(T dy, T x) const {
+        return dy * (logistic(x) * (as<T>(1) + x * logistic(-x)));
+    }
 };
 
 struct Relu {
@@ -308,8 +358,9 @@ struct BinaryCrossEntropy {  // of a probability a against a target b; logarithm
 // The lists from which every device instantiates its kernels; the place on the list is the slot in its table.
 using UnaryOps = std::tuple<functor::Neg, functor::Exp, functor::Log, functor::Sqrt, functor::Tanh,
                             functor::Sigmoid, functor::Relu, functor::Gelu, functor::Abs, functor::Sin,
-                            functor::Cos, functor::AddNumber, functor::NumberMinus, functor::MulNumber,
-                            functor::DivNumber, functor::NumberOver, functor::PowNumber, functor::Clamp>;
+                            functor::Cos, functor::Log1p, functor::Expm1, functor::Softplus, functor::Silu,
+                            functor::AddNumber, functor::NumberMinus, functor::MulNumber, functor::DivNumber,
+                            functor::NumberOver, functor::PowNumber, functor::Clamp>;
 
 using BinaryOps =
     std::tuple<functor::Add, functor::Sub, functor::Mul, functor::Div, functor::Pow, functor::Maximum,

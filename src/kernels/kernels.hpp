@@ -34,6 +34,8 @@
 
 namespace tally {
 
+// ---- what the engine asks of a device ----
+
 inline constexpr std::size_t ordered_limit =
     4096;  // multiply-adds: up to here Products::blas keeps the order
 inline constexpr std::size_t ordered_sum = 1024, ordered_row = 64;
@@ -139,6 +141,14 @@ template <class S> struct Kernels {
     void (*log_softmax)(const S* x, S* y, const Fold&);
     void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx, const Fold&);  // dy - exp(y) * sum(dy)
 
+    // Running sums along the middle axis, one after the other, from its front or from its end.
+    void (*cumsum)(const S* x, Into<S[]> y, const Fold&, bool from_the_end);
+    void (*prod)(const S* x, S* y, const Fold&);  // 1 when reduced is 0
+    // dx = dy * the product of all others: those before it, times those after it, so nothing is divided.
+    void (*prod_back)(const S* dy, const S* x, S* dx, const Fold&);
+    void (*argmax)(const S* x, std::int32_t* y,
+                   const Fold&);  // the first of the largest, or of the NaNs; reduced is at least 1
+
     // ---- linear algebra ----
     void (*matmul)(const Product&, const S* a, const S* b, Into<S[]> c);
     void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
@@ -233,6 +243,8 @@ template <class S> [[gnu::always_inline]] inline const Kernels<S>& kernels(Devic
         return resting_kernels<S>();
     return waking_kernels<S>(device);
 }
+
+// ---- what a program may choose ----
 
 // Who computes large products: our kernels, in the order above, or the device's library, in one of its own.
 // TALLY_PRODUCTS in the environment says how a program begins; a change holds from the next product on, also

@@ -33,6 +33,7 @@ struct Storage {
     std::size_t asked;  // bytes; known under AddressSanitizer, where there are no more
 };
 
+// The device has not got it, or its budget does not allow it.
 class OutOfMemory : public Error {
 public:
     OutOfMemory(const std::string& what, Device on, std::size_t asked_bytes, std::size_t bytes_in_use)
@@ -115,6 +116,7 @@ inline void raise_version(Storage* storage) {
 void leave(Storage* storage);
 bool left_by_another(const Storage* storage, std::uint32_t version);
 
+// What the ledger knows of a device.
 struct Report {
     std::size_t in_use = 0, peak = 0;                                          // bytes, all classes together
     std::size_t in_use_by[memory_classes] = {}, peak_by[memory_classes] = {};  // bytes; index: MemoryClass
@@ -125,9 +127,11 @@ struct Report {
     std::uint64_t reused = 0;       // of these, served from a free list
 };
 
+// Of a device: all of it.
 Report report(Device device = Device::cpu);
 std::string to_string(const Report& report);  // a small table, one class a line
 
+// Bytes in use: now, and the most since the program began or since reset_peak().
 std::size_t in_use(Device device = Device::cpu);
 std::size_t peak(Device device = Device::cpu);
 void reset_peak(Device device = Device::cpu);

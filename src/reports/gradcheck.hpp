@@ -16,6 +16,7 @@
 
 namespace tally {
 
+// Whether gradients agree with finite differences.
 struct Gradcheck {
     explicit operator bool() const { return ok; }
     bool ok = true;
@@ -23,6 +24,7 @@ struct Gradcheck {
     std::string report;  // where it was, with both numbers
 };
 
+// How closely they are looked at.
 struct GradcheckOptions {
     double step = 1e-6;
     double tolerance = 1e-6;  // relative to max(1, |gradient|)

@@ -10,6 +10,7 @@
 
 namespace tally {
 
+// A place in a program.
 struct SourceLine {
     const char* file = nullptr;
     int line = 0;

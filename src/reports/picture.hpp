@@ -21,6 +21,7 @@
 
 namespace tally {
 
+// Graphs, drawn one beside the other; picture(loss) draws one.
 class Picture {
 public:
     explicit Picture(std::string title = "") { diagram_.title = std::move(title); }

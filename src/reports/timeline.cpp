@@ -56,7 +56,8 @@ std::string in_words(const Timeline::Peak& peak) {
            clean_text(peak.op, 40) + "'" + (peak.where.empty() ? "" : " in " + clean_text(peak.where, 60));
 }
 
-std::string Timeline::strip(int columns, bool ascii) const {
+std::string Timeline::strip(const StripOptions& options) const {
+    const auto [columns, ascii] = options;
     if (columns < 1) throw Error("[timeline] a strip of " + std::to_string(columns) + " columns");
     if (samples_.empty()) throw Error("[timeline] nothing was computed while it looked on");
     constexpr int rows = 6;

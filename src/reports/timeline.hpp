@@ -19,6 +19,12 @@
 
 namespace tally {
 
+// How a strip of text is drawn.
+struct StripOptions {
+    int columns = 72;
+    bool ascii = false;  // instead of blocks
+};
+
 // Looks on while it lives: at the ledger, after each operation of this thread (its operands are still there)
 // and after each rule. The ledger is that of all threads.
 class Timeline final : Observer {
@@ -45,7 +51,8 @@ public:
     static constexpr std::size_t most_samples = 1 << 14;  // of more events the higher of two, four, ... stay
 
     // Rows of blocks, or of plain ASCII, and the peak in words.
-    std::string strip(int columns = 72, bool ascii = false) const;
+    std::string strip(const StripOptions& options = {}) const;
+    std::string strip(int, bool = false) const = delete;  // write strip({.columns = 60, .ascii = true})
     std::string svg(const std::string& title = "Live bytes") const;
     void write(const std::string& path, const std::string& title = "Live bytes") const;  // .svg
 

@@ -18,6 +18,7 @@ template <class S> double grad_norm(const std::vector<Var<Array<S>>>& parameters
 // How many elements of the gradients are infinite or NaN.
 template <class S> std::int64_t count_non_finite(const std::vector<Var<Array<S>>>& parameters);
 
+// Whether there are any.
 template <class S> bool has_non_finite_gradient(const std::vector<Var<Array<S>>>& parameters) {
     return count_non_finite(parameters) > 0;
 }

@@ -14,6 +14,7 @@
 
 namespace tally {
 
+// Of Conv2d.
 struct Conv2dOptions {
     std::int64_t stride = 1, padding = 0;
     bool bias = true;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <limits>
 #include <optional>
 
@@ -33,14 +32,20 @@ Var<Array<S>> uniform_parameter(const Shape& shape, double bound, Stream stream,
     return parameter(Array<S>(shape, values));
 }
 
+// Of Linear.
+struct LinearOptions {
+    bool bias = true;
+};
+
 // x (..., in) · weight (in, out) + bias (out); all initially uniform within 1/sqrt(in).
 template <class S> class Linear : public Layer<S> {
 public:
-    Linear(std::int64_t in, std::int64_t out, Stream stream, bool with_bias = true) {
+    Linear(std::int64_t in, std::int64_t out, Stream stream, const LinearOptions& options = {}) {
         const double bound = in > 0 ? 1 / std::sqrt(static_cast<double>(in)) : 0;
         weight = uniform_parameter<S>({in, out}, bound, stream);
-        if (with_bias) bias = uniform_parameter<S>({out}, bound, stream, weight.value().size());
+        if (options.bias) bias = uniform_parameter<S>({out}, bound, stream, weight.value().size());
     }
+    Linear(std::int64_t, std::int64_t, Stream, Bare auto) = delete;  // write {.bias = false}
     void list(Members<S>& members) override {
         members.weight("weight", weight);
         members.parameter("bias", bias);
@@ -54,16 +59,19 @@ protected:
     }
 };
 
+// relu(x).
 template <class S> class ReLU : public Layer<S> {
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return relu(std::move(x)); }
 };
 
+// tanh(x).
 template <class S> class Tanh : public Layer<S> {
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return tanh(std::move(x)); }
 };
 
+// gelu(x).
 template <class S> class GELU : public Layer<S> {
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return gelu(std::move(x)); }
@@ -81,6 +89,7 @@ protected:
     }
 };
 
+// layer_norm(x, weight, bias).
 template <class S> class LayerNorm : public Layer<S> {
 public:
     explicit LayerNorm(std::int64_t width, double eps = 1e-5)
@@ -159,12 +168,18 @@ private:
     std::optional<std::int64_t> padding_;
 };
 
+// Of SelfAttention.
+struct SelfAttentionOptions {
+    bool causal = false;
+};
+
 // Multi-head self-attention over x (items, places, width): every place looks at all, or with `causal` at none
 // that comes later.
 template <class S> class SelfAttention : public Layer<S> {
 public:
-    SelfAttention(std::int64_t width, std::int64_t heads, Stream stream, bool causal = false)
-        : width_(width), heads_(heads), causal_(causal) {
+    SelfAttention(std::int64_t width, std::int64_t heads, Stream stream,
+                  const SelfAttentionOptions& options = {})
+        : width_(width), heads_(heads), causal_(options.causal) {
         if (heads < 1 || width < 1 || width % heads != 0)
             throw Error("[attention] a width of " + std::to_string(width) + " is not to be divided among " +
                         std::to_string(heads) + " heads");
@@ -175,6 +190,7 @@ public:
             uniform_parameter<S>({width, width}, 1 / std::sqrt(in), stream, in_weight.value().size());
         out_bias = parameter(Array<S>::zeros({width}));
     }
+    SelfAttention(std::int64_t, std::int64_t, Stream, Bare auto) = delete;  // write {.causal = true}
     void list(Members<S>& members) override {
         members.weight("in_proj_weight", in_weight);
         members.parameter("in_proj_bias", in_bias);
@@ -199,7 +215,7 @@ protected:
         const auto part = [&](std::int64_t which) {
             return reshape(slice(together, 0, which, which + 1), each);
         };
-        auto scores = matmul(part(0) / std::sqrt(static_cast<double>(depth)), part(1), false, true);
+        auto scores = matmul(part(0) / std::sqrt(static_cast<double>(depth)), part(1), {.transpose_b = true});
         if (causal_) scores = where(not_later(places), std::move(scores), never());
         auto y = matmul(softmax(std::move(scores)), part(2));
         return linear(reshape(permute(std::move(y), {0, 2, 1, 3}), shape), out_weight, out_bias);

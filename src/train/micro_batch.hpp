@@ -16,6 +16,7 @@
 
 namespace tally {
 
+// How many items a micro-batch may have: halved where memory runs out.
 class MicroBatchSize {
 public:
     explicit MicroBatchSize(std::int64_t begin, std::int64_t retries = 0);

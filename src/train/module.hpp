@@ -133,6 +133,7 @@ struct Stream {
 
 template <class S> class Module;
 
+// A parameter or a buffer of a model, by its name.
 template <class S> struct Member {
     std::string name;
     Var<Array<S>> parameter;                 // empty for a buffer
@@ -141,6 +142,7 @@ template <class S> struct Member {
     Array<std::int32_t>* counter = nullptr;  // a buffer of whole numbers, which stays on the CPU
 };
 
+// What a model lists in list(): parameters, buffers, and other modules.
 template <class S> class Members {
 public:
     // A parameter that a layer goes without is passed over.
@@ -287,6 +289,7 @@ template <class S> std::vector<std::pair<std::string, Var<Array<S>>>> named_para
     return named;
 }
 
+// The same without their names, as an optimizer wants them.
 template <class S> std::vector<Var<Array<S>>> parameters(Module<S>& model) {
     std::vector<Var<Array<S>>> all;
     for (auto& [name, parameter] : named_parameters(model)) all.push_back(std::move(parameter));

@@ -18,6 +18,7 @@
 
 namespace tally {
 
+// What all optimizers do; each has a formula of its own (docs/optimizers.md).
 template <class S> class Optimizer {
 public:
     using Parameters = std::vector<Var<Array<S>>>;
@@ -116,6 +117,7 @@ private:
     Named<Counts> counts_;
 };
 
+// Of Sgd.
 struct SgdOptions {
     double learning_rate = 1e-3;
     double momentum = 0;
@@ -124,6 +126,7 @@ struct SgdOptions {
     double weight_decay = 0;  // added to the gradient
 };
 
+// Gradient descent, with momentum and weight decay as in PyTorch.
 template <class S> class Sgd : public Optimizer<S> {
 public:
     Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options);
@@ -136,6 +139,7 @@ private:
     SgdOptions options_;
 };
 
+// Of Adam, and of what is made of it.
 struct AdamOptions {
     double learning_rate = 1e-3;
     double beta1 = 0.9, beta2 = 0.999;

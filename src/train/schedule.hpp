@@ -9,6 +9,7 @@
 
 namespace tally {
 
+// A learning rate for each update.
 class Schedule {
 public:
     using Function = std::function<double(std::int64_t update)>;

@@ -23,6 +23,7 @@
 
 namespace tally {
 
+// Of Trainer, under the names that Hugging Face gives them.
 template <class S> struct TrainerOptions {
     std::int64_t per_device_batch_size = 8;  // items a micro-batch; an epoch's last may have fewer
     // Where memory runs out, the same window is tried again with half of them, which stays. An update has

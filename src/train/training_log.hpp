@@ -30,6 +30,7 @@ std::string json_line(const UpdateRecord& record);
 // The loss over the updates, as an SVG picture that stands alone. An Error where no loss is a finite number.
 std::string loss_curve_svg(std::span<const UpdateRecord> records, const std::string& title = "Loss");
 
+// How far a training is.
 struct Progress {
     std::int64_t epoch = 0, epochs = 0;  // of which one is on its way, from 1
     double done = 0;                     // of the whole, from 0 to 1

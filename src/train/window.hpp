@@ -41,6 +41,7 @@ enum class NonFinite {
     drop_window,  // no update
 };
 
+// Of Window.
 template <class S> struct WindowOptions {
     std::int64_t micro_batches = 0;  // when it is full; 0: when you say so
     // The denominator, if it is known beforehand: each micro-loss is then divided by it as it is recorded. 0:
@@ -67,6 +68,7 @@ template <class S> struct Finished {
     double loss() const { return static_cast<double>(sum.item()) / count; }
 };
 
+// The micro-batches of one update: add() each, finish() steps.
 template <class S> class Window {
 public:
     using V = Var<Array<S>>;

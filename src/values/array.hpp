@@ -28,8 +28,9 @@
 namespace tally {
 
 namespace device_copy {
+// From anywhere to anywhere.
 void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count);
-}
+}  // namespace device_copy
 
 template <class S> class Array {
 public:

@@ -50,19 +50,24 @@ Walk<1> merged(const Shape& out, const Axes& strides, std::size_t reach) {
     return walk;
 }
 
-}  // namespace
-
-ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
-    if (axes.empty() && !keepdims) return {{1, shape.size(), 1}, {}, {}};  // everything
-    std::array<bool, max_rank> reduced{};
+std::array<bool, max_rank> named_axes(const char* op, const Shape& shape, const Axes& axes) {
+    std::array<bool, max_rank> named{};
     for (std::int64_t axis : axes) {
-        bool& flag = reduced[static_cast<std::size_t>(checked_axis(op, axis, shape))];
+        bool& flag = named[static_cast<std::size_t>(checked_axis(op, axis, shape))];
         if (flag)
             throw Error(std::string("[") + op + "] axis " + std::to_string(axis) + " is named twice for " +
                         to_string(shape));
         flag = true;
     }
-    if (axes.empty()) std::fill_n(reduced.begin(), shape.rank(), true);
+    return named;
+}
+
+}  // namespace
+
+ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
+    if (axes.empty() && !keepdims) return {{1, shape.size(), 1}, {}, {}};  // everything
+    std::array<bool, max_rank> reduced = named_axes(op, shape, axes);
+    if (axes.empty()) reduced.fill(true);
 
     ReductionPlan r{{1, 1, 1}, {}, {}};
     Axes extents, kept, gone;
@@ -93,12 +98,44 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
     return r;
 }
 
+void expect_elements(const char* op, const ReductionPlan& plan, const Shape& shape) {
+    if (plan.fold.reduced == 0 && plan.shape.size() > 0)
+        throw Error(std::string("[") + op + "] there is no largest of no elements: " + to_string(shape));
+}
+
 Fold fold_around(const char* op, const Shape& shape, std::int64_t axis) {
     const int middle = checked_axis(op, axis, shape);
     Fold fold{1, static_cast<std::size_t>(shape[middle]), 1};
     for (int a = 0; a < middle; ++a) fold.outer *= static_cast<std::size_t>(shape[a]);
     for (int a = middle + 1; a < shape.rank(); ++a) fold.inner *= static_cast<std::size_t>(shape[a]);
     return fold;
+}
+
+Shape unsqueezed(const char* op, const Shape& shape, std::int64_t axis) {
+    const std::int64_t rank = shape.rank(), at = axis < 0 ? axis + rank + 1 : axis;
+    if (at < 0 || at > rank)
+        throw Error(std::string("[") + op + "] a new axis of " + to_string(shape) + " can be number " +
+                    std::to_string(-rank - 1) + " to " + std::to_string(rank) + ", not " +
+                    std::to_string(axis));
+    if (rank == max_rank)
+        throw Error(std::string("[") + op + "] " + to_string(shape) + " has " + std::to_string(max_rank) +
+                    " axes already, the most there can be");
+    Axes extents(shape.begin(), shape.end());
+    extents.insert(extents.begin() + at, 1);
+    return Shape(extents);
+}
+
+Shape squeezed(const Shape& shape, const Axes& axes) {
+    const std::array<bool, max_rank> named = named_axes("squeeze", shape, axes);
+    Axes extents;
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+        const bool is_named = named[static_cast<std::size_t>(axis)];
+        if (is_named && shape[axis] != 1)
+            throw Error("[squeeze] axis " + std::to_string(axis) + " of " + to_string(shape) +
+                        " has extent " + std::to_string(shape[axis]) + ": only one of extent 1 can go");
+        if (!is_named && !(axes.empty() && shape[axis] == 1)) extents.push_back(shape[axis]);
+    }
+    return Shape(extents);
 }
 
 Axes checked_order(const char* op, const Shape& shape, const Axes& order) {
@@ -185,6 +222,22 @@ void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& w
         if (index.span()[i] < 0 || index.span()[i] >= whole[0])
             throw Error(std::string("[") + op + "] index " + std::to_string(index.span()[i]) + " at place " +
                         std::to_string(i) + " is outside the rows of " + to_string(whole));
+}
+
+void check_picked(const Array<std::int32_t>& index, const Shape& whole) {
+    if (whole.rank() == 0) throw Error("[rows] a single number has no rows");
+    if (index.shape().rank() != 1)
+        throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()) + ", x is " +
+                    to_string(whole));
+    check_rows("rows", index, whole);
+}
+
+std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i) {
+    const std::int64_t count = whole.rank() == 0 ? 0 : whole[0], from = i < 0 ? i + count : i;
+    if (from < 0 || from >= count)
+        throw Error(std::string("[") + op + "] there is no " + std::to_string(i) +
+                    " along the first axis of " + to_string(whole));
+    return from;
 }
 
 }  // namespace tally::detail

@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "tally/kernels/kernels.hpp"
+#include "tally/values/flags.hpp"
 #include "tally/values/shape.hpp"
 
 namespace tally {
 
 template <class S> class Array;
-
-using Axes = std::vector<std::int64_t>;
 
 namespace detail {
 
@@ -26,7 +25,15 @@ struct ReductionPlan {
 // No axes means all of them.
 ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims);
 
+// An Error where there is nothing to choose from.
+void expect_elements(const char* op, const ReductionPlan& plan, const Shape& shape);
+
 Fold fold_around(const char* op, const Shape& shape, std::int64_t axis);
+
+// A shape with one more axis of extent 1, which gets the number `axis`; and without those of extent 1, all of
+// them or the one named.
+Shape unsqueezed(const char* op, const Shape& shape, std::int64_t axis);
+Shape squeezed(const Shape& shape, const Axes& axes);
 
 Shape permuted(const Shape& shape, const Axes& order);
 Axes checked_order(const char* op, const Shape& shape, const Axes& order);
@@ -57,6 +64,10 @@ struct Blocks {
 // An Error when an index is not a row of `whole`. They are given on the CPU, where looking at them
 // makes nobody wait.
 void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
+
+// The same of rows(x, index), whose index has one axis; and of one row, counted from the end when it is negative.
+void check_picked(const Array<std::int32_t>& index, const Shape& whole);
+std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i);
 
 }  // namespace detail
 

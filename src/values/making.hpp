@@ -17,6 +17,7 @@ Array<S> random_uniform(const Shape& shape, std::uint64_t seed, std::uint64_t st
     return Array<S>(shape, values);
 }
 
+// Normally distributed, likewise.
 template <class S> Array<S> random_normal(const Shape& shape, std::uint64_t seed, std::uint64_t stream,
                                           S mean = 0, S deviation = 1) {
     std::vector<S> values(shape.size());

@@ -1,6 +1,7 @@
 // What operations say to shapes and sizes that do not go together.
 #include "tally/values/plans.hpp"
 
+#include <cmath>
 #include <string>
 
 #include "tally/base/error.hpp"
@@ -16,6 +17,16 @@ std::string extents(const Shape& shape) {  // as they are written in code
 
 }  // namespace
 
+void fail_bounds(double low, double high) {
+    throw Error("[clamp] the bounds must be numbers; they are " + std::to_string(low) + " and " +
+                std::to_string(high));
+}
+
+void fail_range(std::int64_t from, std::int64_t to, int along, const Shape& x) {
+    throw Error("[slice] " + std::to_string(from) + " to " + std::to_string(to) + " is not within axis " +
+                std::to_string(along) + " of " + to_string(x));
+}
+
 // Broadcasting would count every pair: (n, 1) against (n) is n * n differences.
 void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& target) {
     const std::string way_out =
@@ -26,12 +37,25 @@ void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& targ
                 to_string(prediction) + " and " + to_string(target) + ": " + way_out);
 }
 
-void fail_labels(const Shape& logits, const Shape& labels) {
+void check_labels(const Shape& logits, const Shape& labels, double smoothing) {
     const bool column =
         logits.rank() == 2 && labels.rank() > 1 && labels.size() == static_cast<std::size_t>(logits[0]);
-    throw Error("[cross_entropy] wants logits (rows, classes) and labels (rows); they are " +
-                to_string(logits) + " and " + to_string(labels) +
-                (column ? ": write labels.reshaped({" + std::to_string(labels.size()) + "})" : ""));
+    if (logits.rank() != 2 || labels.rank() != 1 || labels[0] != logits[0])
+        throw Error("[cross_entropy] wants logits (rows, classes) and labels (rows); they are " +
+                    to_string(logits) + " and " + to_string(labels) +
+                    (column ? ": write labels.reshaped({" + std::to_string(labels.size()) + "})" : ""));
+    if (!(smoothing >= 0 && smoothing <= 1))
+        throw Error("[cross_entropy] the smoothing must be between 0 and 1; it is " +
+                    std::to_string(smoothing));
+}
+
+void check_pairs(const Shape& queries, const Shape& keys, double temperature) {
+    if (queries.rank() != 2 || queries != keys)
+        throw Error("[info_nce] wants queries and keys of one shape (rows, width); they are " +
+                    to_string(queries) + " and " + to_string(keys));
+    if (!(temperature > 0 && std::isfinite(temperature)))
+        throw Error("[info_nce] the temperature must be above 0 and finite; it is " +
+                    std::to_string(temperature));
 }
 
 void check_mask(double p, std::uint64_t first, const Shape& x) {
@@ -55,13 +79,42 @@ Fold plan_rows(const Shape& x, const Shape& gain, const Shape& bias, double eps)
     return fold_around("layer_norm", x, -1);
 }
 
-void check_split(const Shape& x, const std::vector<std::int64_t>& sizes) {
+ConcatPlan plan_concat(const std::vector<Shape>& parts, std::int64_t axis) {
+    if (parts.empty()) throw Error("[concat] there is nothing to put together");
+    const Shape& first = parts[0];
+    const int along = checked_axis("concat", axis, first);
+    std::int64_t total = 0;
+    for (const Shape& part : parts) {
+        if (part.rank() != first.rank() || with_extent(part, along, first[along]) != first)
+            throw Error("[concat] cannot put " + to_string(part) + " beside " + to_string(first) +
+                        " along axis " + std::to_string(along));
+        total += part[along];
+    }
+    return {along, with_extent(first, along, total)};
+}
+
+Shape plan_stack(const std::vector<Shape>& parts, std::int64_t axis) {
+    if (parts.empty()) throw Error("[stack] there is nothing to put together");
+    for (const Shape& part : parts)
+        if (part != parts[0])
+            throw Error("[stack] all must have one shape; they are " + to_string(parts[0]) + " and " +
+                        to_string(part));
+    return unsqueezed("stack", parts[0], axis);
+}
+
+static void check_part(const Shape& x, std::int64_t size, std::int64_t least) {
     if (x.rank() == 0) throw Error("[split] a single number has no rows");
+    if (size < least)
+        throw Error("[split] a part of " + to_string(x) + " cannot have " + std::to_string(size) + " rows");
+}
+
+void check_split(const Shape& x, std::int64_t size) { check_part(x, size, 1); }
+
+void check_split(const Shape& x, const std::vector<std::int64_t>& sizes) {
     std::int64_t from = 0;
+    check_part(x, 0, 0);
     for (const std::int64_t size : sizes) {
-        if (size < 0)
-            throw Error("[split] a part of " + to_string(x) + " cannot have " + std::to_string(size) +
-                        " rows");
+        check_part(x, size, 0);
         if (size > x[0] - from)
             throw Error("[split] after " + std::to_string(from) + " rows there are no " +
                         std::to_string(size) + " more in " + to_string(x));

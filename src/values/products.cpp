@@ -67,7 +67,8 @@ detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, con
 
 }  // namespace
 
-ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
+ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& how) {
+    const bool transpose_a = how.transpose_a, transpose_b = how.transpose_b;
     if (a.rank() != 2 || b.rank() != 2) return plan_vectors_and_batches(op, a, b, transpose_a, transpose_b);
     const std::int64_t m = a[transpose_a ? 1 : 0], k = a[transpose_a ? 0 : 1], n = b[transpose_b ? 0 : 1];
     if (b[transpose_b ? 1 : 0] != k) refuse("inner sizes differ", op, a, b, transpose_a, transpose_b);

@@ -7,6 +7,7 @@
 #include "tally/kernels/into.hpp"
 #include "tally/kernels/kernels.hpp"
 #include "tally/values/array.hpp"
+#include "tally/values/flags.hpp"
 #include "tally/values/shape.hpp"
 
 namespace tally::detail {
@@ -19,7 +20,7 @@ struct ProductPlan {
     Shape shape;    // of the result
     Walk<2> batch;  // strides count matrices; rank 0: a single product
 };
-ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, bool transpose_a, bool transpose_b);
+ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& how);
 
 template <class S> void multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
     on("matmul", a, b).matmul(p, a.data(), b.data(), c);

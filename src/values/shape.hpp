@@ -14,6 +14,7 @@
 
 namespace tally {
 
+// Six axes at most, each with its extent.
 class Shape {
 public:
     Shape() { become(0, 0, 0, 1 << 4); }  // rank 0: one element, no axes

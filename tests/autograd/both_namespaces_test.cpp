@@ -56,8 +56,10 @@ TEST_CASE("both namespaces can be used at once: arithmetic, shapes, sums and los
     y = exp(y) + log(abs(y) + 1) - sqrt(abs(y)) + tanh(y) * sigmoid(y) / 3 + relu(y) + gelu(y) + sin(y) +
         cos(y);
     y = pow(clamp(y, 0.0, 4.0), 2) + maximum(y, x) + minimum(y, x) + squared_difference(y, x);
-    y = y + max(y, {1}, true) + max(y, 0, true) + mean(y, 0, true) + sum(y, {1}, true) +
-        logsumexp(y, 1, true);
+    y = y + max(y, {1}, {.keepdims = true}) + max(y, 0, {.keepdims = true}) + mean(y, 0, {.keepdims = true}) +
+        sum(y, {1}, {.keepdims = true}) + logsumexp(y, 1, {.keepdims = true});
+    y = softplus(y) + silu(y) + log1p(abs(y)) + expm1(clamp(y, -1, 1)) + cumsum(y, 0) +
+        var(y, 1, {.keepdims = true}) + prod(y, 0, {.keepdims = true});
     y = softmax(y) + log_softmax(y, 1) + transpose(reshape(permute(y, {1, 0}), {3, 2}));
     y = y + broadcast_to(reshape(w, {1, 3}), {2, 3}) + rows(x, Array<int32_t>{1, 0}) + detach(x);
     y = y + layer_norm(x, w, w) + where(Array<int32_t>({2, 3}, {1, 0, 1, 0, 1, 0}), x, y);

@@ -103,18 +103,19 @@ TEST_CASE("Hessian-vector products of elementwise formulas") {
 
 TEST_CASE("Hessian-vector products of sum, mean, reshape and broadcasting") {
     check("sum over an axis", [](auto x) { return sum(pow(sum(x, {0}), 3)); }, {2, 3});
-    check("mean over an axis", [](auto x) { return mean(pow(mean(x, {1}, true), 3) * x); }, {2, 3});
+    check("mean over an axis", [](auto x) { return mean(pow(mean(x, {1}, {.keepdims = true}), 3) * x); },
+          {2, 3});
     check("reshape", [](auto x) { return sum(pow(sum(reshape(x, {3, 2}) * 2, {0}), 3)); }, {2, 3});
     check("broadcast", [](auto x) { return sum(exp(slice(x, 0, 0, 1) * x)); }, {2, 3});
 }
 
 TEST_CASE("Hessian-vector products of matmul, softmax and cross-entropy") {
     check("matmul", [](auto x) { return sum(matmul(x, x)); }, {3, 3});
-    check("matmul transposed", [](auto x) { return sum(tanh(matmul(x, x, false, true))); }, {2, 3});
+    check("matmul transposed", [](auto x) { return sum(tanh(matmul(x, x, {.transpose_b = true}))); }, {2, 3});
     check("matmul of a vector", [](auto x) { return matmul(x, x) * matmul(x, x); }, {4});
     check("batched matmul",
           [](auto x) {
-              return sum(tanh(matmul(reshape(x, {2, 2, 2}), reshape(x, {2, 2, 2}), true)));
+              return sum(tanh(matmul(reshape(x, {2, 2, 2}), reshape(x, {2, 2, 2}), {.transpose_a = true})));
           },
           {8});
     check("softmax", [](auto x) { return sum(softmax(x) * softmax(x * 2, 0)); }, {3, 4});

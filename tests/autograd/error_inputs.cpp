@@ -54,6 +54,10 @@ void add_elementwise(std::vector<Operation64>& all) {
     };
     one("exp", "exp", [](Tensor64 x) { return exp(x); });
     one("log", "log", [](Tensor64 x) { return log(x); });
+    one("log1p", "log1p", [](Tensor64 x) { return log1p(x); });
+    one("expm1", "expm1", [](Tensor64 x) { return expm1(x); });
+    one("softplus", "softplus", [](Tensor64 x) { return softplus(x); });
+    one("silu", "silu", [](Tensor64 x) { return silu(x); });
     one("sqrt", "sqrt", [](Tensor64 x) { return sqrt(x); });
     one("tanh", "tanh", [](Tensor64 x) { return tanh(x); });
     one("sigmoid", "sigmoid", [](Tensor64 x) { return sigmoid(x); });
@@ -125,13 +129,24 @@ void add_reductions(std::vector<Operation64>& all) {
              [f](const Call& c, const Tensors& x, Whole) { f(x[0], c.whole, c.whole.size() % 2 == 1); }});
     };
     reduction(
-        "sum", [](Tensor64 x, const Axes& axes, bool keep) { return sum(x, axes, keep); }, false);
+        "sum", [](Tensor64 x, const Axes& axes, bool keep) { return sum(x, axes, {.keepdims = keep}); },
+        false);
     reduction(
-        "mean", [](Tensor64 x, const Axes& axes, bool keep) { return mean(x, axes, keep); }, false);
+        "mean", [](Tensor64 x, const Axes& axes, bool keep) { return mean(x, axes, {.keepdims = keep}); },
+        false);
     reduction(
-        "max", [](Tensor64 x, const Axes& axes, bool keep) { return max(x, axes, keep); }, true);
+        "max", [](Tensor64 x, const Axes& axes, bool keep) { return max(x, axes, {.keepdims = keep}); },
+        true);
     reduction(
-        "logsumexp", [](Tensor64 x, const Axes& axes, bool keep) { return logsumexp(x, axes, keep); }, false);
+        "logsumexp",
+        [](Tensor64 x, const Axes& axes, bool keep) { return logsumexp(x, axes, {.keepdims = keep}); },
+        false);
+    reduction(
+        "var", [](Tensor64 x, const Axes& axes, bool keep) { return var(x, axes, {.keepdims = keep}); },
+        false);
+    reduction(
+        "prod", [](Tensor64 x, const Axes& axes, bool keep) { return prod(x, axes, {.keepdims = keep}); },
+        false);
     const auto along = [&](const char* name, Tensor64 (*f)(Tensor64, std::int64_t)) {
         all.push_back({name, name,
                        [](Random& r) {
@@ -141,6 +156,24 @@ void add_reductions(std::vector<Operation64>& all) {
                        [](const Call& c) { return is_axis(c.whole[0], c.operands[0]); },
                        [f](const Call& c, const Tensors& x, Whole) { f(x[0], c.whole[0]); }});
     };
+    along("cumsum", [](Tensor64 x, std::int64_t axis) { return cumsum(x, axis); });
+    all.push_back({"argmax", "argmax",
+                   [](Random& r) {
+                       Extents x = extents(r, 1, 4);
+                       const std::int64_t axis = axis_of(r, x);
+                       auto& reduced = x[static_cast<std::size_t>(from_front(axis, x))];
+                       reduced = std::max<std::int64_t>(reduced, 1);
+                       return Call{{x}, {axis}, {}, {}};
+                   },
+                   [](const Call& c) {
+                       const Extents& x = c.operands[0];
+                       if (!is_axis(c.whole[0], x)) return false;
+                       Extents kept = x;
+                       kept.erase(kept.begin() + from_front(c.whole[0], x));
+                       return x[static_cast<std::size_t>(from_front(c.whole[0], x))] > 0 ||
+                              product(kept) == 0;
+                   },
+                   [](const Call& c, const Tensors& x, Whole) { argmax(x[0], c.whole[0]); }});
     along("softmax", [](Tensor64 x, std::int64_t axis) { return softmax(x, axis); });
     along("log_softmax", [](Tensor64 x, std::int64_t axis) { return log_softmax(x, axis); });
 }
@@ -243,6 +276,48 @@ void add_movers(std::vector<Operation64>& all) {
                        });
                    },
                    [](const Call& c, const Tensors& x, Whole) { concat<double>(x, c.whole[0]); }});
+    all.push_back({"stack", "stack",
+                   [](Random& r) {
+                       const Extents x = extents(r, 0, 4);
+                       const auto rank = static_cast<std::int64_t>(x.size());
+                       return Call{std::vector<Extents>(static_cast<std::size_t>(r.whole(1, 3)), x),
+                                   {r.whole(-rank - 1, rank)},
+                                   {},
+                                   {}};
+                   },
+                   [](const Call& c) {
+                       const auto rank = static_cast<std::int64_t>(c.operands[0].size());
+                       return -rank - 1 <= c.whole[0] && c.whole[0] <= rank &&
+                              std::all_of(c.operands.begin(), c.operands.end(),
+                                          [&](const Extents& part) { return part == c.operands[0]; });
+                   },
+                   [](const Call& c, const Tensors& x, Whole) { stack<double>(x, c.whole[0]); }});
+    all.push_back({"unsqueeze", "unsqueeze",
+                   [](Random& r) {
+                       const Extents x = extents(r, 0, 4);
+                       const auto rank = static_cast<std::int64_t>(x.size());
+                       return Call{{x}, {r.whole(-rank - 1, rank)}, {}, {}};
+                   },
+                   [](const Call& c) {
+                       const auto rank = static_cast<std::int64_t>(c.operands[0].size());
+                       return -rank - 1 <= c.whole[0] && c.whole[0] <= rank;
+                   },
+                   [](const Call& c, const Tensors& x, Whole) { unsqueeze(x[0], c.whole[0]); }});
+    all.push_back({"squeeze", "squeeze",
+                   [](Random& r) {
+                       Extents x = extents(r, 1, 4);
+                       const std::int64_t axis = axis_of(r, x);
+                       x[static_cast<std::size_t>(from_front(axis, x))] = 1;
+                       return Call{{x}, {axis}, {}, {}};
+                   },
+                   [](const Call& c) {
+                       const Extents& x = c.operands[0];
+                       return are_axes(c.whole, x) &&
+                              std::all_of(c.whole.begin(), c.whole.end(), [&](std::int64_t axis) {
+                                  return x[static_cast<std::size_t>(from_front(axis, x))] == 1;
+                              });
+                   },
+                   [](const Call& c, const Tensors& x, Whole) { squeeze(x[0], c.whole); }});
     all.push_back({"split", "split",
                    [](Random& r) {
                        return Call{{extents(r, 1, 3)}, {r.whole(1, 5)}, {}, {}};
@@ -302,20 +377,21 @@ void add_movers(std::vector<Operation64>& all) {
 void add_products(std::vector<Operation64>& all) {
     for (const bool turned_a : {false, true})
         for (const bool turned_b : {false, true})
-            all.push_back(
-                {"matmul", "matmul",
-                 [=](Random& r) {
-                     const std::int64_t m = r.whole(0, 3), k = r.whole(1, 3), n = r.whole(1, 3);
-                     const Extents batch = extents(r, 0, 2);
-                     Extents a = repeating(r, batch), b = repeating(r, batch);
-                     a.insert(a.end(), {turned_a ? k : m, turned_a ? m : k});
-                     b.insert(b.end(), {turned_b ? n : k, turned_b ? k : n});
-                     return Call{{a, b}, {}, {}, {}};
-                 },
-                 [=](const Call& c) {
-                     return product_fits(c.operands[0], c.operands[1], turned_a, turned_b);
-                 },
-                 [=](const Call&, const Tensors& x, Whole) { matmul(x[0], x[1], turned_a, turned_b); }});
+            all.push_back({"matmul", "matmul",
+                           [=](Random& r) {
+                               const std::int64_t m = r.whole(0, 3), k = r.whole(1, 3), n = r.whole(1, 3);
+                               const Extents batch = extents(r, 0, 2);
+                               Extents a = repeating(r, batch), b = repeating(r, batch);
+                               a.insert(a.end(), {turned_a ? k : m, turned_a ? m : k});
+                               b.insert(b.end(), {turned_b ? n : k, turned_b ? k : n});
+                               return Call{{a, b}, {}, {}, {}};
+                           },
+                           [=](const Call& c) {
+                               return product_fits(c.operands[0], c.operands[1], turned_a, turned_b);
+                           },
+                           [=](const Call&, const Tensors& x, Whole) {
+                               matmul(x[0], x[1], {.transpose_a = turned_a, .transpose_b = turned_b});
+                           }});
     const auto layer = [&](const char* name, bool biased, auto f) {
         all.push_back({name, name,
                        [biased](Random& r) {

@@ -33,13 +33,13 @@ constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
 TEST_CASE("shapes that do not match are named, with the operation") {
     CHECK_THROWS_WITH(matmul(zeros({16, 784}), zeros({512, 10})),
                       "[matmul] inner sizes differ: (16, 784) x (512, 10)");
-    CHECK_THROWS_WITH(matmul(zeros({784, 16}), zeros({10, 512}), true, true),
+    CHECK_THROWS_WITH(matmul(zeros({784, 16}), zeros({10, 512}), {.transpose_a = true, .transpose_b = true}),
                       "[matmul] inner sizes differ: (784, 16) transposed x (10, 512) transposed");
     CHECK_THROWS_WITH(matmul(zeros({3}), zeros({4})), "[matmul] inner sizes differ: (3) x (4)");
     CHECK_THROWS_WITH(matmul(zeros({}), zeros({4})), "[matmul] a single number is no matrix: () x (4)");
-    CHECK_THROWS_WITH(matmul(zeros({4}), zeros({4, 2}), true),
+    CHECK_THROWS_WITH(matmul(zeros({4}), zeros({4, 2}), {.transpose_a = true}),
                       "[matmul] a vector has no transpose: (4) transposed x (4, 2)");
-    CHECK_THROWS_WITH(matmul(zeros({2, 4}), zeros({4}), false, true),
+    CHECK_THROWS_WITH(matmul(zeros({2, 4}), zeros({4}), {.transpose_b = true}),
                       "[matmul] a vector has no transpose: (2, 4) x (4) transposed");
     CHECK_THROWS_WITH(matmul(zeros({2, 3, 4}), zeros({3, 4, 2})),
                       "[matmul] batches of (2) and (3) do not broadcast: (2, 3, 4) x (3, 4, 2)");

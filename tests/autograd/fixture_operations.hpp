@@ -40,6 +40,10 @@ template <class T> const Table<T>& elementwise() {  // for numbers and arrays al
         {"neg", [](In in) { return -in["x"]; }},
         {"exp", [](In in) { return exp(in["x"]); }},
         {"log", [](In in) { return log(in["x"]); }},
+        {"log1p", [](In in) { return log1p(in["x"]); }},
+        {"expm1", [](In in) { return expm1(in["x"]); }},
+        {"softplus", [](In in) { return softplus(in["x"]); }},
+        {"silu", [](In in) { return silu(in["x"]); }},
         {"sqrt", [](In in) { return sqrt(in["x"]); }},
         {"tanh", [](In in) { return tanh(in["x"]); }},
         {"sigmoid", [](In in) { return sigmoid(in["x"]); }},
@@ -78,16 +82,31 @@ inline Array<std::int32_t> integers(const Fixture& f, const char* name, Device d
     return {n.shape, std::vector<std::int32_t>(n.values.begin(), n.values.end()), device};
 }
 
+template <class T> std::vector<Var<T>> listed(const Inputs<T>& in) {
+    std::vector<Var<T>> parts;
+    for (const auto& [name, part] : in.variables) parts.push_back(part);
+    return parts;
+}
+
+template <class S> Var<Array<S>> numbers(const Array<std::int32_t>& places) {  // to compare them as others
+    const std::vector<std::int32_t> each = places.to_vector();
+    return constant(Array<S>(places.shape(), std::vector<S>(each.begin(), each.end()), here()));
+}
+
 template <class S> const Table<Array<S>>& structured() {
     using T = Array<S>;
     using In = const Inputs<T>&;
     // clang-format off
     static const Table<T> table{
         {"where", [](In in) { return where(integers(in.fixture, "mask"), in["a"], in["b"]); }},
-        {"sum", [](In in) { return sum(in["x"], in.fixture.integers("axes"), in.fixture.has("keepdims")); }},
-        {"mean", [](In in) { return mean(in["x"], in.fixture.integers("axes"), in.fixture.has("keepdims")); }},
-        {"max", [](In in) { return max(in["x"], in.fixture.integers("axes"), in.fixture.has("keepdims")); }},
-        {"logsumexp", [](In in) { return logsumexp(in["x"], in.fixture.integers("axes"), in.fixture.has("keepdims")); }},
+        {"sum", [](In in) { return sum(in["x"], in.fixture.integers("axes"), {in.fixture.has("keepdims")}); }},
+        {"mean", [](In in) { return mean(in["x"], in.fixture.integers("axes"), {in.fixture.has("keepdims")}); }},
+        {"max", [](In in) { return max(in["x"], in.fixture.integers("axes"), {in.fixture.has("keepdims")}); }},
+        {"logsumexp", [](In in) { return logsumexp(in["x"], in.fixture.integers("axes"), {in.fixture.has("keepdims")}); }},
+        {"var", [](In in) { return var(in["x"], in.fixture.integers("axes"), {in.fixture.has("unbiased"), in.fixture.has("keepdims")}); }},
+        {"prod", [](In in) { return prod(in["x"], in.fixture.integers("axes"), {in.fixture.has("keepdims")}); }},
+        {"cumsum", [](In in) { return cumsum(in["x"], in.fixture.integer("axis")); }},
+        {"argmax", [](In in) { return numbers<S>(argmax(in["x"], in.fixture.integer("axis"), {in.fixture.has("keepdims")})); }},
         {"softmax", [](In in) { return softmax(in["x"], in.fixture.integer("axis")); }},
         {"log_softmax", [](In in) { return log_softmax(in["x"], in.fixture.integer("axis")); }},
         {"reshape", [](In in) { return reshape(in["x"], shape_attribute(in.fixture)); }},
@@ -96,12 +115,11 @@ template <class S> const Table<Array<S>>& structured() {
         {"slice", [](In in) { return slice(in["x"], in.fixture.integer("axis"), in.fixture.integer("from"), in.fixture.integer("to")); }},
         {"broadcast_to", [](In in) { return broadcast_to(in["x"], shape_attribute(in.fixture)); }},
         {"rows", [](In in) { return rows(in["x"], integers(in.fixture, "index", Device::cpu)); }},
-        {"concat", [](In in) {
-            std::vector<Var<T>> parts;
-            for (const auto& [name, part] : in.variables) parts.push_back(part);
-            return concat(parts, in.fixture.integer("axis"));
-        }},
-        {"matmul", [](In in) { return matmul(in["a"], in["b"], in.fixture.has("transpose_a"), in.fixture.has("transpose_b")); }},
+        {"concat", [](In in) { return concat(listed<T>(in), in.fixture.integer("axis")); }},
+        {"stack", [](In in) { return stack(listed<T>(in), in.fixture.integer("axis")); }},
+        {"squeeze", [](In in) { return squeeze(in["x"], in.fixture.integers("axes")); }},
+        {"unsqueeze", [](In in) { return unsqueeze(in["x"], in.fixture.integer("axis")); }},
+        {"matmul", [](In in) { return matmul(in["a"], in["b"], {in.fixture.has("transpose_a"), in.fixture.has("transpose_b")}); }},
         {"linear", [](In in) { return linear(in["x"], in["w"], in["b"]); }},
         {"linear_relu", [](In in) { return linear_relu(in["x"], in["w"], in["b"]); }},
         {"layer_norm", [](In in) { return layer_norm(in["x"], in["gain"], in["bias"], in.fixture.number("eps", 0)); }},

@@ -157,7 +157,8 @@ TEMPLATE_TEST_CASE("running sums: adding in two calls equals adding in one", "",
     each_way({}, [](const V& w, const V& x, const Index&) { return sum(x / (x * x + 1) - w * x); });
     each_way({1, 5}, [](const V& w, const V& x, const Index&) { return sum(maximum(w, x)); });
     each_way({5}, [](const V& w, const V& x, const Index&) { return sum(broadcast_to(w, x.shape()) * x); });
-    each_way({4, 5}, [](const V& w, const V& x, const Index&) { return sum(matmul(x, w, false, true)); });
+    each_way({4, 5},
+             [](const V& w, const V& x, const Index&) { return sum(matmul(x, w, {.transpose_b = true})); });
     each_way({5, 4}, [](const V& w, const V& x, const Index&) { return sum(tanh(linear(x, w))); });
     each_way({5}, [](const V& w, const V& x, const Index&) {
         return sum(tanh(linear(x, V(Array<S>::full({5, 5}, S(0.1), here())), w)));
@@ -255,7 +256,9 @@ TEST_CASE("matmul, batched and transposed, equals three loops") {
         INFO(to_string(a.shape()) << (ta ? " transposed x " : " x ") << to_string(b.shape())
                                   << (tb ? " transposed" : "") << ", seed " << seed);
         const Array<double> y =
-            matmul(Tensor64(a.to(here())), Tensor64(b.to(here())), ta, tb).value().to(Device::cpu);
+            matmul(Tensor64(a.to(here())), Tensor64(b.to(here())), {.transpose_a = ta, .transpose_b = tb})
+                .value()
+                .to(Device::cpu);
         const std::int64_t batch = std::max(batch_a, batch_b);
         REQUIRE(y.shape() == Shape{2, batch, m, n});
         const auto at = [](const Array<double>& x, std::int64_t member, std::int64_t row, std::int64_t column,
@@ -294,7 +297,7 @@ TEST_CASE("reductions over any axes equal reductions of a permuted array, one ax
         REQUIRE(at_once.shape() == step_by_step.shape());
         const auto got = in_double(at_once.value()), want = in_double(step_by_step.value());
         for (std::size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - want[i]) < 1e-13);
-        const Tensor64 kept = sum(x, axes, true);
+        const Tensor64 kept = sum(x, axes, {.keepdims = true});
         CHECK(kept.shape().rank() == 4);
         CHECK(same_bits(kept.value().reshaped(at_once.shape()), at_once.value()));
     }
@@ -309,7 +312,7 @@ TEST_CASE("softmax adds up to one, its logarithm is log_softmax, and logsumexp i
         const Tensor64 p = softmax(x, axis), total = sum(p, {axis});
         for (double each : total.value().to_vector()) CHECK(std::abs(each - 1) < 1e-14);
         const auto a = in_double(log_softmax(x, axis).value()), b = in_double(log(p).value()),
-                   c = in_double((x - logsumexp(x, {axis}, true)).value());
+                   c = in_double((x - logsumexp(x, {axis}, {.keepdims = true})).value());
         for (std::size_t i = 0; i < a.size(); ++i) {
             CHECK(std::abs(a[i] - b[i]) < 1e-12);
             CHECK(std::abs(a[i] - c[i]) < 1e-12);

@@ -64,6 +64,11 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
     one(
         "log", [](V x) { return log(x); }, 0.5, 3);
     one(
+        "log1p", [](V x) { return log1p(x); }, -0.5, 3);
+    one("expm1", [](V x) { return expm1(x); });
+    one("softplus", [](V x) { return softplus(x); });
+    one("silu", [](V x) { return silu(x); });
+    one(
         "sqrt", [](V x) { return sqrt(x); }, 0.5, 3);
     one("tanh", [](V x) { return tanh(x); });
     one("sigmoid", [](V x) { return sigmoid(x); });
@@ -126,13 +131,35 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
                        }});
     };
     reduce(
-        "sum", [](V x, const Axes& axes, bool keep) { return sum(x, axes, keep); }, false);
+        "sum", [](V x, const Axes& axes, bool keep) { return sum(x, axes, {.keepdims = keep}); }, false);
     reduce(
-        "mean", [](V x, const Axes& axes, bool keep) { return mean(x, axes, keep); }, true);
+        "mean", [](V x, const Axes& axes, bool keep) { return mean(x, axes, {.keepdims = keep}); }, true);
     reduce(
-        "max", [](V x, const Axes& axes, bool keep) { return max(x, axes, keep); }, true);
+        "max", [](V x, const Axes& axes, bool keep) { return max(x, axes, {.keepdims = keep}); }, true);
     reduce(
-        "logsumexp", [](V x, const Axes& axes, bool keep) { return logsumexp(x, axes, keep); }, true);
+        "logsumexp", [](V x, const Axes& axes, bool keep) { return logsumexp(x, axes, {.keepdims = keep}); },
+        true);
+
+    reduce(
+        "var",
+        [](V x, const Axes& axes, bool keep) { return var(x, axes, {.unbiased = false, .keepdims = keep}); },
+        true);
+    reduce(
+        "var, unbiased",
+        [](V x, const Axes&, bool keep) {
+            return var(stack<S>({x, x * x}), 0, {.keepdims = keep});
+        },
+        false);
+    reduce(
+        "prod", [](V x, const Axes& axes, bool keep) { return prod(x, axes, {.keepdims = keep}); }, false);
+    all.push_back({"prod with zeros", [](Random& r) {
+                       const Shape shape{r.whole(1, 3), r.whole(2, 5)};
+                       std::vector<S> values;
+                       while (values.size() < shape.size())
+                           values.push_back(as<S>(r.whole(0, 2) == 0 ? 0 : r.between(-2, 2)));
+                       return Problem<S>{{Array<S>(shape, values, here())},
+                                         [](const Vars& x) { return prod(x[0], 1); }};
+                   }});
 
     const auto along = [&](const char* name, V (*f)(V, std::int64_t)) {
         all.push_back(
@@ -145,6 +172,9 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
     };
     along("softmax", [](V x, std::int64_t axis) { return softmax(x, axis); });
     along("log_softmax", [](V x, std::int64_t axis) { return log_softmax(x, axis); });
+    along("cumsum", [](V x, std::int64_t axis) { return cumsum(x, axis); });
+    along("stack", [](V x, std::int64_t axis) { return stack<S>({x, x * 2, x}, axis); });
+    along("unsqueeze", [](V x, std::int64_t axis) { return unsqueeze(x, axis); });
     along("slice", [](V x, std::int64_t axis) {
         const std::int64_t extent = x.shape()[detail::checked_axis("slice", axis, x.shape())];
         return slice(x, axis, extent / 3, extent - extent / 4);
@@ -164,6 +194,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
         return rows(x, Array<std::int32_t>({static_cast<std::int64_t>(picked.size())}, picked));
     });
     one("reshape", [](V x) { return reshape(x, {static_cast<std::int64_t>(x.value().size()), 1, 1}); });
+    one("squeeze", [](V x) { return squeeze(x); });
     one("broadcast_to", [](V x) {
         std::vector<std::int64_t> extents(x.shape().begin(), x.shape().end());
         for (auto& extent : extents)
@@ -184,8 +215,9 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
              const std::int64_t m = extent(), k = extent(), n = extent();
              const bool ta = r.coin(), tb = r.coin();
              const Shape a = ta ? Shape{k, m} : Shape{m, k}, b = tb ? Shape{n, k} : Shape{k, n};
-             return Problem<S>{{r.array<S>(a), r.array<S>(b)},
-                               [=](const Vars& x) { return matmul(x[0], x[1], ta, tb); }};
+             return Problem<S>{{r.array<S>(a), r.array<S>(b)}, [=](const Vars& x) {
+                                   return matmul(x[0], x[1], {.transpose_a = ta, .transpose_b = tb});
+                               }};
          }});
     all.push_back(
         {"matmul of vectors", [](Random& r) {
@@ -209,8 +241,10 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
                        if (r.coin()) std::swap(outer_a, outer_b);
                        const Shape a = ta ? with(outer_a, k, m) : with(outer_a, m, k),
                                    b = tb ? with(outer_b, n, k) : with(outer_b, k, n);
-                       return Problem<S>{{r.array<S>(a), r.array<S>(b)},
-                                         [=](const Vars& x) { return matmul(x[0], x[1], ta, tb); }};
+                       return Problem<S>{{r.array<S>(a), r.array<S>(b)}, [=](const Vars& x) {
+                                             return matmul(x[0], x[1],
+                                                           {.transpose_a = ta, .transpose_b = tb});
+                                         }};
                    }});
     all.push_back({"linear", [](Random& r) {
                        std::vector<std::int64_t> x{r.whole(1, 3), r.whole(0, 3), r.whole(1, 4)};

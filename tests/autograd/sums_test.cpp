@@ -36,12 +36,12 @@ TEST_CASE("sum and mean over axes") {
     const Tensor64 x = matrix({2, 3}, {1, 2, 3, 4, 5, 6});
     CHECK(sum(x).item() == 21);
     CHECK(sum(x, {0}).value().to_vector() == V{5, 7, 9});
-    CHECK(sum(x, {-1}, true).shape() == Shape{2, 1});
+    CHECK(sum(x, {-1}, {.keepdims = true}).shape() == Shape{2, 1});
     CHECK(mean(x).item() == 3.5);
     CHECK(mean(x, {1}).value().to_vector() == V{2, 5});
     CHECK(gradient(sum(x, {0}), {1, 2, 3}, x) == V{1, 2, 3, 1, 2, 3});
     CHECK(gradient(sum(x, {1}), {1, 2}, x) == V{1, 1, 1, 2, 2, 2});
-    CHECK(gradient(mean(x, {1}, true), {3, 6}, x) == V{1, 1, 1, 2, 2, 2});
+    CHECK(gradient(mean(x, {1}, {.keepdims = true}), {3, 6}, x) == V{1, 1, 1, 2, 2, 2});
     CHECK(gradient(mean(x), {6}, x) == V(6, 1));
     const Tensor64 cube = matrix({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
     CHECK(sum(cube, {0, 2}).value().to_vector() == V{14, 22});  // not neighbours
@@ -56,8 +56,62 @@ TEST_CASE("max gives each largest element its share") {
     const Tensor64 x = matrix({2, 3}, {1, 7, 7, 4, 3, 2});
     CHECK(max(x, {1}).value().to_vector() == V{7, 4});
     CHECK(gradient(max(x, {1}), {10, 5}, x) == V{0, 5, 5, 5, 0, 0});
-    CHECK(max(x, {0, 1}, true).shape() == Shape{1, 1});
+    CHECK(max(x, {0, 1}, {.keepdims = true}).shape() == Shape{1, 1});
     CHECK(gradient(max(x), {4}, x) == V{0, 2, 2, 0, 0, 0});
+}
+
+TEST_CASE("var divides by one less, unless told otherwise, and takes the mean first") {
+    const Tensor64 x = matrix({2, 3}, {1, 2, 6, 4, 4, 4});
+    CHECK(var(x, 1).value().to_vector() == V{7, 0});
+    CHECK(var(x, 1, {.unbiased = false}).value().to_vector() == V{14.0 / 3, 0});
+    CHECK(var(x, 0, {.unbiased = false, .keepdims = true}).shape() == Shape{1, 3});
+    CHECK(gradient(var(x, 1), {1, 1}, x) == V{-2, -1, 3, 0, 0, 0});
+    CHECK(var(x, {0, 1}).item() == var(x).item());
+    const Tensor64 far = matrix({3}, {1e9, 1e9 + 1, 1e9 + 2});  // squares alone would lose it
+    CHECK(var(far).item() == 1);
+    CHECK(std::isnan(var(slice(far, 0, 0, 1)).item()));
+    CHECK(std::isnan(var(slice(far, 0, 0, 0)).item()));
+}
+
+TEST_CASE("prod gives each element the product of all others, also among zeros") {
+    const Tensor64 x = matrix({2, 3}, {1, 2, 3, 4, 0, 5});
+    CHECK(prod(x, 1).value().to_vector() == V{6, 0});
+    CHECK(gradient(prod(x, 1), {1, 1}, x) == V{6, 3, 2, 0, 20, 0});
+    CHECK(gradient(prod(x), {1}, x) == V{0, 0, 0, 0, 120, 0});
+    const Tensor64 zeros = matrix({3}, {0, 5, 0});
+    CHECK(gradient(prod(zeros), {1}, zeros) == V{0, 0, 0});
+    CHECK(prod(slice(x, 1, 0, 0), 1).value().to_vector() == V{1, 1});
+    const Tensor64 wide = matrix({4}, {1e200, 1e-200, 1e200, 1e-200});  // no quotient of the whole says it
+    CHECK(prod(wide, 0, {.keepdims = true}).shape() == Shape{1});
+    const Tensor64 small = matrix({3}, {1e-200, 1e-200, 2});  // the product is 0, its gradient is not
+    CHECK(gradient(prod(small), {1}, small) == V{2e-200, 2e-200, 1e-200 * 1e-200});
+}
+
+TEST_CASE("cumsum runs along an axis, and its gradient back from the end") {
+    const Tensor64 x = matrix({2, 3}, {1, 2, 3, 4, 5, 6});
+    CHECK(cumsum(x, 1).value().to_vector() == V{1, 3, 6, 4, 9, 15});
+    CHECK(cumsum(x, 0).value().to_vector() == V{1, 2, 3, 5, 7, 9});
+    CHECK(gradient(cumsum(x, -1), {1, 10, 100, 2, 20, 200}, x) == V{111, 110, 100, 222, 220, 200});
+    CHECK(std::signbit(cumsum(matrix({2}, {-0.0, -0.0}), 0).value().to_vector()[1]));
+}
+
+TEST_CASE("argmax is the first of the largest, and NaN is the largest") {
+    const Tensor64 x = matrix({3, 3}, {1, 7, 7, 4, 3, 4, -1, std::nan(""), std::nan("")});
+    CHECK(argmax(x, 1).to_vector() == std::vector<std::int32_t>{1, 0, 1});
+    CHECK(argmax(x, 0).to_vector() == std::vector<std::int32_t>{1, 2, 2});
+    CHECK(argmax(x, -1, {.keepdims = true}).shape() == Shape{3, 1});
+    CHECK(rows(x, argmax(x, 1)).shape() == Shape{3, 3});  // places are indices
+}
+
+TEST_CASE("stack, squeeze and unsqueeze move axes of extent 1") {
+    const Tensor64 a = matrix({2}, {1, 2}), b = matrix({2}, {3, 4});
+    CHECK(stack<double>({a, b}).value().to_vector() == V{1, 2, 3, 4});
+    CHECK(stack<double>({a, b}, -1).value().to_vector() == V{1, 3, 2, 4});
+    CHECK(gradient(stack<double>({a, b}, 1), {1, 10, 100, 1000}, a) == V{1, 100});
+    CHECK(unsqueeze(a, 0).shape() == Shape{1, 2});
+    CHECK(unsqueeze(a, -1).shape() == Shape{2, 1});
+    CHECK(squeeze(unsqueeze(unsqueeze(a, 0), -1)).shape() == Shape{2});
+    CHECK(squeeze(unsqueeze(unsqueeze(a, 0), -1), {0}).shape() == Shape{2, 1});
 }
 
 TEST_CASE("logsumexp, softmax and log_softmax") {
@@ -79,15 +133,17 @@ TEST_CASE("matmul and its two gradients, stored either way") {
     CHECK(matmul(a, b).value().to_vector() == V{19, 22, 43, 50});
     CHECK(gradient(matmul(a, b), seed, a) == V{65, 87, 6500, 8700});
     CHECK(gradient(matmul(a, b), seed, b) == V{301, 3010, 402, 4020});
-    CHECK(matmul(a, b, true).value().to_vector() == V{26, 30, 38, 44});
-    CHECK(gradient(matmul(a, b, true), seed, a) == V{65, 6500, 87, 8700});
-    CHECK(gradient(matmul(a, b, true), seed, b) == V{201, 2010, 403, 4030});
-    CHECK(matmul(a, b, false, true).value().to_vector() == V{17, 23, 39, 53});
-    CHECK(gradient(matmul(a, b, false, true), seed, a) == V{75, 86, 7500, 8600});
-    CHECK(gradient(matmul(a, b, false, true), seed, b) == V{301, 402, 3010, 4020});
-    CHECK(matmul(a, b, true, true).value().to_vector() == V{23, 31, 34, 46});
-    CHECK(gradient(matmul(a, b, true, true), seed, a) == V{75, 7500, 86, 8600});
-    CHECK(gradient(matmul(a, b, true, true), seed, b) == V{201, 403, 2010, 4030});
+    CHECK(matmul(a, b, {.transpose_a = true}).value().to_vector() == V{26, 30, 38, 44});
+    CHECK(gradient(matmul(a, b, {.transpose_a = true}), seed, a) == V{65, 6500, 87, 8700});
+    CHECK(gradient(matmul(a, b, {.transpose_a = true}), seed, b) == V{201, 2010, 403, 4030});
+    CHECK(matmul(a, b, {.transpose_b = true}).value().to_vector() == V{17, 23, 39, 53});
+    CHECK(gradient(matmul(a, b, {.transpose_b = true}), seed, a) == V{75, 86, 7500, 8600});
+    CHECK(gradient(matmul(a, b, {.transpose_b = true}), seed, b) == V{301, 402, 3010, 4020});
+    CHECK(matmul(a, b, {.transpose_a = true, .transpose_b = true}).value().to_vector() == V{23, 31, 34, 46});
+    CHECK(gradient(matmul(a, b, {.transpose_a = true, .transpose_b = true}), seed, a) ==
+          V{75, 7500, 86, 8600});
+    CHECK(gradient(matmul(a, b, {.transpose_a = true, .transpose_b = true}), seed, b) ==
+          V{201, 403, 2010, 4030});
 }
 
 TEST_CASE("matmul of vectors and of batches") {

@@ -13,6 +13,7 @@ namespace {
 template <class F> std::pair<double, double> domain() {
     constexpr std::string_view name{F::name};
     if (name == "log" || name == "sqrt" || name == "pow" || name == "pow_number") return {0.1, 3};
+    if (name == "log1p") return {-0.9, 3};
     if (name == "binary_cross_entropy") return {0.05, 0.95};
     return {-3, 3};
 }
@@ -153,6 +154,43 @@ TEMPLATE_TEST_CASE("Transcendental functions are right to a few units in the las
     CHECK(worst_ulps<S>(
               functor::Gelu{}, [](L x) { return x / 2 * std::erfc(-x / std::sqrt(L(2))); }, between(-1, 4),
               12) < 8);
+}
+
+TEMPLATE_TEST_CASE("log1p, expm1, softplus and silu are right to a few units at small, middle and large x",
+                   "", float, double) {
+    using S = TestType;
+    using L = long double;
+    const double top = std::is_same_v<S, float> ? 88.7 : 709.7, tiny = std::is_same_v<S, float> ? -80 : -700,
+                 bottom = std::is_same_v<S, float> ? -87 : -708;  // beyond, results are denormal
+    const auto log1p = [](L x) { return std::log1p(x); };
+    const auto expm1 = [](L x) { return std::expm1(x); };
+    const auto softplus = [](L x) { return std::max(x, L(0)) + std::log1p(std::exp(-std::abs(x))); };
+    const auto silu = [](L x) { return x / (1 + std::exp(-x)); };
+    const auto within = [&](auto f, auto exact, double low, double high, double units) {
+        const double worst = worst_ulps<S>(
+            f, exact, [=](double u) { return low + (high - low) * u; }, 13);
+        INFO(std::string_view(f.name) << " between " << low << " and " << high << ": " << worst << " units");
+        CHECK(worst < units);
+    };
+    const auto at_scales = [&](auto f, auto exact, double sign, double high, double units) {
+        const double worst = worst_ulps<S>(
+            f, exact, [=](double u) { return sign * std::exp(tiny + (high - tiny) * u); }, 14);
+        INFO(std::string_view(f.name) << " from e^" << tiny << " to e^" << high << ": " << worst << " units");
+        CHECK(worst < units);
+    };
+    within(functor::Log1p{}, log1p, -0.999, 2, 4);
+    at_scales(functor::Log1p{}, log1p, 1, -tiny, 4);
+    at_scales(functor::Log1p{}, log1p, -1, -0.01, 4);
+    within(functor::Expm1{}, expm1, -2, 2, 5);
+    within(functor::Expm1{}, expm1, bottom, top, 4);
+    at_scales(functor::Expm1{}, expm1, 1, 0, 5);
+    at_scales(functor::Expm1{}, expm1, -1, 0, 5);
+    within(functor::Softplus{}, softplus, -30, 30, 5);
+    within(functor::Softplus{}, softplus, bottom, -top, 5);
+    at_scales(functor::Softplus{}, softplus, 1, -tiny, 5);
+    within(functor::Silu{}, silu, -30, 30, 5);
+    within(functor::Silu{}, silu, bottom + 10, -bottom, 6);
+    at_scales(functor::Silu{}, silu, -1, 3, 5);
 }
 
 TEMPLATE_TEST_CASE("Edges give what std:: gives: zeros and their sign, infinities, NaN, denormals, overflow",

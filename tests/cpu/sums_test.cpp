@@ -73,6 +73,44 @@ TEMPLATE_TEST_CASE("sum, mean, spread and max agree with the plain loop", "", fl
     }
 }
 
+TEMPLATE_TEST_CASE("cumsum, prod and argmax have the bits of the plain loop", "", float, double) {
+    using S = TestType;
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        Dice dice(seed);
+        const Fold fold = random_fold(dice);
+        const Write how = dice.how();
+        INFO(dice.text() << ", " << text(fold) << ", " << write_names[static_cast<int>(how)]);
+        const std::size_t size = fold.outer * fold.reduced * fold.inner, results = fold.outer * fold.inner;
+        const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(results);
+        for (S& number : x)  // zeros, ties, and now and then something special
+            if (dice.upto(3) == 0)
+                number = std::round(number);
+            else if (dice.upto(200) == 0)
+                number =
+                    dice.pick<S>({std::numeric_limits<S>::quiet_NaN(), -std::numeric_limits<S>::infinity()});
+        for (const bool from_the_end : {false, true}) {
+            const auto y = dice.destination<S>(size, how);
+            const Buffer<S> want = y;
+            fast<S>().cumsum(x.data(), into(y, how), fold, from_the_end);
+            plain<S>().cumsum(x.data(), into(want, how), fold, from_the_end);
+            CHECK(bit_difference(y, want) == "");
+        }
+        const Buffer<S> product(results, dice.upto(3)), want_product(results), dx(size, dice.upto(3)),
+            want_dx(size);
+        fast<S>().prod(x.data(), product.data(), fold);
+        plain<S>().prod(x.data(), want_product.data(), fold);
+        CHECK(bit_difference(product, want_product) == "");
+        fast<S>().prod_back(dy.data(), x.data(), dx.data(), fold);
+        plain<S>().prod_back(dy.data(), x.data(), want_dx.data(), fold);
+        CHECK(bit_difference(dx, want_dx) == "");
+        if (fold.reduced == 0) continue;
+        const Buffer<std::int32_t> place(results), want_place(results);
+        fast<S>().argmax(x.data(), place.data(), fold);
+        plain<S>().argmax(x.data(), want_place.data(), fold);
+        CHECK(std::equal(place.begin(), place.end(), want_place.begin()));
+    }
+}
+
 TEMPLATE_TEST_CASE("A sum over samples in two calls has the bits of one call", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 300; ++seed) {

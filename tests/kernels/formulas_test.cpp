@@ -47,6 +47,20 @@ TEST_CASE("formulas of one operand: value and derivative") {
     check(Exp{}, 0.5, e, e);
     check(Log{}, 4, std::log(4.0), 0.25);
     check(Sqrt{}, 4, 2, 0.25);
+    check(Log1p{}, 1, std::log(2.0), 0.5);
+    check(Log1p{}, 1e-10, 1e-10, 1 - 1e-10);
+    check(Expm1{}, 0.5, e - 1, e);
+    check(Expm1{}, 1e-10, 1e-10, 1 + 1e-10);
+    check(Expm1{}, 2, std::exp(2.0) - 1, std::exp(2.0));
+    CHECK(std::abs(Log1p{}.value(1e-10) / 9.9999999995e-11 - 1) < 1e-15);  // all digits of a small result
+    CHECK(std::abs(Expm1{}.value(1e-10) / 1.00000000005e-10 - 1) < 1e-15);
+    check(Softplus{}, std::log(3.0), std::log(4.0), 0.75);
+    check(Softplus{}, -std::log(3.0), std::log(4.0 / 3), 0.25);
+    check(Softplus{}, 800, 800, 1);
+    check(Silu{}, std::log(3.0), 0.75 * std::log(3.0), 0.75 + std::log(3.0) * 0.1875);
+    check(Silu{}, -std::log(3.0), -0.25 * std::log(3.0), 0.25 - std::log(3.0) * 0.1875);
+    CHECK(Dual<double>(Silu{}.value(Dual<double>(0, 1))).rate == 0.5);  // also where they meet
+    CHECK(Softplus{}.value(Dual<double>(0, 1)).rate == 0.5);
     check(Tanh{}, 0.5, t, 1 - t * t);
     check(Sigmoid{}, 0, 0.5, 0.25);
     check(Sigmoid{}, std::log(3.0), 0.75, 0.1875);
@@ -118,6 +132,22 @@ TEST_CASE("what is not a number stays so, and infinities go where they must") {
     CHECK(Sigmoid{}.value(inf) == 1);
     CHECK(Sigmoid{}.value(-inf) == 0);
     CHECK(Tanh{}.value(inf) == 1);
+    CHECK(Log1p{}.value(inf) == inf);
+    CHECK(Log1p{}.value(-1.0) == -inf);
+    CHECK(std::isnan(Log1p{}.value(-1.5)));
+    CHECK(std::signbit(Log1p{}.value(-0.0)));
+    CHECK(Expm1{}.value(inf) == inf);
+    CHECK(Expm1{}.value(-inf) == -1);
+    CHECK(Expm1{}.back(1.0, -40.0) > 0);  // its power, not -1 + 1
+    CHECK(std::signbit(Expm1{}.value(-0.0)));
+    CHECK(Softplus{}.value(inf) == inf);
+    CHECK(Softplus{}.value(-inf) == 0);
+    CHECK(Silu{}.value(inf) == inf);
+    CHECK(std::isnan(Silu{}.value(-inf)));  // -inf * 0, as in PyTorch
+    CHECK(Silu{}.value(-89.f) < -1e-37f);   // exp(89) would be infinite
+    for (const double value :
+         {Log1p{}.value(nan), Expm1{}.value(nan), Softplus{}.value(nan), Silu{}.value(nan)})
+        CHECK(std::isnan(value));
     CHECK(Relu{}.value(inf) == inf);
     CHECK(Clamp{-1, inf}.value(inf) == inf);
 }

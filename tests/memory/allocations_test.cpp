@@ -71,8 +71,10 @@ TEST_CASE("invariant 9: no tensor byte is allocated outside the ledger during a 
             const Tensor hidden = layer_norm(tanh(linear(micro, w1, b1)), gain, bias);
             const Tensor wide = concat<float>({hidden, exp(hidden * 0.1f)}, 1);
             const Tensor logits =
-                matmul(transpose(reshape(sum(reshape(wide, {32, 2, 64}), {1}), {32, 64}), 0, 1), w2, true);
-            cross_entropy(logits * max(logits, {1}, true) + log_softmax(logits), labels.leading(0, 32))
+                matmul(transpose(reshape(sum(reshape(wide, {32, 2, 64}), {1}), {32, 64}), 0, 1), w2,
+                       {.transpose_a = true});
+            cross_entropy(logits * max(logits, {1}, {.keepdims = true}) + log_softmax(logits),
+                          labels.leading(0, 32))
                 .mean()
                 .backward();
         }

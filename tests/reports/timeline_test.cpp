@@ -134,9 +134,9 @@ TEST_CASE("a long timeline keeps its highest samples") {
         CHECK(samples[i].event > 4 * i);
         CHECK(samples[i].event <= 4 * (i + 1));
     }
-    CHECK_THAT(timeline.strip(10),
+    CHECK_THAT(timeline.strip({.columns = 10}),
                contains("──────────\n" + std::to_string(timeline.events()) + " events\n"));
-    CHECK_THAT(timeline.strip(10, true), contains("+----------\n"));
+    CHECK_THAT(timeline.strip({.columns = 10, .ascii = true}), contains("+----------\n"));
     CHECK(timeline.svg().find("gone back") == std::string::npos);
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("the strip is as high as what is in use to an eighth of a row") {
     memory::reset_peak();
     const Timeline timeline;
     sum(tanh(tanh(w * 2))).backward();
-    const std::string strip = timeline.strip(40, ascii);
+    const std::string strip = timeline.strip({.columns = 40, .ascii = ascii});
     const std::vector<std::string> lines = lines_of(strip);
     REQUIRE(lines.size() == 9);
     const std::size_t events = timeline.samples().size(), stretch = 40 / events;
@@ -253,5 +253,5 @@ TEST_CASE("a timeline that saw nothing says so") {
     const Timeline timeline;
     CHECK_THROWS_WITH(timeline.svg(), "[timeline] nothing was computed while it looked on");
     CHECK_THROWS_WITH(timeline.strip(), "[timeline] nothing was computed while it looked on");
-    CHECK_THROWS_WITH(timeline.strip(0), "[timeline] a strip of 0 columns");
+    CHECK_THROWS_WITH(timeline.strip({.columns = 0}), "[timeline] a strip of 0 columns");
 }

@@ -51,8 +51,8 @@ template <class S> Sequential<S> images(std::uint64_t seed) {
 
 template <class S> Sequential<S> text(std::uint64_t seed) {
     Sequential<S> model;
-    model.add(Residual<S>(
-        Sequential<S>{LayerNorm<S>(4), SelfAttention<S>(4, 2, {seed, 10}, true), Dropout<S>(0.2, 7)}));
+    model.add(Residual<S>(Sequential<S>{LayerNorm<S>(4), SelfAttention<S>(4, 2, {seed, 10}, {.causal = true}),
+                                        Dropout<S>(0.2, 7)}));
     model.add(Residual<S>(
         Sequential<S>{LayerNorm<S>(4), Linear<S>(4, 8, {seed, 11}), GELU<S>(), Linear<S>(8, 4, {seed, 12})}));
     model.add(LayerNorm<S>(4));

@@ -15,7 +15,9 @@ void run(Window<float>& window, Linear<float>& layer, const Tensor& y, Array<flo
 }
 """
 COMPILES = ["window.add(mse(y, y)); window.add({sum(y), sum(y)}); layer.bias = parameter(numbers); layer.bias = constant(numbers);"
-            "assign(layer.bias, numbers); Tensor x = numbers; (void)x;"]
+            "assign(layer.bias, numbers); Tensor x = numbers; (void)x;",
+            "sum(y); sum(y, 0); sum(y, {0, 1}); sum(y, {}, {.keepdims = true}); var(y, 0, {.unbiased = false, .keepdims = true});"
+            "matmul(y, y, {.transpose_b = true}); squeeze(y); argmax(y, -1);"]
 REFUSED = {
     "window.add(mse(y, y).mean());": "window.add() wants the loss itself, which knows its count",
     "window.add(sum(y), 2);": "window.add() wants the loss itself, which knows its count",
@@ -27,6 +29,11 @@ REFUSED = {
     "Tensor x = y; x.t() = y;": "a variable is not changed in place",
     "rows(std::vector<int>{1, 2}, in_order(2));": "rows() wants an array: Array<std::int32_t>({count}, labels) of labels",
     "sum(y, true);": "no matching function for call to",
+    "sum(y, 0, true);": "// {.keepdims = true}",
+    "max(y, {0, 1}, true);": "// {.keepdims = true}",
+    "matmul(y, y, false, true);": "// {.transpose_b = true}",
+    "Linear<float>(2, 3, {1, 0}, false);": "write {.bias = false}",
+    "SelfAttention<float>(4, 2, {1, 0}, true);": "write {.causal = true}",
     "layer.bias = numbers;": "numbers are given to a parameter by assign(parameter, numbers)",
     "layer.bias = Array<float>({2}, {1.f, 2.f});": "numbers are given to a parameter by assign(parameter, numbers)",
 }

@@ -22,7 +22,7 @@ TEST_CASE("A small network computes what PyTorch computes with its weights") {
                              Linear<double>(5, 4, any),
                              GELU<double>(),
                              LayerNorm<double>(4),
-                             Linear<double>(4, 3, any, false),
+                             Linear<double>(4, 3, any, {.bias = false}),
                              Tanh<double>()};
     load_weights(layer_folder + "mlp.safetensors", model, WeightOrder::pytorch);
     check_pass(model, Expected("mlp"));
@@ -30,7 +30,7 @@ TEST_CASE("A small network computes what PyTorch computes with its weights") {
 
 TEST_CASE("Attention computes what PyTorch computes with its weights") {
     const bool causal = GENERATE(false, true);
-    SelfAttention<double> model(8, 2, any, causal);
+    SelfAttention<double> model(8, 2, any, {.causal = causal});
     load_weights(layer_folder + "attention.safetensors", model, WeightOrder::pytorch);
     check_pass(model, Expected("attention"), causal ? "-causal" : "");
 }
@@ -40,7 +40,7 @@ TEST_CASE("Gradients through attention agree with finite differences") {
     CAPTURE(seed);
     Random random(seed);
     const std::int64_t heads = random.whole(1, 3), width = heads * random.whole(1, 3);
-    SelfAttention<double> model(width, heads, {seed, 0}, random.coin());
+    SelfAttention<double> model(width, heads, {seed, 0}, {.causal = random.coin()});
     const Shape shape{random.whole(1, 3), random.whole(1, 4), width};
     const auto f = [&](const auto& in) { return model(in[0]); };
     const Gradcheck result = gradcheck(f, {random.array<double>(shape)});
@@ -53,7 +53,7 @@ TEST_CASE("Causal attention at one place does not depend on later ones") {
     CAPTURE(seed);
     Random random(seed);
     const std::int64_t places = random.whole(2, 9), seen = random.whole(1, places - 1);
-    SelfAttention<float> causal(6, 3, {seed, 0}, true), open(6, 3, {seed, 0}, false);
+    SelfAttention<float> causal(6, 3, {seed, 0}, {.causal = true}), open(6, 3, {seed, 0});
     const Array<float> x = random.array<float>({2, places, 6}), other = random.array<float>({2, places, 6});
     const Tensor mixed =
         concat<float>({slice(constant(x), 1, 0, seen), slice(constant(other), 1, seen, places)}, 1);
@@ -69,7 +69,7 @@ TEST_CASE("Items do not see each other in attention so micro-batches accumulate 
     CAPTURE(seed);
     Random random(seed);
     const std::int64_t items = random.whole(2, 6);
-    Sequential<double> model{LayerNorm<double>(4), SelfAttention<double>(4, 2, {seed, 0}, true),
+    Sequential<double> model{LayerNorm<double>(4), SelfAttention<double>(4, 2, {seed, 0}, {.causal = true}),
                              GELU<double>(), Linear<double>(4, 3, {seed, 1})};
     const Tensor64 x = constant(random.array<double>({items, 3, 4}));
     const auto gradients_of = [&](std::int64_t size) {
@@ -94,7 +94,7 @@ TEST_CASE("Initial values are the numbers of a stream of their own within a boun
         CHECK(layer.bias.value().span()[i] == random::uniform<float>(7, 2, 48 + i, -0.25f, 0.25f));
     CHECK_FALSE(same_bits(layer.weight.value(), Linear<float>(16, 3, {7, 3}).weight.value()));
     CHECK_FALSE(same_bits(layer.weight.value(), Linear<float>(16, 3, {8, 2}).weight.value()));
-    CHECK_FALSE(Linear<float>(16, 3, {7, 2}, false).bias);
+    CHECK_FALSE(Linear<float>(16, 3, {7, 2}, {.bias = false}).bias);
 
     const SelfAttention<double> attention(6, 2, {7, 2});
     const double bound = std::sqrt(6.0 / (6 + 18)), out_bound = 1 / std::sqrt(6.0);  // Glorot's, and Linear's
@@ -122,7 +122,7 @@ TEST_CASE("Layers refuse what does not fit them") {
 TEST_CASE("A batch without items passes through") {
     Sequential<float> model{Flatten<float>(), Linear<float>(6, 2, any)};
     CHECK(model(constant(Array<float>::zeros({0, 2, 3}))).shape() == Shape{0, 2});
-    SelfAttention<float> attention(4, 2, any, true);
+    SelfAttention<float> attention(4, 2, any, {.causal = true});
     CHECK(attention(constant(Array<float>::zeros({0, 3, 4}))).shape() == Shape{0, 3, 4});
     CHECK(attention(constant(Array<float>::zeros({2, 0, 4}))).shape() == Shape{2, 0, 4});
 }

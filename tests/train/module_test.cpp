@@ -70,7 +70,8 @@ private:
 };
 
 struct Residual : Layer<float> {  // a model of one's own
-    Sequential<float> inner{Linear<float>(3, 5, {1, 0}), ReLU<float>(), Linear<float>(5, 3, {1, 1}, false)};
+    Sequential<float> inner{Linear<float>(3, 5, {1, 0}), ReLU<float>(),
+                            Linear<float>(5, 3, {1, 1}, {.bias = false})};
     LayerNorm<float> norm{3};
 
     void list(Members<float>& members) override {
@@ -85,7 +86,7 @@ struct Residual : Layer<float> {  // a model of one's own
 TEST_CASE("Parameters are named as PyTorch names them and come in a fixed order") {
     Sequential<float> model{
         Flatten<float>(), Linear<float>(4, 3, any), Tanh<float>(),
-        Sequential<float>{Linear<float>(3, 4, any, false), SelfAttention<float>(4, 2, any)}};
+        Sequential<float>{Linear<float>(3, 4, any, {.bias = false}), SelfAttention<float>(4, 2, any)}};
     CHECK(names(model) ==
           "1.weight 1.bias 3.0.weight 3.1.in_proj_weight 3.1.in_proj_bias 3.1.out_proj.weight "
           "3.1.out_proj.bias ");
@@ -220,7 +221,7 @@ TEST_CASE("A model that is where it should be stays as it is") {
 
 TEST_CASE("A model moved to the device computes the same and its parameters stay who they are", "[alone]") {
     if (!available(Device::cuda)) TALLY_SKIP("no device");
-    SelfAttention<double> model(4, 2, any, true);
+    SelfAttention<double> model(4, 2, any, {.causal = true});
     const auto handles = parameters(model);
     const Array<double> x = Random(1).array<double>({2, 3, 4});
     const Array<double> here = model(constant(x)).value();

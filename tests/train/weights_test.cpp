@@ -24,7 +24,7 @@ template <class S> Sequential<S> network(std::uint64_t seed) {
     model.add(Linear<S>(5, 4, {seed, 1}));
     model.add(GELU<S>());
     model.add(LayerNorm<S>(4));
-    model.add(Linear<S>(4, 3, {seed, 2}, false));
+    model.add(Linear<S>(4, 3, {seed, 2}, {.bias = false}));
     model.add(Tanh<S>());
     return model;
 }
@@ -166,7 +166,7 @@ TEST_CASE("Weights of PyTorch without metadata are loaded only in an order that 
     const std::string path = folder / "square";
     const Array<float> as_pytorch({2, 2}, {1, 2, 3, 4});
     save_safetensors(path, {{"0.weight", as_pytorch}});
-    Sequential<float> model(Linear<float>(2, 2, {1, 0}, false));
+    Sequential<float> model(Linear<float>(2, 2, {1, 0}, {.bias = false}));
     const auto before = values(model);
     CHECK_THROWS_WITH(
         load_weights(path, model),
@@ -181,7 +181,7 @@ TEST_CASE("Weights of PyTorch without metadata are loaded only in an order that 
     CHECK(model(constant(Array<float>({1, 2}, {1, 10}))).value().to_vector() == std::vector<float>{31, 42});
 
     save_safetensors(path, {{"0.weight", Array<float>({3, 2}, {1, 2, 3, 4, 5, 6})}});  // not square: neither
-    Sequential<float> wide(Linear<float>(2, 3, {1, 0}, false));
+    Sequential<float> wide(Linear<float>(2, 3, {1, 0}, {.bias = false}));
     CHECK_THROWS_WITH(load_weights(path, wide), contains("name it: WeightOrder::pytorch"));
     CHECK_NOTHROW(load_weights(path, wide, WeightOrder::pytorch));
 }

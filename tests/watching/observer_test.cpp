@@ -106,11 +106,11 @@ TEST_CASE("when an observer is told the operands have not gone yet") {
     const std::size_t before = memory::in_use();
     Diary diary;
     const Observing looking(diary);
-    const Tensor y = matmul(w + 1, x, true);
+    const Tensor y = matmul(w + 1, x, {.transpose_a = true});
     CHECK(diary.in_use == std::vector<std::size_t>{before + 512, before + 512 + y.value().storage()->bytes});
     {
         const NoGrad off;
-        const Tensor z = matmul(w + 1, x, true);
+        const Tensor z = matmul(w + 1, x, {.transpose_a = true});
         CHECK(diary.in_use[3] - diary.in_use[2] == y.value().storage()->bytes);
     }
 }

@@ -11,6 +11,7 @@
 
 namespace tally {
 
+// What batch_norm gives in training: its result, and what the batch was like.
 template <class S> struct BatchNormed {
     Var<Array<S>> y;
     BatchStatistics<S> batch;  // for RunningStatistics::commit, when the update is made

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tally/autograd/record.hpp"
+#include "tally/values/plans.hpp"
 
 namespace tally {
 
@@ -67,18 +68,24 @@ inline constexpr double unbounded = std::numeric_limits<double>::infinity();
 }  // namespace detail
 
 // clang-format off
+// Element by element, of arrays and of numbers. log1p(x) is log(1 + x), expm1(x) is exp(x) - 1, softplus(x) is log(1 + exp(x)), silu(x) is x sigmoid(x).
 template <class T> Var<T> operator-(Var<T> x) { return apply(functor::Neg{}, std::move(x)); }
 template <class T> Var<T> exp(Var<T> x) { return apply(functor::Exp{}, std::move(x)); }
 template <class T> Var<T> log(Var<T> x) { return apply(functor::Log{}, std::move(x)); }
+template <class T> Var<T> log1p(Var<T> x) { return apply(functor::Log1p{}, std::move(x)); }
+template <class T> Var<T> expm1(Var<T> x) { return apply(functor::Expm1{}, std::move(x)); }
 template <class T> Var<T> sqrt(Var<T> x) { return apply(functor::Sqrt{}, std::move(x)); }
 template <class T> Var<T> tanh(Var<T> x) { return apply(functor::Tanh{}, std::move(x)); }
 template <class T> Var<T> sigmoid(Var<T> x) { return apply(functor::Sigmoid{}, std::move(x)); }
+template <class T> Var<T> softplus(Var<T> x) { return apply(functor::Softplus{}, std::move(x)); }
+template <class T> Var<T> silu(Var<T> x) { return apply(functor::Silu{}, std::move(x)); }
 template <class T> Var<T> relu(Var<T> x) { return apply(functor::Relu{}, std::move(x)); }
 template <class T> Var<T> gelu(Var<T> x) { return apply(functor::Gelu{}, std::move(x)); }
 template <class T> Var<T> abs(Var<T> x) { return apply(functor::Abs{}, std::move(x)); }
 template <class T> Var<T> sin(Var<T> x) { return apply(functor::Sin{}, std::move(x)); }
 template <class T> Var<T> cos(Var<T> x) { return apply(functor::Cos{}, std::move(x)); }
 
+// Of two that broadcast as in NumPy. Equal elements share the gradient of maximum and minimum.
 template <class T> Var<T> operator+(Var<T> a, Var<T> b) { return apply(functor::Add{}, std::move(a), std::move(b)); }
 template <class T> Var<T> operator-(Var<T> a, Var<T> b) { return apply(functor::Sub{}, std::move(a), std::move(b)); }
 template <class T> Var<T> operator*(Var<T> a, Var<T> b) { return apply(functor::Mul{}, std::move(a), std::move(b)); }
@@ -97,6 +104,7 @@ template <class T> Var<T> operator*(detail::PlainArray<T> a, Var<T> b) { return 
 template <class T> Var<T> operator/(Var<T> a, detail::PlainArray<T> b) { return std::move(a) / Var<T>(std::move(b)); }
 template <class T> Var<T> operator/(detail::PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) / std::move(b); }
 
+// With a plain number, whose type does not count.
 template <class T, detail::PlainNumber N> Var<T> operator+(Var<T> x, N n) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
 template <class T, detail::PlainNumber N> Var<T> operator+(N n, Var<T> x) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
 template <class T, detail::PlainNumber N> Var<T> operator-(Var<T> x, N n) { return apply(functor::AddNumber{-double(n)}, std::move(x)); }
@@ -108,12 +116,10 @@ template <class T, detail::PlainNumber N> Var<T> operator/(N n, Var<T> x) { retu
 template <class T, detail::PlainNumber N> Var<T> pow(Var<T> x, N n) { return apply(functor::PowNumber{double(n)}, std::move(x)); }
 // clang-format on
 
-template <class T>
-Var<T> clamp(Var<T> x, double low,
-             double high = detail::unbounded) {  // `high` wins where the bounds are crossed
+// `high` wins where the bounds are crossed.
+template <class T> Var<T> clamp(Var<T> x, double low, double high = detail::unbounded) {
     if (low != low || high != high) [[unlikely]]
-        throw Error("[clamp] the bounds must be numbers; they are " + std::to_string(low) + " and " +
-                    std::to_string(high));
+        detail::fail_bounds(low, high);
     return apply(functor::Clamp{low, high}, std::move(x));
 }
 

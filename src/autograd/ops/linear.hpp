@@ -15,11 +15,10 @@ namespace detail {
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b);
 }
 
-// Vectors, matrices and batches of matrices, with broadcasting batch axes; a flag says that an operand
-// is stored transposed.
-template <class S>
-Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, bool transpose_a = false, bool transpose_b = false) {
-    const auto plan = detail::plan_product("matmul", a.shape(), b.shape(), transpose_a, transpose_b);
+// Vectors, matrices and batches of matrices, with broadcasting batch axes; matmul(a, b, {.transpose_b = true})
+// says that an operand is stored transposed.
+template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const Transpose& how = {}) {
+    const auto plan = detail::plan_product("matmul", a.shape(), b.shape(), how);
     if (plan.batch.rank > 0) return detail::matmul_batched(plan, std::move(a), std::move(b));
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
     detail::multiply(plan.product, a.value(), b.value(), {y.raw(), Write::set});
@@ -40,6 +39,8 @@ Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, bool transpose_a = false,
         },
         std::move(a), std::move(b));
 }
+
+template <class T> void matmul(Var<T>, Var<T>, Bare auto, bool = false) = delete;  // {.transpose_b = true}
 
 namespace detail {
 

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <numeric>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +15,7 @@
 
 namespace tally {
 
+// A loss before it is divided.
 template <class T> struct Loss {
     Var<T> sum;    // over everything that counts
     Var<T> count;  // how much that is; carries no gradient
@@ -29,6 +28,7 @@ template <class T> struct Loss {
     }
 };
 
+// A loss of one's own: of these elements, which all count.
 template <class S> Loss<Array<S>> counted(Var<Array<S>> each) {
     Array<S> count =
         Array<S>::full({}, static_cast<S>(static_cast<double>(each.value().size())), each.value().device());
@@ -54,11 +54,7 @@ template <class S> Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability
 template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Array<std::int32_t>& labels,
                                                 std::int32_t ignore = -100, double smoothing = 0) {
     const Shape& shape = logits.shape();
-    if (shape.rank() != 2 || labels.shape().rank() != 1 || labels.shape()[0] != shape[0])
-        detail::fail_labels(shape, labels.shape());
-    if (!(smoothing >= 0 && smoothing <= 1))
-        throw Error("[cross_entropy] the smoothing must be between 0 and 1; it is " +
-                    std::to_string(smoothing));
+    detail::check_labels(shape, labels.shape(), smoothing);
     const Targets targets{ignore, smoothing};
     const auto count = static_cast<std::size_t>(shape[0]), classes = static_cast<std::size_t>(shape[1]);
     const Array<S>& x = logits.value();
@@ -83,17 +79,13 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
 // whole batch. What a row is compared with depends on the batch: micro-batches give another loss.
 template <class S>
 Loss<Array<S>> info_nce(Var<Array<S>> queries, Var<Array<S>> keys, double temperature = 1) {
-    if (queries.shape().rank() != 2 || queries.shape() != keys.shape())
-        throw Error("[info_nce] wants queries and keys of one shape (rows, width); they are " +
-                    to_string(queries.shape()) + " and " + to_string(keys.shape()));
-    if (!(temperature > 0 && temperature <= std::numeric_limits<double>::max()))
-        throw Error("[info_nce] the temperature must be above 0 and finite; it is " +
-                    std::to_string(temperature));
+    detail::check_pairs(queries.shape(), keys.shape(), temperature);
     const Device device = queries.value().device();
     std::vector<std::int32_t> own(static_cast<std::size_t>(queries.shape()[0]));
     std::iota(own.begin(), own.end(), 0);
     const Array<std::int32_t> labels({queries.shape()[0]}, own, device);
-    return cross_entropy(matmul(std::move(queries), std::move(keys), false, true) / temperature, labels);
+    return cross_entropy(matmul(std::move(queries), std::move(keys), {.transpose_b = true}) / temperature,
+                         labels);
 }
 
 }  // namespace tally

@@ -10,6 +10,7 @@
 
 namespace tally {
 
+// Each row (the last axis) with mean 0 and variance 1, times gain, plus bias.
 template <class S>
 Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias, double eps = 1e-5) {
     const Fold rows = detail::plan_rows(x.shape(), gain.shape(), bias.shape(), eps);

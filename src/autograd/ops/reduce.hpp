@@ -1,20 +1,22 @@
 // Reductions over any axes, and softmax along one. Forward and backward side by side.
 #pragma once
 
-#include <concepts>
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
+#include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/shape.hpp"
 #include "tally/autograd/record.hpp"
 #include "tally/values/array.hpp"
 #include "tally/values/axes.hpp"
+#include "tally/values/indices.hpp"
 
 namespace tally {
 
-// sum(x), sum(x, {0, 2}), sum(x, {-1}, true): no axes means all; keepdims leaves them with extent 1.
-template <class S> Var<Array<S>> sum(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
-    const auto r = detail::reduction("sum", x.shape(), axes, keepdims);
+// sum(x), sum(x, 0), sum(x, {0, -1}, {.keepdims = true}): no axes means all; kept, they have extent 1.
+template <class S> Var<Array<S>> sum(Var<Array<S>> x, const Along& along = {}, const Reduce& how = {}) {
+    const auto r = detail::reduction("sum", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     on("sum", x.value()).sum(x.value().data(), {y.raw(), Write::set}, r.fold);
@@ -26,8 +28,9 @@ template <class S> Var<Array<S>> sum(Var<Array<S>> x, const Axes& axes = {}, boo
         std::move(x));
 }
 
-template <class S> Var<Array<S>> mean(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
-    const auto r = detail::reduction("mean", x.shape(), axes, keepdims);
+// Of no elements it is NaN.
+template <class S> Var<Array<S>> mean(Var<Array<S>> x, const Along& along = {}, const Reduce& how = {}) {
+    const auto r = detail::reduction("mean", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     const S count = static_cast<S>(static_cast<double>(r.fold.reduced));
@@ -41,10 +44,9 @@ template <class S> Var<Array<S>> mean(Var<Array<S>> x, const Axes& axes = {}, bo
 }
 
 // Where several elements are largest they share the gradient equally.
-template <class S> Var<Array<S>> max(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
-    const auto r = detail::reduction("max", x.shape(), axes, keepdims);
-    if (r.fold.reduced == 0 && r.shape.size() > 0)
-        throw Error("[max] there is no largest of no elements: " + to_string(x.shape()));
+template <class S> Var<Array<S>> max(Var<Array<S>> x, const Along& along = {}, const Reduce& how = {}) {
+    const auto r = detail::reduction("max", x.shape(), along.axes, how.keepdims);
+    detail::expect_elements("max", r, x.shape());
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     if (y.size()) on("max", x.value()).max(x.value().data(), y.raw(), r.fold);
@@ -57,8 +59,9 @@ template <class S> Var<Array<S>> max(Var<Array<S>> x, const Axes& axes = {}, boo
         std::move(x));
 }
 
-template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const Axes& axes = {}, bool keepdims = false) {
-    const auto r = detail::reduction("logsumexp", x.shape(), axes, keepdims);
+// log of the sum of exp(x), without overflow.
+template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const Along& along = {}, const Reduce& how = {}) {
+    const auto r = detail::reduction("logsumexp", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     on("logsumexp", x.value()).logsumexp(x.value().data(), y.raw(), r.fold);
@@ -72,27 +75,56 @@ template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const Axes& axes = {
         std::move(x));
 }
 
-namespace detail {
-
-// One axis by its number: sum(x, 0). A bool would be meant for keepdims.
-template <class N>
-concept AxisNumber = std::integral<N> && !std::same_as<N, bool>;
-
-}  // namespace detail
-template <class S, detail::AxisNumber N> Var<Array<S>> sum(Var<Array<S>> x, N axis, bool keepdims = false) {
-    return sum(std::move(x), Axes{static_cast<std::int64_t>(axis)}, keepdims);
-}
-template <class S, detail::AxisNumber N> Var<Array<S>> mean(Var<Array<S>> x, N axis, bool keepdims = false) {
-    return mean(std::move(x), Axes{static_cast<std::int64_t>(axis)}, keepdims);
-}
-template <class S, detail::AxisNumber N> Var<Array<S>> max(Var<Array<S>> x, N axis, bool keepdims = false) {
-    return max(std::move(x), Axes{static_cast<std::int64_t>(axis)}, keepdims);
-}
-template <class S, detail::AxisNumber N>
-Var<Array<S>> logsumexp(Var<Array<S>> x, N axis, bool keepdims = false) {
-    return logsumexp(std::move(x), Axes{static_cast<std::int64_t>(axis)}, keepdims);
+// Over the number of elements, less one when unbiased: about the mean, which is taken first.
+template <class S> Var<Array<S>> var(Var<Array<S>> x, const Along& along = {}, const Variance& how = {}) {
+    const auto count =
+        static_cast<double>(detail::reduction("var", x.shape(), along.axes, true).fold.reduced);
+    Var<Array<S>> center = mean(x, along, {.keepdims = true});
+    return sum(squared_difference(std::move(x), std::move(center)), along, {how.keepdims}) /
+           std::max(count - how.unbiased, 0.0);
 }
 
+// The gradient of an element is the product of all others, so zeros among them are right.
+template <class S> Var<Array<S>> prod(Var<Array<S>> x, const Along& along = {}, const Reduce& how = {}) {
+    const auto r = detail::reduction("prod", x.shape(), along.axes, how.keepdims);
+    if (!r.order.empty()) x = permute(std::move(x), r.order);
+    Array<S> y = Array<S>::empty(r.shape, x.value().device());
+    on("prod", x.value()).prod(x.value().data(), y.raw(), r.fold);
+    return record<"prod">(
+        std::move(y), keep(x.value()),
+        [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept) {
+            Array<S> dx = empty_like(kept);
+            on("prod", dy).prod_back(dy.data(), kept.data(), dx.raw(), fold);
+            to.give(0, dx);
+        },
+        std::move(x));
+}
+
+// Running sums along one axis. What an element adds to itself and all later ones comes back from all of them.
+template <class S> Var<Array<S>> cumsum(Var<Array<S>> x, std::int64_t axis) {
+    const Fold fold = detail::fold_around("cumsum", x.shape(), axis);
+    Array<S> y = empty_like(x.value());
+    on("cumsum", x.value()).cumsum(x.value().data(), {y.raw(), Write::set}, fold, false);
+    return record<"cumsum">(
+        std::move(y), NothingKept(),
+        [fold](Pull<Array<S>> to, const Array<S>& dy) {
+            on("cumsum", dy).cumsum(dy.data(), destination(to.into(0)), fold, true);
+        },
+        std::move(x));
+}
+
+// Where along the axis the largest stands, the first of several: numbers, which carry no gradient.
+template <class S>
+Array<std::int32_t> argmax(const Var<Array<S>>& x, std::int64_t axis, const Reduce& how = {}) {
+    return argmax(x.value(), axis, how);
+}
+
+template <class T> void sum(Var<T>, const Along&, Bare auto) = delete;        // {.keepdims = true}
+template <class T> void mean(Var<T>, const Along&, Bare auto) = delete;       // {.keepdims = true}
+template <class T> void max(Var<T>, const Along&, Bare auto) = delete;        // {.keepdims = true}
+template <class T> void logsumexp(Var<T>, const Along&, Bare auto) = delete;  // {.keepdims = true}
+
+// Along one axis; log_softmax is its logarithm, which keeps the digits of small probabilities.
 template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
     const Fold fold = detail::fold_around("softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
@@ -105,6 +137,7 @@ template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1
         std::move(x));
 }
 
+// The logarithm of softmax, with the digits of small probabilities.
 template <class S> Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis = -1) {
     const Fold fold = detail::fold_around("log_softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());

@@ -29,6 +29,19 @@ template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const Axes& extents) {
     return reshape(std::move(x), shape);
 }
 
+// squeeze(x): without its axes of extent 1; squeeze(x, -1): without that one.
+template <class S> Var<Array<S>> squeeze(Var<Array<S>> x, const Along& along = {}) {
+    const Shape shape = detail::squeezed(x.shape(), along.axes);
+    return reshape(std::move(x), shape);
+}
+
+// With one more axis, of extent 1, which gets the number `axis`.
+template <class S> Var<Array<S>> unsqueeze(Var<Array<S>> x, std::int64_t axis) {
+    const Shape shape = detail::unsqueezed("unsqueeze", x.shape(), axis);
+    return reshape(std::move(x), shape);
+}
+
+// Axis i of the result is axis order[i] of x.
 template <class S> Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
     const Axes axes = detail::checked_order("permute", x.shape(), order);
     const Walk<1> walk = detail::permuted_walk(x.shape(), axes);
@@ -42,6 +55,7 @@ template <class S> Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
         std::move(x));
 }
 
+// Two axes swapped, the last two by default.
 template <class S> Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2, std::int64_t b = -1) {
     const int first = detail::checked_axis("transpose", a, x.shape()),
               second = detail::checked_axis("transpose", b, x.shape());
@@ -51,6 +65,7 @@ template <class S> Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2,
     return permute(std::move(x), order);
 }
 
+// Repeated along new axes, and along those of extent 1.
 template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shape) {
     if (detail::broadcast("broadcast_to", x.shape(), shape) != shape)
         throw Error("[broadcast_to] " + to_string(x.shape()) + " does not fit into " + to_string(shape));
@@ -69,9 +84,7 @@ template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shap
 template <class S>
 Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::int64_t to) {
     const int along = detail::checked_axis("slice", axis, x.shape());
-    if (from < 0 || to < from || to > x.shape()[along])
-        throw Error("[slice] " + std::to_string(from) + " to " + std::to_string(to) + " is not within axis " +
-                    std::to_string(along) + " of " + to_string(x.shape()));
+    if (from < 0 || to < from || to > x.shape()[along]) detail::fail_range(from, to, along, x.shape());
     if (along == 0 && !x.wants_grad()) return x.value().leading(from, to);  // micro-batches of data
     const detail::Blocks blocks(x.shape(), along, from, to);
     Array<S> y;
@@ -98,29 +111,13 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
 
 // x[i]: without its first axis; i counts from the end when it is negative.
 template <class S> Var<Array<S>> at(Var<Array<S>> x, std::int64_t i) {
-    const Shape& shape = x.shape();
-    const std::int64_t count = shape.rank() == 0 ? 0 : shape[0], from = i < 0 ? i + count : i;
-    if (from < 0 || from >= count)
-        throw Error("[at] there is no " + std::to_string(i) + " along the first axis of " + to_string(shape));
-    std::vector<std::int64_t> remaining;
-    for (int axis = 1; axis < shape.rank(); ++axis) remaining.push_back(shape[axis]);
-    return reshape(slice(std::move(x), 0, from, from + 1), Shape(std::span<const std::int64_t>(remaining)));
+    const std::int64_t from = detail::checked_row("at", x.shape(), i);
+    return squeeze(slice(std::move(x), 0, from, from + 1), 0);
 }
 
 // Puts arrays one after the other along an axis; all other extents must agree.
 template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
-    if (parts.empty()) throw Error("[concat] there is nothing to put together");
-    const Shape first = parts[0].shape();
-    const int along = detail::checked_axis("concat", axis, first);
-    std::int64_t total = 0;
-    for (const auto& part : parts) {
-        if (part.shape().rank() != first.rank() ||
-            detail::with_extent(part.shape(), along, first[along]) != first)
-            throw Error("[concat] cannot put " + to_string(part.shape()) + " beside " + to_string(first) +
-                        " along axis " + std::to_string(along));
-        total += part.shape()[along];
-    }
-    const Shape whole = detail::with_extent(first, along, total);
+    const auto [along, whole] = detail::plan_concat(detail::shapes_of(parts), axis);
     Array<S> y = Array<S>::empty(whole, parts[0].value().device());
     std::vector<detail::Blocks> places;
     std::int64_t from = 0;
@@ -146,6 +143,13 @@ template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::i
         std::move(parts));
 }
 
+// Puts arrays of one shape one beside the other along a new axis.
+template <class S> Var<Array<S>> stack(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
+    const Shape each = detail::plan_stack(detail::shapes_of(parts), axis);
+    for (Var<Array<S>>& part : parts) part = reshape(std::move(part), each);
+    return concat(std::move(parts), axis);
+}
+
 // Micro-batches: the rows in order, `size` at a time (the last one may be smaller), or in the sizes given.
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::int64_t>& sizes) {
@@ -161,10 +165,7 @@ std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::
 }
 
 template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std::int64_t size) {
-    if (x.shape().rank() == 0) throw Error("[split] a single number has no rows");
-    if (size < 1)
-        throw Error("[split] a part of " + to_string(x.shape()) + " cannot have " + std::to_string(size) +
-                    " rows");
+    detail::check_split(x.shape(), size);
     const std::int64_t rows = x.shape()[0];
     std::vector<Var<Array<S>>> parts;
     parts.reserve(static_cast<std::size_t>(rows / size + 1));
@@ -176,11 +177,7 @@ template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std:
 // Picks rows of the first axis, in any order and as often as wanted.
 template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Shape& shape = x.shape();
-    if (shape.rank() == 0) throw Error("[rows] a single number has no rows");
-    if (index.shape().rank() != 1)
-        throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()) + ", x is " +
-                    to_string(shape));
-    detail::check_rows("rows", index, shape);
+    detail::check_picked(index, shape);
     const auto height = static_cast<std::size_t>(shape[0]);
     const auto count = index.size();
     const auto width = detail::stride_of(shape, 0);

@@ -1,4 +1,4 @@
-// An operation of one's own against the installed library: softplus, forward and backward,
+// An operation of one's own against the installed library: log(1 + exp(x)), forward and backward,
 // checked by gradcheck.
 #include <cmath>
 #include <cstdio>
@@ -8,7 +8,7 @@
 
 using namespace tally;
 
-template <class S> Var<Array<S>> softplus(Var<Array<S>> x) {
+template <class S> Var<Array<S>> soft_positive(Var<Array<S>> x) {
     const auto forward = [](const Array<S>& in) {
         std::vector<S> out;
         for (S v : in.span()) out.push_back(std::log1p(std::exp(v)));
@@ -21,13 +21,13 @@ template <class S> Var<Array<S>> softplus(Var<Array<S>> x) {
             dx.push_back(dy.span()[i] / (1 + std::exp(-in.span()[i])));
         to.give(0, Array<S>(in.shape(), dx));
     };
-    return custom("softplus", forward, backward, std::move(x));
+    return custom("soft_positive", forward, backward, std::move(x));
 }
 
 int main() {
     // Its gradient alone, and added to another use of the same parameter.
     Tensor64 x = parameter(Array<double>{-1.0, 0.0, 2.0});
-    sum(softplus(x) + x * x).backward();
+    sum(soft_positive(x) + x * x).backward();
     for (std::size_t i = 0; i < 3; ++i) {
         const double at = x.value().span()[i];
         const double expected = 1 / (1 + std::exp(-at)) + 2 * at;
@@ -36,7 +36,7 @@ int main() {
             return 1;
         }
     }
-    const auto through = [](const std::vector<Tensor64>& in) { return softplus(matmul(in[0], in[1])); };
+    const auto through = [](const std::vector<Tensor64>& in) { return soft_positive(matmul(in[0], in[1])); };
     const Gradcheck check =
         gradcheck(through, {Array<double>({2, 3}, {0.5, -1, 2, 0, 1.5, -0.25}), Array<double>{1, -2, 0.5}});
     if (!check.ok) {
@@ -44,6 +44,6 @@ int main() {
         return 1;
     }
     static_assert(version.major == TALLY_VERSION_MAJOR);
-    std::printf("tally %d.%d.%d: softplus agrees, worst difference %.1e\n", version.major, version.minor,
+    std::printf("tally %d.%d.%d: soft_positive agrees, worst difference %.1e\n", version.major, version.minor,
                 version.patch, check.worst);
 }

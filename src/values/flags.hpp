@@ -1,0 +1,45 @@
+// What operations are told beside arrays: axes, and flags that have names where they are given.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+namespace tally {
+
+// Numbers of axes, or extents of which one may be -1.
+using Axes = std::vector<std::int64_t>;
+
+// What a reduction goes over: sum(x, 0), sum(x, {0, 2}); no axes means all of them.
+struct Along {
+    Axes axes;
+
+    Along() = default;
+    Along(std::initializer_list<std::int64_t> several) : axes(several) {}
+    Along(Axes several) : axes(std::move(several)) {}
+    template <std::integral N>
+    requires(!std::same_as<N, bool>) Along(N one) : axes{static_cast<std::int64_t>(one)} {}
+};
+
+// What becomes of the axes that a reduction goes over: they vanish, or stay with extent 1.
+struct Reduce {
+    bool keepdims = false;
+};
+
+// The same of a variance: unbiased, it is divided by one less than the number of elements.
+struct Variance {
+    bool unbiased = true, keepdims = false;
+};
+
+// Which operands of a product are stored transposed: matmul(x, w, {.transpose_b = true}).
+struct Transpose {
+    bool transpose_a = false, transpose_b = false;
+};
+
+// A bool without a name: calls that take a flag refuse it.
+template <class B>
+concept Bare = std::same_as<B, bool>;
+
+}  // namespace tally

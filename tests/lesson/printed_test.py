@@ -1,0 +1,101 @@
+"""A lesson prints what it printed before: tests/lesson/printed/ has the events of each, one a line.
+
+Usage: printed_test.py LESSON_PROGRAM          compares one
+       printed_test.py --write BUILD           writes all anew, after a change on purpose: its diff shows what changed
+
+Asked in float64 on the CPU; lesson 22, which is about a device, of the pretended one. A line begins with the step and the
+event, then says the beginning of what is printed, and ends with a digest of all of it. Left out is what another processor,
+compiler or hour would print otherwise: progress, times, and the digits of a number that are not shown; and where a line stands in
+the source.
+"""
+
+import difflib
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from terminal_driver import clean_environment
+
+FOLDER = Path(__file__).resolve().parent / "printed"
+IMAGES = {"16": "1312", "22": "416"}  # of the generated set; in full it takes a minute
+SHOWN = 100  # letters of a line
+
+
+def events(program):
+    number = re.search(r"lesson_(\d\d)_", program.name).group(1)
+    command = [program, "--json", "--dtype=float64", f"--device={'pretend' if number == '22' else 'cpu'}"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          env=clean_environment(TALLY_IMAGES=IMAGES.get(number)))
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr}"
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def rounded(numbers):
+    if isinstance(numbers, list):
+        return [rounded(each) for each in numbers]
+    return f"{numbers:.4g}" if isinstance(numbers, float) else numbers
+
+
+def row_of(columns, row):
+    """Without what was measured: a time, or how far two roundings are apart, if at all."""
+    if row[0].startswith(("BEFORE", "AFTER")) or any(re.search(r"\b(seconds|done)\b", name) for name in columns):
+        return row[:1]
+    return [cell for name, cell in zip(columns, row) if name not in ("bits", "max|diff|")]
+
+
+def printed(event):
+    """What is shown of an event, as words and lists of words, without times."""
+    kind = event["event"]
+    if kind == "table":
+        return [event["columns"], [row_of(event["columns"], row) for row in event["text"]]]
+    if kind == "plot":
+        return [event["name"], event["kind"], [[series["label"], rounded(series["x"]), rounded(series["y"])] for series in event["series"]]]
+    fields = {"title": ("title", "minutes", "steps", "dtype"), "tensor": ("name", "text"), "check": ("name", "ok"),
+              "source": ("text",), "sentence": ("text",), "reveal": ("text", "why"), "graph": ("name", "svg"),
+              "prediction": ("question", "options", "answer", "hint", "why"), "end": ("outcome", "steps", "checks", "failed", "detail")}
+    return [event[name] for name in fields[kind]] if kind in fields else {name: event[name] for name in event if name not in ("v", "slug")}
+
+
+def in_one_line(words):
+    if isinstance(words, (list, tuple)):
+        return " | ".join(map(in_one_line, words))
+    return " ".join(str(words).split())
+
+
+def line_of(event):
+    shown = printed(event)
+    digest = hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:8]
+    text = in_one_line(shown if event["event"] != "graph" else shown[:1])
+    return f"{event.get('step', 0)} {event['event']}: {text if len(text) <= SHOWN else text[:SHOWN] + '…'}  #{digest}"
+
+
+def lines_of(program):
+    return [line_of(event) for event in events(program) if event["event"] != "progress"]
+
+
+def main(arguments):
+    if arguments[0] == "--write":
+        FOLDER.mkdir(exist_ok=True)
+        programs = sorted(path for path in (Path(arguments[1]) / "lessons").glob("lesson_*") if os.access(path, os.X_OK) and path.is_file())
+        wanted = {f"{program.name[7:]}.txt": lines_of(program) for program in programs}
+        for name, lines in wanted.items():
+            (FOLDER / name).write_text("\n".join(lines) + "\n")
+        for stray in {path.name for path in FOLDER.glob("*.txt")} - set(wanted):
+            print(f"tests/lesson/printed/{stray} belongs to no lesson of {arguments[1]}")
+        print(f"{len(wanted)} lessons, {sum(map(len, wanted.values()))} lines")
+        return 0
+    program = Path(arguments[0]).resolve()
+    golden = FOLDER / f"{program.name[7:]}.txt"
+    before = golden.read_text().splitlines() if golden.exists() else []
+    changed = list(difflib.unified_diff(before, lines_of(program), "before", "now", lineterm="", n=1))
+    if changed:
+        print("\n".join(changed) + "\n\nIf that is on purpose: python3 tests/lesson/printed_test.py --write BUILD")
+    return 1 if changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+"""docs/reference.md: every public name with its signature and the comment above it, header by header.
+
+    reference.py            whether the page is what the headers say, and each public name has a comment
+    reference.py --write    writes the page
+
+Public is what stands in namespace tally, but not in a detail of it, not among the formulas, nor below a ruler that names the engine, in a header that
+tally/core.hpp, tally/tally.hpp or tally/train.hpp includes by name. A comment belongs to the declarations that follow it without an
+empty line; one at the end of a line belongs to that line; what the first sentence of a header names has been said there.
+"""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SRC, PAGE = ROOT / "src", ROOT / "docs" / "reference.md"
+DOORS = ["core.hpp", "tally.hpp", "train.hpp"]
+HIDDEN = {"detail", "functor"}  # what a user never types; formulas, which are for who adds one
+HEAD = """<!-- Every public name with its signature and what its header says of it. Written by tests/reference.py. -->
+# Reference
+
+Every name of `tally::`, header by header, as the headers have it: signatures, and the comments above them. [tensors.md](tensors.md) and
+[training.md](training.md) say how they go together. This page is written by `python3 tests/reference.py --write`, and a test compares it.
+
+"""
+
+
+def headers():
+    doors = [(SRC / door).read_text() for door in DOORS if (SRC / door).is_file()]
+    return sorted({SRC / name for text in doors for name in re.findall(r'#include "tally/(.*)"', text) if name not in DOORS})
+
+
+class Source:
+    """The text of a header without its comments, which are kept by their lines; every position stays where it was."""
+
+    def __init__(self, text):
+        self.comments, self.alone = {}, set()  # line -> comment; lines that hold nothing else
+
+        def blank(found):
+            whole = found.group()
+            if not whole.startswith("//"):
+                return re.sub(r"[^\n]", "_", whole)  # a literal: it may hold anything
+            line = text.count("\n", 0, found.start()) + 1
+            self.comments[line] = whole[2:].removeprefix(" ").rstrip()
+            if not text[text.rfind("\n", 0, found.start()) + 1:found.start()].strip():
+                self.alone.add(line)
+            return " " * len(whole)
+
+        self.text = text
+        code = re.sub(r'//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', blank, text)
+        self.code = re.sub(r"(?m)^[ \t]*#(?:.*\\\n)*.*$", lambda found: re.sub(r"[^\n]", " ", found.group()), code)
+
+    def line(self, at):
+        return self.text.count("\n", 0, at) + 1
+
+    def is_for_the_engine(self, line):
+        rulers = re.findall(r"(?m)^// ----.*", "\n".join(self.text.split("\n")[:line]))
+        return bool(rulers) and "engine" in rulers[-1]
+
+    def purpose(self):
+        lines = []
+        for line in range(1, 1 + len(self.text.split("\n"))):
+            if line not in self.alone or not self.comments[line]:
+                break
+            lines.append(self.comments[line])
+        return " ".join(lines)
+
+
+OPENING, CLOSING = "([{", ")]}"
+
+
+def closed(code, at):
+    """Behind the bracket that closes the one at `at`."""
+    depth = 0
+    for i in range(at, len(code)):
+        depth += (code[i] in OPENING) - (code[i] in CLOSING)
+        if depth == 0:
+            return i + 1
+    raise ValueError(f"a bracket is never closed: {code[at:at + 60]!r}")
+
+
+def declarations(code, at, end):
+    """(from, end of the signature, to, inside of the braces or None) of what is declared one after the other."""
+    while True:
+        while at < end and (code[at].isspace() or code[at] == ";"):
+            at += 1
+        if at >= end:
+            return
+        begin, i, is_value = at, at, False
+        label = re.compile(r"(?:public|protected|private)\s*:").match(code, at)
+        if label:
+            yield begin, label.end(), label.end(), None
+            at = label.end()
+            continue
+        while i < end and code[i] != ";":
+            if code[i] in "([":
+                i = closed(code, i)
+                continue
+            if code[i] == "=" and not re.search(r"operator\s*[=!<>+*/-]*$", code[begin:i]) and code[i + 1] != "=" and code[i - 1] not in "=!<>":
+                is_value = is_value or "<" not in code[begin:i] or code.count("<", begin, i) == code.count(">", begin, i)
+            if code[i] == "{":
+                head = code[begin:i]
+                behind = closed(code, i)
+                if re.search(r"\brequires\s*(?:\([^()]*\)\s*)?$", head):
+                    i = behind  # a requirement, not a body
+                    continue
+                if is_value and not re.match(r"\s*(?:template\s*<.*>\s*)?(?:class|struct|enum|union)\b", head, re.S):
+                    i = behind
+                    continue
+                is_type = re.search(r"(?:^|[>\s])(?:class|struct|enum|union|namespace)\b[^()=]*$", head) or head.strip().startswith("extern")
+                if not is_type and re.search(r"[\w>]\s*$", head) and "(" not in re.sub(r"\(\s*\)", "", head) and not head.rstrip().endswith("const"):
+                    i = behind  # a variable with a value in braces
+                    continue
+                yield begin, i, behind, (i + 1, behind - 1)
+                at = behind
+                break
+            i += 1
+        else:
+            yield begin, i, i + 1, None
+            at = i + 1
+
+
+def without_requirements(head):
+    return re.sub(r"(?s)\brequires\b.*?(?=\b(?:class|struct)\b)", "", head)
+
+
+def plain(head):
+    """A signature in one line, without what only the compiler reads."""
+    head = re.sub(r"\[\[[^\]]*\]\]|__attribute__\(\(.*?\)\)|\binline\b|\bextern\b", " ", head)
+    return re.sub(r"\s+", " ", head).strip()
+
+
+def name_of(head):
+    """What is declared, or None: a friend, a specialisation, an instance, a macro's words."""
+    text = plain(head)
+    if re.match(r"(?:template\s*<\s*>|template\s+(?!<)|friend\b|static_assert\b|namespace\b|using namespace\b|public|private|protected)", text):
+        return None
+    while text.startswith("template"):
+        depth = 0
+        for i, letter in enumerate(text):
+            depth += (letter == "<") - (letter == ">" and text[i - 1] != "-")
+            if letter == ">" and depth == 0:
+                break
+        text = text[i + 1:].strip()
+    if found := re.match(r"concept (\w+)", text):
+        return found.group(1)
+    if found := re.match(r"using ([\w]+)(?: =|$)", text):
+        return found.group(1)
+    if found := re.search(r"^(?:requires\b.*? )?(?:class|struct|union|enum(?: class)?) (?:\[\[.*?\]\] )?(\w+)(?=\s|$)(?!\s*<)", text):
+        return found.group(1)
+    if text.endswith("= delete") or not text or re.match(r"(?:class|struct|TALLY_\w+)\b", text):
+        return None
+    before = re.split(r"\s=\s|\{", text)[0] if "operator" not in text and "(" not in text.split("=")[0] else text
+    if found := re.search(r"(operator\s*(?:\(\)|\[\]|[^\s\w(]+|\w+))\s*\(|(~?\w+)\s*\(", before):
+        is_a_member = before[:found.start()].endswith("::")  # which its class has shown
+        return None if is_a_member else (found.group(1) or found.group(2)).replace(" ", "")
+    found = re.search(r"(\w+)\s*(?:\[.*\])?$", before.strip())
+    return found.group(1) if found else None
+
+
+def prose(lines):
+    """Lines of a comment as a page has them: words in one line, what is indented as it is."""
+    parts = []
+    for line in lines:
+        indented = line.startswith("   ")
+        if not parts or parts[-1][0] != indented:
+            parts.append((indented, []))
+        parts[-1][1].append(line if indented else line.strip())
+    return "\n\n".join("```cpp\n" + "\n".join(each) + "\n```" if indented else " ".join(each) for indented, each in parts)
+
+
+class Entry:
+    def __init__(self, source, begin, end, to, inside, space):
+        self.first, self.last = source.line(begin), source.line(end - 1 if source.code[end - 1:end] else end)
+        self.signature, self.name = plain(source.code[begin:end]), name_of(source.code[begin:end])
+        self.text = plain(re.sub(r"//[^\n]*", "", source.text[begin:end]))
+        self.space, self.inside, self.ends = space, inside, source.line(to - 1)
+        if self.name and "= default" in self.signature:
+            self.text = self.signature
+        self.said = [source.comments[line] for line in range(self.first, self.last + 1) if line in source.comments and line not in source.alone]
+        self.above = []
+        line = self.first - 1
+        while line in source.alone:
+            self.above.insert(0, source.comments[line])
+            line -= 1
+        self.above = [words for words in self.above if not words.startswith("clang-format") and not re.match(r"----.*", words)]
+        is_type = re.match(r"(?:template.*> ?)?(?:requires.*)?(?:class|struct)\b", self.signature)
+        if re.search(r"\benum\b", self.signature) and inside:
+            values = "\n".join(re.sub(r"^\s{0,8}", "    ", words) for words in source.text[inside[0]:inside[1]].strip("\n").split("\n"))
+            one = plain(re.sub(r"//[^\n]*", "", values))
+            self.text += " { " + one + " };" if "//" not in values else " {\n" + values.rstrip() + "\n};"
+        elif is_type and inside:
+            self.text += members(source, inside, self.signature)
+        else:
+            self.text += ";"
+
+
+def members(source, inside, head):
+    """What a class shows: its public members, with their comments."""
+    shown, last = [], None
+    public = not re.search(r"\bclass\b", re.sub(r"template\s*<[^>]*>", "", head))
+    for begin, end, to, _ in declarations(source.code, *inside):
+        words = plain(source.code[begin:end])
+        if found := re.match(r"(public|protected|private)\s*:", words):
+            public = found.group(1) == "public"
+            continue
+        if not public or re.match(r"(?:friend|using)\b|.*= delete|.*static_assert|~", words):
+            continue
+        entry_name = name_of(source.code[begin:end])
+        if entry_name is None:
+            continue
+        line, lines = source.line(begin), []
+        while line - 1 in source.alone and line - 1 > source.line(inside[0]) - 1:
+            line -= 1
+            lines.insert(0, f"    // {source.comments[line]}")
+        lines = [] if any("clang-format" in each for each in lines) else lines
+        text = re.sub(r"\s*:(?!:)\s*\w+[({].*$", "", re.sub(r"//[^\n]*", "", source.text[begin:end]), flags=re.S) if "(" in words else re.sub(
+            r"//[^\n]*", "", source.text[begin:end])
+        behind = [source.comments[at] for at in range(source.line(begin), source.line(max(begin, end - 1)) + 1)
+                  if at in source.comments and at not in source.alone]
+        behind = behind or [source.comments[at] for at in [source.line(to - 1)] if at in source.comments and at not in source.alone]
+        if last is not None and source.line(begin) - last > 1 + len(lines) and shown:
+            shown.append("")
+        shown += [*lines, f"    {plain(text)};" + (f"  // {' '.join(behind)}" if behind else "")]
+        last = source.line(to - 1)
+    return " {\n" + "\n".join(shown) + "\n};" if shown else " {};"
+
+
+def entries(source, begin=0, end=None, space=()):
+    for start, stop, to, inside in declarations(source.code, begin, len(source.code) if end is None else end):
+        words = plain(source.code[start:stop])
+        if found := re.match(r"namespace(?: ([\w:]+))?$", words):
+            names = (found.group(1) or "detail").split("::")
+            if inside and not HIDDEN & set(names):
+                yield from entries(source, *inside, space + tuple(names))
+        elif space and space[0] == "tally":
+            entry = Entry(source, start, stop, to, inside, space[1:])
+            is_forward = re.match(r"(?:template <.*> )?(?:class|struct) \w+$", words) and not inside
+            if entry.name and not is_forward and not source.is_for_the_engine(entry.first):
+                yield entry
+
+
+def groups(source):
+    """Declarations that stand together, under one comment."""
+    together = []
+    for entry in entries(source):
+        if together and (entry.above or entry.first - together[-1].ends > 1 or entry.space != together[-1].space):
+            yield together
+            together = []
+        together.append(entry)
+    if together:
+        yield together
+
+
+def page_and_faults():
+    page, faults, names = [HEAD], [], {}
+    parts = []
+    for path in headers():
+        source = Source(path.read_text())
+        name, told = f"tally/{path.relative_to(SRC)}", {}
+        found = list(groups(source))
+        for group in found:
+            said = bool(group[0].above)
+            for entry in group:
+                said = said or bool(entry.said)  # and of what follows it without an empty line
+                told[entry.name] = told.get(entry.name) or said or bool(
+                    re.search(rf"(?<!\w){re.escape(entry.name)}(?!\w)", source.purpose()))
+        for group in found:
+            for entry in group:
+                if not told[entry.name] and not entry.name.startswith("operator"):
+                    faults.append(f"src/{path.relative_to(SRC)}:{entry.first}: nothing is said of {'::'.join(('tally', *entry.space, entry.name))}")
+                    told[entry.name] = True
+                names.setdefault(name, set()).add("::".join((*entry.space, entry.name)))
+        if not found:
+            continue
+        parts.append(f"## {name}\n\n{source.purpose()}\n")
+        for group in found:
+            space = f"namespace tally::{'::'.join(group[0].space)}\n" if group[0].space else ""
+            lines = []
+            for entry in group:
+                said = f"  // {' '.join(entry.said)}" if entry.said else ""
+                first, *rest = entry.text.split("\n")
+                lines += [first + (said if not rest else "") if not rest else first + said, *rest]
+            above = prose(group[0].above)
+            parts.append((above + "\n\n" if above else "") + f"```cpp\n{space}" + "\n".join(lines) + "\n```\n")
+    rows = [f"| [{header}](#{re.sub(r'[^a-z0-9_-]', '', header.lower())}) | {', '.join(f'`{each}`' for each in sorted(listed, key=lambda name: (name.lower(), name)))} |"
+            for header, listed in sorted(names.items())]
+    page.append("| header | names |\n|---|---|\n" + "\n".join(rows) + "\n\n")
+    return "".join(page) + "\n".join(parts), faults, len(set().union(*names.values()))
+
+
+def main(words):
+    page, faults, count = page_and_faults()
+    if words == ["--write"]:
+        PAGE.write_text(page)
+    elif not PAGE.is_file() or PAGE.read_text() != page:
+        faults.append("docs/reference.md is not what the headers say; tests/reference.py --write writes it")
+    print("\n".join(faults or [f"{count} names, each with what it is"]))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
