@@ -23,7 +23,8 @@
 
 namespace tally::reference {
 
-using std::exp, std::fma, std::log, std::sqrt;  // of float and double; Dual brings its own
+using formula::exp, formula::log;  // of float and double; Dual brings its own
+using std::fma, std::sqrt;
 
 template <class S> S number(std::size_t n) { return as<S>(static_cast<double>(n)); }
 

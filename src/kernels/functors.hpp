@@ -12,18 +12,9 @@
 #include <tuple>
 
 #include "tally/base/fixed_name.hpp"
+#include "tally/kernels/formulas.hpp"
 
 namespace tally {
-
-template <class T> constexpr T select(bool condition, T a, T b) { return condition ? a : b; }
-
-// The number c as a T; a SIMD batch holds it in every lane.
-template <class T> constexpr T as(double c) {
-    if constexpr (requires { typename T::batch_bool_type; })
-        return T(static_cast<typename T::value_type>(c));
-    else
-        return static_cast<T>(c);
-}
 
 // What a one-operand derivative reads.
 enum class Keep { nothing, input, output };
@@ -39,7 +30,8 @@ template <class F> inline constexpr bool passes_b = requires { F::passes_on_b; }
 
 namespace functor {
 
-using std::abs, std::cos, std::erf, std::exp, std::log, std::pow, std::sin, std::sqrt, std::tanh;
+using formula::cos, formula::erf, formula::exp, formula::log, formula::pow, formula::sin, formula::tanh;
+using std::abs, std::sqrt;
 
 // -x, with the sign of a zero flipped too (some SIMD libraries compute 0 - x).
 template <class T> constexpr T negated(T x) { return as<T>(-0.0) - x; }
