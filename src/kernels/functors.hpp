@@ -124,7 +124,7 @@ struct Cos {
     static constexpr FixedName name = "cos";
     static constexpr Keep keeps = Keep::input;
     template <class T> constexpr T value(T x) const { return cos(x); }
-    template <class T> constexpr T back(T dy, T x) const { return dy * -sin(x); }
+    template <class T> constexpr T back(T dy, T x) const { return dy * negated(sin(x)); }
 };
 
 // ---- one operand and a number ----
@@ -167,7 +167,7 @@ struct NumberOver {
     static constexpr Keep keeps = Keep::input;
     double number;
     template <class T> constexpr T value(T x) const { return as<T>(number) / x; }
-    template <class T> constexpr T back(T dy, T x) const { return -dy * ((as<T>(number) / x) / x); }
+    template <class T> constexpr T back(T dy, T x) const { return negated(dy) * ((as<T>(number) / x) / x); }
 };
 
 struct PowNumber {
@@ -230,7 +230,7 @@ struct Div {
     static constexpr Keeps for_a{.b = true}, for_b{.a = true, .b = true};
     template <class T> constexpr T value(T a, T b) const { return a / b; }
     template <class T> constexpr T back_a(T dy, T, T b, T) const { return dy / b; }
-    template <class T> constexpr T back_b(T dy, T a, T b, T) const { return -dy * ((a / b) / b); }
+    template <class T> constexpr T back_b(T dy, T a, T b, T) const { return negated(dy) * ((a / b) / b); }
 };
 
 struct Pow {
