@@ -2,6 +2,7 @@
 #include "tally/cpu/batch.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace tally::cpu {
 
@@ -26,9 +27,30 @@ template <class S> Batch<S> cos_of(const Batch<S>& x) {
     return lane_by_lane<S>([](S a, S) { return formula::cos(a); }, x, x);
 }
 
+Batch<double> pow_of_positive(const Batch<double>& x, const Batch<double>& p) {
+    return formula::pow_of_positive(x, p);
+}
+
+Batch<float> pow_of_positive(const Batch<float>& x, const Batch<float>& p) {
+    alignas(line) float a[lanes<float>], b[lanes<float>];
+    x.store_aligned(a);
+    p.store_aligned(b);
+    alignas(line) double c[lanes<float>], d[lanes<float>];
+    for (std::size_t i = 0; i < lanes<float>; ++i) c[i] = a[i], d[i] = b[i];
+    for (std::size_t i = 0; i < lanes<float>; i += lanes<double>)
+        formula::short_pow_of_positive(Batch<double>::load_aligned(c + i), Batch<double>::load_aligned(d + i))
+            .store_aligned(c + i);
+    for (std::size_t i = 0; i < lanes<float>; ++i) a[i] = static_cast<float>(c[i]);
+    return Batch<float>::load_aligned(a);
+}
+
 template <class S> Batch<S> pow_of(const Batch<S>& x, const Batch<S>& p) {
-    if (xsimd::all(p == Batch<S>(S(2)))) return x * x;  // a square and its derivative
-    if (xsimd::all(p == Batch<S>(S(1)))) return x;
+    const Batch<S> zero(S(0)), one(S(1)), two(S(2)), most(std::numeric_limits<S>::max());
+    const auto squared = p == two;
+    if (xsimd::all(squared)) return x * x;  // a square and its derivative
+    if (xsimd::all(p == one)) return x;
+    if (xsimd::all((x > zero) & (x <= most) & (xsimd::abs(p) <= most)))
+        return xsimd::select(squared, x * x, xsimd::select(p == one, x, pow_of_positive(x, p)));
     return lane_by_lane<S>([](S a, S b) { return formula::pow(a, b); }, x, p);
 }
 

@@ -264,42 +264,39 @@ template <std::floating_point S> constexpr S cos(S x) {
 
 // ---- pow: e^(p log x), with twice the digits in between ----
 
-// log x as the sum of two numbers, of positive and finite x.
-struct LongLog {
-    double high, low;
-};
-constexpr LongLog long_log(double x) {
-    const bool tiny = x < std::numeric_limits<double>::min();
-    const Split<double> parts = split(tiny ? x * 0x1p54 : x);
-    const double k = tiny ? parts.k - 54 : parts.k, f = parts.f;
-    const double sum = 2 + f, sum_low = f - (sum - 2);
-    const double s = f / sum, s_low = (fused(-s, sum, f) - s * sum_low) / sum;  // s of artanh
-    const double z = s * s, z_low = fused(s, s, -z) + 2 * s * s_low;
-    const double cube = s * z, cube_low = fused(s, z, -cube) + s_low * z + s * z_low;
-    constexpr double third = 0x1.5555555555555p-1, third_low = 0x1.5555555555555p-55;  // 2/3
-    const double term = cube * third,
-                 term_low = fused(cube, third, -term) + cube * third_low + cube_low * third;
-    const double rest =
+// log x as the sum of two numbers, of positive and finite doubles.
+template <class T> struct LongLog { T high, low; };
+template <class T> constexpr LongLog<T> long_log(T x) {
+    const auto tiny = x < as<T>(std::numeric_limits<double>::min());
+    const Split<T> parts = split(select(tiny, x * as<T>(0x1p54), x));
+    const T k = select(tiny, parts.k - as<T>(54), parts.k), f = parts.f;
+    const T sum = as<T>(2) + f, sum_low = f - (sum - as<T>(2));
+    const T s = f / sum, s_low = (fused(-s, sum, f) - s * sum_low) / sum;  // s of artanh
+    const T z = s * s, z_low = fused(s, s, -z) + (s + s) * s_low;
+    const T cube = s * z, cube_low = fused(s, z, -cube) + s_low * z + s * z_low;
+    const T third = as<T>(0x1.5555555555555p-1), third_low = as<T>(0x1.5555555555555p-55);  // 2/3
+    const T term = cube * third, term_low = fused(cube, third, -term) + cube * third_low + cube_low * third;
+    const T rest =
         cube * z *
         polynomial(z, 0x1.999999999999fp-2, 0x1.249249248e475p-2, 0x1.c71c71d811c69p-3, 0x1.745d09d5cea91p-3,
                    0x1.3b18c07ffffa4p-3, 0x1.1017b2e6717d6p-3, 0x1.0884ab56572e0p-3);
-    const double whole = k * 0x1.62e42fefap-1;  // exact
-    const double first = whole + 2 * s, first_low = 2 * s - (first - whole);
-    const double high = first + term, high_low = term - (high - first);
-    const double low = high_low + (first_low + (term_low + rest + 2 * s_low + k * 0x1.cf79abc9e3b3ap-40));
+    const T whole = k * as<T>(0x1.62e42fefap-1);  // exact
+    const T first = whole + (s + s), first_low = (s + s) - (first - whole);
+    const T high = first + term, high_low = term - (high - first);
+    const T low =
+        high_low + (first_low + (term_low + rest + (s_low + s_low) + k * as<T>(0x1.cf79abc9e3b3ap-40)));
     return {high + low, low - ((high + low) - high)};
 }
 
-template <std::floating_point S> constexpr S pow_of_positive(S x, S p) {
-    if constexpr (is_float<S>)
-        return static_cast<S>(exp(static_cast<double>(p) * log(static_cast<double>(x))));
-    else {
-        const LongLog by = long_log(x);
-        const double high = p * by.high;
-        if (!(high < 710 && high > -746)) return exp(high);
-        return exp(high, fused(p, by.high, -high) + p * by.low);
-    }
+// x to the power of p, of a double x that is positive and finite and a p that is finite.
+template <class T> constexpr T pow_of_positive(T x, T p) {
+    const LongLog<T> by = long_log(x);
+    const T high = p * by.high, low = fused(p, by.high, -high) + p * by.low;
+    return exp(high, select((high < as<T>(710)) & (high > as<T>(-746)), low, as<T>(0)));
 }
+
+// Likewise of floats, as doubles: their digits are enough.
+template <class T> constexpr T short_pow_of_positive(T x, T p) { return exp(p * log(x)); }
 
 template <std::floating_point S> constexpr S pow(S x, S p) {
     using std::abs, std::floor, std::signbit;
@@ -314,7 +311,11 @@ template <std::floating_point S> constexpr S pow(S x, S p) {
     const S sign = odd && signbit(x) ? S(-1) : S(1);
     if (size == 0 || size == infinity) return sign * ((size == 0) == (p < 0) ? infinity : S(0));
     if (x < 0 && !whole) return std::numeric_limits<S>::quiet_NaN();
-    return sign * pow_of_positive(size, p);
+    if constexpr (is_float<S>)
+        return sign *
+               static_cast<S>(short_pow_of_positive(static_cast<double>(size), static_cast<double>(p)));
+    else
+        return sign * pow_of_positive(size, p);
 }
 
 }  // namespace formula
