@@ -10,6 +10,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -209,6 +210,43 @@ template <class S> void convolve(Net<S>& net, bool bias) {
                    (net.extents[2] + 2 * padding - side) / stride + 1};
 }
 
+// The list and every functor of the engine, whoever adds one: of an activation, and of a parameter.
+template <class S> std::vector<Kind<S>> with_every_formula(std::vector<Kind<S>> all) {
+    using N = Net<S>;
+    using V = Var<Array<S>>;
+    static const auto tame = [](const V& x) { return abs(tanh(x)) + 0.5; };  // where all of them are defined
+    [&]<class... F>(std::tuple<F...>*) {
+        const auto kind = []<class G>(G*) {
+            return Kind<S>{G::name, Form::any, [](N& n) {
+                               const auto f = [] {
+                                   if constexpr (requires { G{0.0, 0.0}; })
+                                       return G{0.6, 1.2};
+                                   else if constexpr (requires { G{0.0}; })
+                                       return G{2.5};
+                                   else
+                                       return G{};
+                               }();
+                               elementwise(n, [f](const V& x) { return apply(f, tame(x)); });
+                           }};
+        };
+        (all.push_back(kind(static_cast<F*>(nullptr))), ...);
+    }(static_cast<UnaryOps*>(nullptr));
+    [&]<class... F>(std::tuple<F...>*) {
+        const auto kind = []<class G>(G*) {
+            return Kind<S>{G::name, Form::any, [](N& n) {
+                               const bool first = n.random.coin(), single = n.random.whole(0, 3) == 0;
+                               n.function({n.drawn(single ? Shape{} : Shape{n.width()}, 0.1, 0.9)},
+                                          [first](const V& x, const std::vector<V>& p) {
+                                              const V a = tame(x) / 2;  // between 0.25 and 0.75
+                                              return first ? apply(G{}, p[0], a) : apply(G{}, a, p[0]);
+                                          });
+                           }};
+        };
+        (all.push_back(kind(static_cast<F*>(nullptr))), ...);
+    }(static_cast<BinaryOps*>(nullptr));
+    return all;
+}
+
 }  // namespace law
 
 template <class S> const std::vector<Kind<S>>& kinds() {
@@ -216,7 +254,7 @@ template <class S> const std::vector<Kind<S>>& kinds() {
     using V = Var<Array<S>>;
     using P = std::vector<V>;
     using namespace law;
-    static const std::vector<Kind<S>> all{
+    static const std::vector<Kind<S>> all = with_every_formula<S>({
         {"Linear", Form::any, [](N& n) { linear_to(n, n.size(), true); }},
         {"Linear without bias", Form::any, [](N& n) { linear_to(n, n.size(), false); }},
         {"Linear of width 1", Form::any, [](N& n) { linear_to(n, 1, true); }},
@@ -282,27 +320,9 @@ template <class S> const std::vector<Kind<S>>& kinds() {
          [](N& n) {
              n.function({n.drawn({1, n.width()})}, [](const V& x, const P& p) { return p[0] - x; });
          }},
-        {"a divisor", Form::any,
-         [](N& n) {
-             n.function({n.drawn({n.width()}, 1, 2)}, [](const V& x, const P& p) { return x / p[0]; });
-         }},
-        {"an exponent", Form::any,
-         [](N& n) {
-             n.function({n.drawn({n.width()}, 0.5, 1.5)},
-                        [](const V& x, const P& p) { return pow(abs(tanh(x)) + 0.5, p[0]); });
-         }},
-        {"maximum with a parameter", Form::any,
-         [](N& n) {
-             n.function({n.drawn({n.width()})}, [](const V& x, const P& p) { return maximum(x, p[0]); });
-         }},
         {"minimum with a scalar", Form::any,
          [](N& n) {
              n.function({n.drawn(Shape{})}, [](const V& x, const P& p) { return minimum(x, p[0]); });
-         }},
-        {"squared_difference with a parameter", Form::any,
-         [](N& n) {
-             n.function({n.drawn({n.width()})},
-                        [](const V& x, const P& p) { return tanh(squared_difference(x, p[0])); });
          }},
         {"broadcast_to of a parameter", Form::vector,
          [](N& n) {
@@ -317,15 +337,6 @@ template <class S> const std::vector<Kind<S>>& kinds() {
              n.function({n.drawn({n.width()})},
                         [keep](const V& x, const P& p) { return where(keep, x, p[0]); });
          }},
-        {"exp", Form::any, [](N& n) { elementwise(n, [](const V& x) { return exp(clamp(x, -3, 2)); }); }},
-        {"log", Form::any, [](N& n) { elementwise(n, [](const V& x) { return log(pow(x, 2) + 1); }); }},
-        {"sqrt", Form::any, [](N& n) { elementwise(n, [](const V& x) { return sqrt(abs(x) + 0.5); }); }},
-        {"sigmoid", Form::any, [](N& n) { elementwise(n, [](const V& x) { return sigmoid(x); }); }},
-        {"sin and cos", Form::any, [](N& n) { elementwise(n, [](const V& x) { return sin(x) - cos(x); }); }},
-        {"pow_number", Form::any,
-         [](N& n) { elementwise(n, [](const V& x) { return pow(abs(tanh(x)) + 0.5, 1.3); }); }},
-        {"numbers", Form::any,
-         [](N& n) { elementwise(n, [](const V& x) { return -((2 - x) / 3 + 1 / (abs(x) + 1)) * 1.5; }); }},
         {"softmax", Form::any, [](N& n) { elementwise(n, [](const V& x) { return softmax(x) * 3; }); }},
         {"softmax along another axis", Form::sequence,
          [](N& n) { elementwise(n, [](const V& x) { return softmax(x, 1) + x; }); }},
@@ -356,7 +367,7 @@ template <class S> const std::vector<Kind<S>>& kinds() {
              elementwise(n, [](const V& x) { return permute(x, {0, 2, 1}); });
              std::swap(n.extents[0], n.extents[1]);
          }},
-    };
+    });
     return all;
 }
 
