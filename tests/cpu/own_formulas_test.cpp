@@ -100,7 +100,7 @@ TEMPLATE_TEST_CASE("Each formula is within its bound at numbers of every size", 
         "cos", 2, [](S x) { return formula::cos(x); }, [](L x) { return std::cos(x); });
 }
 
-TEMPLATE_TEST_CASE("pow is within its bound, and at its edges what C says", "", float, double) {
+TEMPLATE_TEST_CASE("pow is within its bound and has the edges of C", "", float, double) {
     using S = TestType;
     const double reach = sizeof(S) == 4 ? 88 : 709;
     Dice dice(4);
@@ -128,8 +128,7 @@ TEMPLATE_TEST_CASE("pow is within its bound, and at its edges what C says", "", 
         }
 }
 
-TEMPLATE_TEST_CASE("A formula has one value: alone, in a batch, beside any neighbours, on any device", "",
-                   float, double) {
+TEMPLATE_TEST_CASE("A formula has one value wherever its number stands", "", float, double) {
     using S = TestType;
     const Buffer<S> x = neighbours_mixed(all_sizes<S>()), dy(x.size());
     std::fill(dy.begin(), dy.end(), S(0.75));
@@ -160,7 +159,7 @@ TEMPLATE_TEST_CASE("A formula has one value: alone, in a batch, beside any neigh
 
 // The numbers are what they were when they were written down: of another compiler, at another level of
 // optimisation, on another processor they are the same.
-TEST_CASE("All values of the formulas, as a number, are the same in every build") {
+TEST_CASE("The values of all formulas have the bits that were written down") {
     const auto of = [](auto f) {
         const auto y32 = all_sizes<float>();
         const auto y64 = all_sizes<double>();

@@ -238,7 +238,8 @@ template <class S> std::vector<Kind<S>> with_every_formula(std::vector<Kind<S>> 
                                n.function({n.drawn(single ? Shape{} : Shape{n.width()}, 0.1, 0.9)},
                                           [first](const V& x, const std::vector<V>& p) {
                                               const V a = tame(x) / 2;  // between 0.25 and 0.75
-                                              return first ? apply(G{}, p[0], a) : apply(G{}, a, p[0]);
+                                              return first ? apply(G{}, V(p[0]), V(a))
+                                                           : apply(G{}, V(a), V(p[0]));
                                           });
                            }};
         };
