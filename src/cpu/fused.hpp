@@ -1,5 +1,4 @@
-// a * b + c rounded once, of numbers and of SIMD batches: what every product is made of. And a square of lanes,
-// turned.
+// a * b + c rounded once, of numbers and of SIMD batches, as in every product; and a square of lanes, turned.
 #pragma once
 
 #include <algorithm>
