@@ -67,7 +67,7 @@ template <class S> struct Net {
     using V = Var<Array<S>>;
     using Parameters = std::vector<V>;
 
-    Net(std::uint64_t seed, const std::vector<std::size_t>& wanted);
+    Net(std::uint64_t seed, const std::vector<std::size_t>& wanted, std::int64_t least_items = 0);
 
     Random random;
     bool large;  // now and then
@@ -143,9 +143,10 @@ template <class S> struct Net {
 
 template <class S> const std::vector<Kind<S>>& kinds();
 
-template <class S> Net<S>::Net(std::uint64_t from, const std::vector<std::size_t>& wanted)
-    : random(from), large(random.whole(0, 39) == 0), seed(from) {
-    items = large ? random.whole(0, 1) ? random.whole(120, 300) : random.whole(20, 70) : random.whole(2, 14);
+template <class S>
+Net<S>::Net(std::uint64_t from, const std::vector<std::size_t>& wanted, std::int64_t least_items)
+    : random(from), large(random.whole(0, 9) == 0), seed(from) {
+    items = std::max(least_items, large ? random.whole(20, random.coin() ? 300 : 70) : random.whole(2, 14));
     if (random.whole(0, 4) == 0) {
         const std::int64_t entries = random.whole(2, 9), places = random.whole(1, 4);
         table.emplace(entries, size(), stream(),
