@@ -12,7 +12,7 @@
 
 namespace tally::test {
 
-// Two compilers, all levels of optimisation, AVX-512, AVX2 and neither: tests/bits/compare, tests/bits/log.txt.
+// Of every compiler, level of optimisation and processor: tests/bits/compare.
 inline constexpr std::uint64_t weights_in_float = 0xf95554f4fcc93d69, weights_in_double = 0xa80f2fd96041fcf5;
 
 // An image through convolution, attention, norms, dropout and all activations; weights after five updates of Adam.
