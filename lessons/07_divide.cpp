@@ -1,6 +1,11 @@
 // Lesson 7: each micro-loss divided by the number of micro-batches gives the full batch's gradient back,
 // bit for bit.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "tally/lesson/toy.hpp"
 
@@ -71,15 +76,34 @@ struct Divide : Toy {  // six rows x, three weights w
         const Tensor many =
             random_uniform<real>({1000, 32}, options().seed, 7, real(-1), real(1)).to(options().device);
         const auto W = parameter(Array<real>::zeros({32, 16}, options().device));
+        auto kinds = table({"products", "4 x 250 and 1000", "weights that differ", "microseconds"});
+        const auto [ordered, ordered_parts] = both_ways(kinds, Products::ordered, many, W);
+        const auto [by_blas, blas_parts] = both_ways(kinds, Products::blas, many, W);
+        check_equal("ordered products: 1000 rows as 4 x 250", ordered_parts, ordered);
+        check_product(many, by_blas, blas_parts);
+        note("By BLAS the bits may differ, and need not. The times are this machine's.");
+    }
+
+    // The gradient of the rows whole and in four parts, by one kind of product, with a row for the table.
+    static std::pair<Array<real>, Array<real>> both_ways(Table& kinds, Products by, const Tensor& rows,
+                                                         const Tensor& to) {
         const Products chosen = products();
-        set_products(Products::ordered);
-        check_equal("ordered products: 1000 rows as 4 x 250", accumulated(many, W, 4),
-                    accumulated(many, W, 1));
-        set_products(Products::blas);
-        const auto whole = accumulated(many, W, 1), parts = accumulated(many, W, 4);
+        set_products(by);
+        const auto whole = accumulated(rows, to, 1), parts = accumulated(rows, to, 4);
+        using Clock = std::chrono::steady_clock;
+        auto quickest = Clock::duration::max();
+        for (int times = 0; times < 20; ++times) {
+            const auto start = Clock::now();
+            accumulated(rows, to, 1).to_vector();  // which waits for a GPU
+            quickest = std::min(quickest, Clock::now() - start);
+        }
         set_products(chosen);
-        check_product(many, whole, parts);
-        note("By BLAS the bits may differ, and need not.");
+        const std::vector<real> a = whole.to_vector(), b = parts.to_vector();
+        int differ = 0;
+        for (std::size_t i = 0; i < a.size(); ++i) differ += a[i] != b[i];
+        kinds.row(by == Products::ordered ? "ordered" : "blas", differ ? "other bits" : "the same bits",
+                  differ, std::lround(std::chrono::duration<double, std::micro>(quickest).count()));
+        return {whole, parts};
     }
 
     // The gradient of one batch in n micro-batches, each micro-loss divided by n. In either type: the table has both.

@@ -1,4 +1,4 @@
-// Functions of a SIMD batch: xsimd's, put right where they are wrong, and compiled once.
+// The formulas of a SIMD batch, compiled once.
 #include "tally/cpu/batch.hpp"
 
 #include <cmath>
@@ -8,7 +8,7 @@ namespace tally::cpu {
 
 namespace {
 
-// f of each pair of lanes, for what has no good SIMD form.
+// f of each pair of lanes, for what has no SIMD form.
 template <class S, class F> Batch<S> lane_by_lane(F f, const Batch<S>& x, const Batch<S>& y) {
     alignas(line) S a[lanes<S>], b[lanes<S>];
     x.store_aligned(a);
@@ -17,26 +17,41 @@ template <class S, class F> Batch<S> lane_by_lane(F f, const Batch<S>& x, const 
     return Batch<S>::load_aligned(a);
 }
 
-template <class S> Batch<S> plain_log(const Batch<S>& x) {
-    return xsimd::log<S, typename Batch<S>::arch_type>(x);
+template <class S> Batch<S> sin_of(const Batch<S>& x) {
+    if (xsimd::all(xsimd::abs(x) < formula::far_turn<Batch<S>>())) return formula::sin_of_turn<0>(x);
+    return lane_by_lane<S>([](S a, S) { return formula::sin(a); }, x, x);
 }
 
-// xsimd's log of a denormal double is wrong from the first digit on.
-Batch<double> log_of_denormals_too(const Batch<double>& x) {
-    const Batch<double> y = plain_log(x);
-    const auto tiny = x < Batch<double>(std::numeric_limits<double>::min());
-    if (!xsimd::any(tiny)) return y;
-    const Batch<double> scaled =
-        plain_log<double>(x * Batch<double>(0x1p54)) - Batch<double>(54 * 0.693147180559945309417);
-    return xsimd::select(tiny, scaled, y);
+template <class S> Batch<S> cos_of(const Batch<S>& x) {
+    if (xsimd::all(xsimd::abs(x) < formula::far_turn<Batch<S>>())) return formula::sin_of_turn<1>(x);
+    return lane_by_lane<S>([](S a, S) { return formula::cos(a); }, x, x);
 }
 
-// xsimd's pow is off by up to 50 ulp, and wrong at 0, infinity and NaN. A square and its
-// derivative are exact.
-template <class S> Batch<S> pow_of_std(const Batch<S>& x, const Batch<S>& p) {
-    if (xsimd::all(p == Batch<S>(S(2)))) return x * x;
-    if (xsimd::all(p == Batch<S>(S(1)))) return x;
-    return lane_by_lane<S>([](S a, S b) { return b == S(2) ? a * a : std::pow(a, b); }, x, p);
+Batch<double> pow_of_positive(const Batch<double>& x, const Batch<double>& p) {
+    return formula::pow_of_positive(x, p);
+}
+
+Batch<float> pow_of_positive(const Batch<float>& x, const Batch<float>& p) {
+    alignas(line) float a[lanes<float>], b[lanes<float>];
+    x.store_aligned(a);
+    p.store_aligned(b);
+    alignas(line) double c[lanes<float>], d[lanes<float>];
+    for (std::size_t i = 0; i < lanes<float>; ++i) c[i] = a[i], d[i] = b[i];
+    for (std::size_t i = 0; i < lanes<float>; i += lanes<double>)
+        formula::short_pow_of_positive(Batch<double>::load_aligned(c + i), Batch<double>::load_aligned(d + i))
+            .store_aligned(c + i);
+    for (std::size_t i = 0; i < lanes<float>; ++i) a[i] = static_cast<float>(c[i]);
+    return Batch<float>::load_aligned(a);
+}
+
+template <class S> Batch<S> pow_of(const Batch<S>& x, const Batch<S>& p) {
+    const Batch<S> zero(S(0)), one(S(1)), two(S(2)), most(std::numeric_limits<S>::max());
+    const auto squared = p == two;
+    if (xsimd::all(squared)) return x * x;  // a square and its derivative
+    if (xsimd::all(p == one)) return x;
+    if (xsimd::all((x > zero) & (x <= most) & (xsimd::abs(p) <= most)))
+        return xsimd::select(squared, x * x, xsimd::select(p == one, x, pow_of_positive(x, p)));
+    return lane_by_lane<S>([](S a, S b) { return formula::pow(a, b); }, x, p);
 }
 
 }  // namespace
@@ -45,26 +60,24 @@ template <class S> Batch<S> pow_of_std(const Batch<S>& x, const Batch<S>& p) {
 
 namespace xsimd {
 
-using tally::cpu::lane_by_lane, tally::cpu::log_of_denormals_too, tally::cpu::pow_of_std;
+using tally::cpu::cos_of, tally::cpu::pow_of, tally::cpu::sin_of;
 
 using Float = batch<float>;
 using Double = batch<double>;
-using FloatArch = Float::arch_type;
-using DoubleArch = Double::arch_type;
 
 // clang-format off
-Float log(Float x) { return log<float, FloatArch>(x); }
-Double log(Double x) { return log_of_denormals_too(x); }
-Float erf(Float x) { return erf<float, FloatArch>(x); }
-Double erf(Double x) {  // xsimd's is off by up to 70 ulp, which gelu's tail multiplies
-    return lane_by_lane<double>([](double a, double) { return std::erf(a); }, x, x);
-}
-Float sin(Float x) { return sin<float, FloatArch>(x); }
-Double sin(Double x) { return sin<double, DoubleArch>(x); }
-Float cos(Float x) { return cos<float, FloatArch>(x); }
-Double cos(Double x) { return cos<double, DoubleArch>(x); }
-Float pow(Float x, Float p) { return pow_of_std<float>(x, p); }
-Double pow(Double x, Double p) { return pow_of_std<double>(x, p); }
+Float log(Float x) { return tally::formula::log(x); }
+Double log(Double x) { return tally::formula::log(x); }
+Float tanh(Float x) { return tally::formula::tanh(x); }
+Double tanh(Double x) { return tally::formula::tanh(x); }
+Float erf(Float x) { return tally::formula::erf(x); }
+Double erf(Double x) { return tally::formula::erf(x); }
+Float sin(Float x) { return sin_of(x); }
+Double sin(Double x) { return sin_of(x); }
+Float cos(Float x) { return cos_of(x); }
+Double cos(Double x) { return cos_of(x); }
+Float pow(Float x, Float p) { return pow_of(x, p); }
+Double pow(Double x, Double p) { return pow_of(x, p); }
 // clang-format on
 
 }  // namespace xsimd

@@ -1,6 +1,7 @@
-// SIMD batches of a scalar: how part of one is read and written, and the functions that xsimd gets wrong.
+// SIMD batches of a scalar: how part of one is read and written, and the formulas of batches.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include "tally/base/raw_memory.hpp"
+#include "tally/kernels/formulas.hpp"
 
 namespace tally::cpu {
 
@@ -69,32 +71,49 @@ void copy_pieces(const S* from, S* to, std::size_t n) {  // n < 2 * Piece
 template <class S> [[gnu::noinline]] void store_part(Batch<S> v, S* p, std::size_t n) {
     alignas(line) S all[lanes<S>];
     v.store_aligned(all);
-    copy_pieces<lanes<S> >(all, p, n);
+    copy_pieces<lanes<S>>(all, p, n);
 }
 
 #endif
 
-// xsimd gives 0 below the smallest normal number, and infinity already before the largest; there, the
-// half is taken.
-template <class S> Batch<S> exp_to_the_ends(Batch<S> x) {
-    const auto plain = [](Batch<S> v) { return xsimd::exp<S, typename Batch<S>::arch_type>(v); };
-    const Batch<S> y = plain(x);
-    const auto far = xsimd::abs(x) > Batch<S>(sizeof(S) == sizeof(float) ? S(87) : S(708));
-    if (!xsimd::any(far)) return y;  // a branch, because the comparison must not delay what waits for y
-    const Batch<S> half = plain(x * Batch<S>(S(0.5)));
-    return xsimd::select(far, half * half, y);
-}
-
 }  // namespace tally::cpu
 
-// Found by the functors through their arguments, and preferred to xsimd's templates of the same name: those
-// that xsimd gets wrong are put right, and the large ones are compiled once, not again in every loop.
+// What formulas.hpp asks of a batch, and its formulas for batches, found by the functors through their arguments
+// and preferred to xsimd's templates of the same name; the large ones are compiled once, not again in every loop.
 namespace xsimd {
 
+// a * b + c, rounded once. (xsimd 8's fma rounds twice on some processors.)
+#if defined(__AVX512F__)
+inline batch<float> fused(batch<float> a, batch<float> b, batch<float> c) { return _mm512_fmadd_ps(a, b, c); }
+inline batch<double> fused(batch<double> a, batch<double> b, batch<double> c) {
+    return _mm512_fmadd_pd(a, b, c);
+}
+#elif defined(__AVX__) && defined(__FMA__)
+inline batch<float> fused(batch<float> a, batch<float> b, batch<float> c) { return _mm256_fmadd_ps(a, b, c); }
+inline batch<double> fused(batch<double> a, batch<double> b, batch<double> c) {
+    return _mm256_fmadd_pd(a, b, c);
+}
+#else  // lane by lane: the same bits where a processor has no such instruction, slowly
+template <class S> batch<S> fused(batch<S> a, batch<S> b, batch<S> c) {
+    alignas(tally::memory::line) S x[batch<S>::size], y[batch<S>::size], z[batch<S>::size];
+    a.store_aligned(x);
+    b.store_aligned(y);
+    c.store_aligned(z);
+    for (std::size_t i = 0; i < batch<S>::size; ++i) z[i] = std::fma(x[i], y[i], z[i]);
+    return batch<S>::load_aligned(z);
+}
+#endif
+
+inline batch<std::uint32_t> bits(batch<float> x) { return bitwise_cast<batch<std::uint32_t>>(x); }
+inline batch<std::uint64_t> bits(batch<double> x) { return bitwise_cast<batch<std::uint64_t>>(x); }
+inline batch<float> number(batch<std::uint32_t> words) { return bitwise_cast<batch<float>>(words); }
+inline batch<double> number(batch<std::uint64_t> words) { return bitwise_cast<batch<double>>(words); }
+
 // clang-format off
-inline batch<float> exp(batch<float> x) { return tally::cpu::exp_to_the_ends<float>(x); }
-inline batch<double> exp(batch<double> x) { return tally::cpu::exp_to_the_ends<double>(x); }
+inline batch<float> exp(batch<float> x) { return tally::formula::exp(x); }
+inline batch<double> exp(batch<double> x) { return tally::formula::exp(x); }
 batch<float> log(batch<float>);  batch<double> log(batch<double>);
+batch<float> tanh(batch<float>);  batch<double> tanh(batch<double>);
 batch<float> erf(batch<float>);  batch<double> erf(batch<double>);
 batch<float> sin(batch<float>);  batch<double> sin(batch<double>);
 batch<float> cos(batch<float>);  batch<double> cos(batch<double>);

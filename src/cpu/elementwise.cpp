@@ -181,7 +181,7 @@ template <class F, std::size_t operand, class S> void zip_back(const void* funct
                 });
             const Into<S[]> sum = started(walk, operand, d);
             const bool ahead = in_order(walk, operand);
-            const bool one_after_the_other = length <= (walk.rank == 1 ? ordered_sum : ordered_row);
+            const bool one_after_the_other = sums_in_order(walk, length);
             each_row(walk, [&](std::size_t i, const auto& at) {
                 take_row(length, ahead ? walk.size - i : length, step, one_after_the_other,
                          from(sum, at[operand]), slope, Run<S>{dy + i}, source_a(place(a, at[0])),
@@ -219,7 +219,7 @@ void where_back(const Walk<3>& walk, const std::int32_t* c, const S* dy, int pla
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step_c = row_step(walk, 0), step = row_step(walk, operand);
     const Into<S[]> sum = started(walk, operand, d);
-    const bool one_after_the_other = length <= (walk.rank == 1 ? ordered_sum : ordered_row);
+    const bool one_after_the_other = sums_in_order(walk, length);
     constexpr std::size_t chunk = 256;
     each_row(walk, [&](std::size_t i, const auto& at) {
         const std::int32_t* from_c = c + at[0];

@@ -1,5 +1,4 @@
-// a * b + c rounded once, of numbers and of SIMD batches: what every product is made of. (xsimd 8's fma rounds
-// twice on some processors.) And a square of lanes, turned.
+// a * b + c rounded once, of numbers and of SIMD batches, as in every product; and a square of lanes, turned.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +14,10 @@ namespace tally::cpu {
 
 inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
 inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
+using xsimd::fused;
 
 // A register's 16-byte pieces from rows that lie `pitch` apart.
 #if defined(__AVX512F__)
-
-inline Batch<float> fused(Batch<float> a, Batch<float> b, Batch<float> c) { return _mm512_fmadd_ps(a, b, c); }
-inline Batch<double> fused(Batch<double> a, Batch<double> b, Batch<double> c) {
-    return _mm512_fmadd_pd(a, b, c);
-}
 
 inline __m512 load_pieces(const float* p, std::size_t pitch) {
     __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(p));
@@ -41,11 +36,6 @@ inline __m512d load_pieces(const double* p, std::size_t pitch) {
 
 #elif defined(__AVX__) && defined(__FMA__)
 
-inline Batch<float> fused(Batch<float> a, Batch<float> b, Batch<float> c) { return _mm256_fmadd_ps(a, b, c); }
-inline Batch<double> fused(Batch<double> a, Batch<double> b, Batch<double> c) {
-    return _mm256_fmadd_pd(a, b, c);
-}
-
 inline __m256 load_pieces(const float* p, std::size_t pitch) {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + pitch), 1);
 }
@@ -53,16 +43,7 @@ inline __m256d load_pieces(const double* p, std::size_t pitch) {
     return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(p)), _mm_loadu_pd(p + pitch), 1);
 }
 
-#else  // lane by lane: the same bits where a processor has no such instruction, slowly
-
-template <class S> Batch<S> fused(Batch<S> a, Batch<S> b, Batch<S> c) {
-    alignas(line) S x[lanes<S>], y[lanes<S>], z[lanes<S>];
-    a.store_aligned(x);
-    b.store_aligned(y);
-    c.store_aligned(z);
-    for (std::size_t i = 0; i < lanes<S>; ++i) z[i] = std::fma(x[i], y[i], z[i]);
-    return Batch<S>::load_aligned(z);
-}
+#else
 
 template <class S> typename Batch<S>::register_type load_pieces(const S* p, std::size_t pitch) {
     constexpr std::size_t piece = 16 / sizeof(S);

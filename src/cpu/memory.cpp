@@ -133,7 +133,7 @@ template <class S> void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
             each(length, from(x, at[0]), Same(), Run<S>{dy + i});
         else if (step == 0)
             x.dst[at[0]] = sum_run(x.how == Write::set ? nothing_yet<S>(length) : x.dst[at[0]], length,
-                                   walk.rank == 1 ? ordered_sum : ordered_row, Same(), Run<S>{dy + i});
+                                   sums_in_order(walk, length) ? length : 0, Same(), Run<S>{dy + i});
         else
             for (std::size_t j = 0; j < length; ++j)
                 put(x, at[0] + static_cast<std::ptrdiff_t>(j) * step, dy[i + j]);

@@ -16,7 +16,7 @@ template <class S> void sum(const S* x, Into<S[]> y, const Fold& fold) {
                      fold.inner, Same());
         return;
     }
-    const bool ordered = fold.reduced <= (fold.outer == 1 ? ordered_sum : ordered_row);
+    const bool ordered = sums_in_order(fold);
     for (std::size_t o = 0; o < fold.outer; ++o, x += fold.reduced) {
         const S total = y.how == Write::set ? nothing_yet<S>(fold.reduced) : y.dst[o];
         y.dst[o] = ordered ? sum_in_order(total, x, fold.reduced) : total + sum_in_lanes(x, fold.reduced);

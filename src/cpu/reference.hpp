@@ -17,7 +17,8 @@
 
 namespace tally::reference {
 
-using std::exp, std::fma, std::log, std::sqrt;  // of float and double; Dual brings its own
+using formula::exp, formula::log;  // of float and double; Dual brings its own
+using std::fma, std::sqrt;
 
 // ---- elementwise ----
 

@@ -83,10 +83,14 @@ struct Same {  // the identity
 // The start of a sum that adds nothing: -0 + x is x for every x, -0 included. A sum of no terms is 0.
 template <class S> constexpr S nothing_yet(std::size_t terms) { return terms ? -S(0) : S(0); }
 
-template <class S> S add_lanes(Batch<S> v) {
-    alignas(line) S x[lanes<S>];
-    v.store_aligned(x);
-    for (std::size_t half = lanes<S> / 2; half > 0; half /= 2)
+// What is summed side by side is a line at every width of a register, so that a sum has one order.
+template <class S> using Line = std::array<Batch<S>, line / sizeof(Batch<S>)>;
+template <class S> inline constexpr std::size_t in_line = line / sizeof(S);
+
+template <class S> S add_lanes(const Line<S>& v) {
+    alignas(line) S x[in_line<S>];
+    for (std::size_t p = 0; p < v.size(); ++p) v[p].store_aligned(x + p * lanes<S>);
+    for (std::size_t half = in_line<S> / 2; half > 0; half /= 2)
         for (std::size_t i = 0; i < half; ++i) x[i] += x[i + half];
     return x[0];
 }
@@ -102,23 +106,29 @@ template <class S> Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
                          Batch<S>(others));
 }
 
-// combine(...combine(start, f(x[0]...)), ...) over the lanes of four batches, as a batch: `others` is
+// combine(...combine(start, f(x[0]...)), ...) over the lanes of four lines, as a line: `others` is
 // what changes nothing.
 template <class S, class Combine, class F, class... X>
-Batch<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
-    constexpr std::size_t L = lanes<S>;
-    using V = Batch<S>;
-    V a(others), b(others), c(others), d(others);
+Line<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
+    constexpr std::size_t L = lanes<S>, W = in_line<S>;
+    Line<S> a, b, c, d;
+    for (std::size_t p = 0; p < a.size(); ++p) a[p] = b[p] = c[p] = d[p] = Batch<S>(others);
+    const auto take = [&](Line<S>& into, std::size_t i) {
+        for (std::size_t p = 0; p < into.size(); ++p) into[p] = combine(into[p], f(x.whole(i + p * L)...));
+    };
     std::size_t i = 0;
-    for (; i + 4 * L <= n; i += 4 * L) {
-        a = combine(a, f(x.whole(i)...));
-        b = combine(b, f(x.whole(i + L)...));
-        c = combine(c, f(x.whole(i + 2 * L)...));
-        d = combine(d, f(x.whole(i + 3 * L)...));
+    for (; i + 4 * W <= n; i += 4 * W) {
+        take(a, i);
+        take(b, i + W);
+        take(c, i + 2 * W);
+        take(d, i + 3 * W);
     }
-    for (; i + L <= n; i += L) a = combine(a, f(x.whole(i)...));
-    if (i < n) b = combine(b, only_first(f(x.part(i, n - i)...), n - i, others));
-    return combine(combine(a, b), combine(c, d));
+    for (; i + W <= n; i += W) take(a, i);
+    for (std::size_t p = 0; i < n; ++p, i += L)
+        b[p] =
+            combine(b[p], i + L <= n ? f(x.whole(i)...) : only_first(f(x.part(i, n - i)...), n - i, others));
+    for (std::size_t p = 0; p < a.size(); ++p) a[p] = combine(combine(a[p], b[p]), combine(c[p], d[p]));
+    return a;
 }
 
 // Keeps the compiler from "vectorising" a sum whose order is fixed: that only adds overhead.

@@ -13,7 +13,7 @@ namespace tally::cpu {
 
 namespace {
 
-using std::exp, std::log;
+using formula::exp, formula::log;
 
 const auto times = [](auto a, auto b) { return a * b; };
 const auto exp_less = [](auto v, auto shift) { return exp(v - shift); };

@@ -116,7 +116,7 @@ void sum_along(const char* name, const Walk<Operands>& walk, std::size_t operand
     const bool neighbours_meet = walk.rank > 0 && walk.stride[operand][last] == 0 && walk.extent[last] > 0;
     // Samples lie along the other axes: whatever the number of their rows, these are added one by one.
     const std::size_t length = neighbours_meet ? walk.extent[last] : meets.repeats.size;
-    const bool in_order = !neighbours_meet || length <= (walk.rank == 1 ? ordered_sum : ordered_row);
+    const bool in_order = !neighbours_meet || sums_in_order(walk, length);
     const MeetingBody<Operands, S, Term> body{meets, length, in_order, term, d};
     // No block: each formula would be compiled once more, for rows that are rare.
     if (neighbours_meet && length > 4)

@@ -34,7 +34,7 @@ template <class S> struct RowLossBody {
     S *probabilities, *losses;
     std::size_t classes;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t row) const {
-        using std::exp, std::log;
+        using formula::exp, formula::log;
         const S* x = logits + row * classes;
         S* y = probabilities + row * classes;
         const ExpSum<S> sum = exp_sum<S>(team, classes, false, [&](std::size_t c) { return x[c]; });

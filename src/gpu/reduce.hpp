@@ -26,10 +26,6 @@ template <class On, class Body> void for_each_run(const char* name, const Fold& 
                    [&]<std::size_t lanes>() { On::template teams<lanes>(name, results, body); });
 }
 
-inline bool sums_in_order(const Fold& fold) {
-    return fold.inner != 1 || fold.reduced <= (fold.outer == 1 ? ordered_sum : ordered_row);
-}
-
 template <class S, bool divides> struct SumBody {
     const S* x;
     Into<S[]> y;

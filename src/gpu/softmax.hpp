@@ -21,7 +21,7 @@ template <class S> TALLY_HOST_DEVICE constexpr S finite_shift(S largest) {  // i
 // value(i) for i < n; softmax shifts by the largest itself, so that an infinity gives NaN, as in PyTorch.
 template <class S, class T, class Value>
 TALLY_HOST_DEVICE constexpr ExpSum<S> exp_sum(T& team, std::size_t n, bool only_finite, Value value) {
-    using std::exp;
+    using formula::exp;
     const S largest = team.fold(n, lowest<S>(), Larger(), value);
     const S shift = only_finite ? finite_shift(largest) : largest;
     return {shift, sum_in_team<S>(team, n, [&](std::size_t i) { return exp(value(i) - shift); })};
@@ -32,7 +32,7 @@ template <class S, bool logarithm> struct SoftmaxBody {
     S* y;
     Fold fold;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
-        using std::exp, std::log;
+        using formula::exp, formula::log;
         const RunOf run(fold, result);
         const auto [shift, total] =
             exp_sum<S>(team, fold.reduced, false, [&](std::size_t r) { return x[run[r]]; });
@@ -51,7 +51,7 @@ template <class S, bool logarithm> struct SoftmaxBackBody {
     Into<S[]> dx;
     Fold fold;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
-        using std::exp;
+        using formula::exp;
         const RunOf run(fold, result);
         const S total = sum_in_team<S>(team, fold.reduced, [&](std::size_t r) {
             return logarithm ? dy[run[r]] : dy[run[r]] * y[run[r]];
@@ -68,7 +68,7 @@ template <class S> struct LogSumExpBody {
     S* y;
     Fold fold;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
-        using std::log;
+        using formula::log;
         const RunOf run(fold, result);
         const ExpSum<S> sum = exp_sum<S>(team, fold.reduced, true, [&](std::size_t r) { return x[run[r]]; });
         team.alone([&] { y[result] = log(sum.total) + sum.shift; });
@@ -80,7 +80,7 @@ template <class S> struct LogSumExpBackBody {
     Into<S[]> dx;
     Fold fold;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
-        using std::exp;
+        using formula::exp;
         const std::size_t result = i / (fold.reduced * fold.inner) * fold.inner + i % fold.inner;
         store(dx, i, dy[result] * exp(x[i] - y[result]));
     }

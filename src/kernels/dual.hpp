@@ -6,6 +6,8 @@
 #include <cmath>
 #include <iosfwd>
 
+#include "tally/kernels/formulas.hpp"
+
 namespace tally {
 
 template <class S> struct Dual {
@@ -40,12 +42,12 @@ template <class S> struct Dual {
     }
 
     friend Dual exp(Dual x) {
-        const S y = std::exp(x.value);
+        const S y = formula::exp(x.value);
         return {y, y * x.rate};
     }
-    friend Dual log(Dual x) { return {std::log(x.value), x.rate / x.value}; }
-    friend Dual log_of_one_plus(Dual x) { return {std::log1p(x.value), x.rate / (1 + x.value)}; }
-    friend Dual exp_less_one(Dual x) { return {std::expm1(x.value), std::exp(x.value) * x.rate}; }
+    friend Dual log(Dual x) { return {formula::log(x.value), x.rate / x.value}; }
+    friend Dual log_of_one_plus(Dual x) { return {formula::log1p(x.value), x.rate / (1 + x.value)}; }
+    friend Dual exp_less_one(Dual x) { return {formula::expm1(x.value), formula::exp(x.value) * x.rate}; }
     friend Dual fma(Dual a, Dual b, Dual c) {
         return {std::fma(a.value, b.value, c.value), c.rate + (a.rate * b.value + a.value * b.rate)};
     }
@@ -54,20 +56,20 @@ template <class S> struct Dual {
         return {y, x.rate / (2 * y)};
     }
     friend Dual tanh(Dual x) {
-        const S y = std::tanh(x.value);
+        const S y = formula::tanh(x.value);
         return {y, (1 - y * y) * x.rate};
     }
-    friend Dual sin(Dual x) { return {std::sin(x.value), std::cos(x.value) * x.rate}; }
-    friend Dual cos(Dual x) { return {std::cos(x.value), -std::sin(x.value) * x.rate}; }
+    friend Dual sin(Dual x) { return {formula::sin(x.value), formula::cos(x.value) * x.rate}; }
+    friend Dual cos(Dual x) { return {formula::cos(x.value), -formula::sin(x.value) * x.rate}; }
     friend Dual abs(Dual x) { return x.value < 0 ? -x : x; }
     friend Dual erf(Dual x) {
         const S two_over_root_pi = static_cast<S>(1.12837916709551257390);
-        return {std::erf(x.value), two_over_root_pi * std::exp(-x.value * x.value) * x.rate};
+        return {formula::erf(x.value), two_over_root_pi * formula::exp(-x.value * x.value) * x.rate};
     }
     friend Dual pow(Dual x, Dual p) {
-        const S y = std::pow(x.value, p.value);
-        S change = p.value == 0 ? S(0) : p.value * std::pow(x.value, p.value - 1) * x.rate;
-        if (p.rate != 0) change += x.value == 0 && p.value >= 0 ? S(0) : y * std::log(x.value) * p.rate;
+        const S y = formula::pow(x.value, p.value);
+        S change = p.value == 0 ? S(0) : p.value * formula::pow(x.value, p.value - 1) * x.rate;
+        if (p.rate != 0) change += x.value == 0 && p.value >= 0 ? S(0) : y * formula::log(x.value) * p.rate;
         return {y, change};
     }
 };

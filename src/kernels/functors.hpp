@@ -12,18 +12,9 @@
 #include <tuple>
 
 #include "tally/base/fixed_name.hpp"
+#include "tally/kernels/formulas.hpp"
 
 namespace tally {
-
-template <class T> constexpr T select(bool condition, T a, T b) { return condition ? a : b; }
-
-// The number c as a T; a SIMD batch holds it in every lane.
-template <class T> constexpr T as(double c) {
-    if constexpr (requires { typename T::batch_bool_type; })
-        return T(static_cast<typename T::value_type>(c));
-    else
-        return static_cast<T>(c);
-}
 
 // What a one-operand derivative reads.
 enum class Keep { nothing, input, output };
@@ -39,22 +30,15 @@ template <class F> inline constexpr bool passes_b = requires { F::passes_on_b; }
 
 namespace functor {
 
-using std::abs, std::cos, std::erf, std::exp, std::log, std::pow, std::sin, std::sqrt, std::tanh;
+using formula::cos, formula::erf, formula::exp, formula::log, formula::pow, formula::sin, formula::tanh;
+using std::abs, std::sqrt;
 
 // -x, with the sign of a zero flipped too (some SIMD libraries compute 0 - x).
 template <class T> constexpr T negated(T x) { return as<T>(-0.0) - x; }
 
-// log(1 + x), with what is lost in 1 + x put right (Kahan).
-template <class T> constexpr T log_of_one_plus(T x) {
-    const T one = as<T>(1), u = one + x, y = log(u);
-    return select(u == one, x, select(u == x, y, y * (x / (u - one))));
-}
-
-// exp(x) - 1, likewise; from 1 on nothing is lost.
-template <class T> constexpr T exp_less_one(T x) {
-    const T one = as<T>(1), u = exp(x), less = u - one;
-    return select(u == one, x, select(abs(x) < one, less * (x / log(u)), less));
-}
+// By these names, because a SIMD library has a log1p and an expm1 of its own; Dual brings its own forms.
+template <class T> constexpr T log_of_one_plus(T x) { return formula::log1p(x); }
+template <class T> constexpr T exp_less_one(T x) { return formula::expm1(x); }
 
 // 1 / (1 + exp(-x)), with no power that overflows.
 template <class T> constexpr T logistic(T x) {
@@ -182,7 +166,7 @@ struct Cos {
     static constexpr FixedName name = "cos";
     static constexpr Keep keeps = Keep::input;
     template <class T> constexpr T value(T x) const { return cos(x); }
-    template <class T> constexpr T back(T dy, T x) const { return dy * -sin(x); }
+    template <class T> constexpr T back(T dy, T x) const { return dy * negated(sin(x)); }
 };
 
 // ---- one operand and a number ----
@@ -225,7 +209,7 @@ struct NumberOver {
     static constexpr Keep keeps = Keep::input;
     double number;
     template <class T> constexpr T value(T x) const { return as<T>(number) / x; }
-    template <class T> constexpr T back(T dy, T x) const { return -dy * ((as<T>(number) / x) / x); }
+    template <class T> constexpr T back(T dy, T x) const { return negated(dy) * ((as<T>(number) / x) / x); }
 };
 
 struct PowNumber {
@@ -288,7 +272,7 @@ struct Div {
     static constexpr Keeps for_a{.b = true}, for_b{.a = true, .b = true};
     template <class T> constexpr T value(T a, T b) const { return a / b; }
     template <class T> constexpr T back_a(T dy, T, T b, T) const { return dy / b; }
-    template <class T> constexpr T back_b(T dy, T a, T b, T) const { return -dy * ((a / b) / b); }
+    template <class T> constexpr T back_b(T dy, T a, T b, T) const { return negated(dy) * ((a / b) / b); }
 };
 
 struct Pow {

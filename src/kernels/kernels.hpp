@@ -12,7 +12,8 @@
 //  - the order of additions is fixed: the same call gives the same bits every time;
 //  - where a sum is taken over samples (zip_back, scatter, rows_back, sum) it starts from the destination and
 //    adds one after the other, so that adding in two calls equals adding in one, bit for bit. Neighbours in
-//    memory are summed so up to `ordered_sum` (into one number) or `ordered_row` (into one a row);
+//    memory that belong to one sample, and are more than `ordered_row`, are summed apart first, in an order
+//    that depends on their number alone;
 //  - an ordered product is defined, not approximated: each element is the chain c <- fma(a[p], b[p], c), p = 0,
 //    1, ..., k-1, from what the destination holds (add) or from -0 (set; 0 when k is 0). Sizes, threads,
 //    vector widths and devices change no bit of it.
@@ -43,11 +44,17 @@ inline constexpr std::size_t ordered_sum = 1024, ordered_row = 64;
 // Axes around a reduction: x is (outer, reduced, inner), its result (outer, inner).
 struct Fold {
     std::size_t outer, reduced, inner;
+    bool in_order = false;  // samples are reduced: one after the other, however many are neighbours
 };
+
+constexpr bool sums_in_order(const Fold& fold) {
+    return fold.inner != 1 || fold.in_order || fold.reduced <= ordered_row;
+}
 
 // A row-major walk over `extent`, with the place of each operand given by its strides (0 repeats:
 // broadcasting). Neighbouring axes are merged where every operand allows it, so a plain walk has rank 1
-// and stride 1.
+// and stride 1. The first axis, which may count samples, stays by itself where rows of more than `ordered_row`
+// neighbours go into one number.
 template <int Operands> struct Walk {
     int rank = 0;
     std::size_t size = 1;                      // product of the extents
@@ -55,6 +62,11 @@ template <int Operands> struct Walk {
     std::array<std::array<std::ptrdiff_t, max_rank>, Operands> stride;
     std::array<std::size_t, Operands> reach;  // elements of each operand's whole array
 };
+
+// Of neighbours that go into one number: a walk along one axis may be over samples.
+template <int Operands> constexpr bool sums_in_order(const Walk<Operands>& walk, std::size_t length) {
+    return walk.rank == 1 || length <= ordered_row;
+}
 
 // C (m, n) = A (m, k) · B (k, n); a flag says that the operand is stored transposed.
 struct Product {

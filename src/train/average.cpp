@@ -27,8 +27,8 @@ template <class S> AverageStep<S> MovingAverage<S>::numbers() const {
     refuse_swapped("update");
     double decay = options_.decay;
     if (options_.bias_correction)  // what the corrected average of t - 1 updates weighs in that of t
-        decay *= (1 - std::pow(decay, static_cast<double>(updates_))) /
-                 (1 - std::pow(decay, static_cast<double>(updates_ + 1)));
+        decay *= (1 - formula::pow(decay, static_cast<double>(updates_))) /
+                 (1 - formula::pow(decay, static_cast<double>(updates_ + 1)));
     return {static_cast<S>(decay), static_cast<S>(1 - decay)};
 }
 

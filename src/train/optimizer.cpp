@@ -272,8 +272,8 @@ template <class S> AdamStep<S> Adam<S>::numbers(std::int64_t update) const {
     step.one_minus_beta1 = static_cast<S>(1 - options_.beta1);
     step.beta2 = static_cast<S>(options_.beta2);
     step.one_minus_beta2 = static_cast<S>(1 - options_.beta2);
-    step.negative_rate = static_cast<S>(-rate / (1 - std::pow(options_.beta1, t)));
-    step.correction2 = static_cast<S>(std::sqrt(1 - std::pow(options_.beta2, t)));
+    step.negative_rate = static_cast<S>(-rate / (1 - formula::pow(options_.beta1, t)));
+    step.correction2 = static_cast<S>(std::sqrt(1 - formula::pow(options_.beta2, t)));
     step.eps = static_cast<S>(options_.eps);
     step.decays = decay != 0 && !shrinks();
     step.weight_decay = static_cast<S>(decay);

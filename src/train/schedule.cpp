@@ -37,8 +37,9 @@ Schedule Schedule::step(double rate, std::int64_t every, double factor) {
     require_updates("step", every);
     require(std::isfinite(factor) && factor >= 0, "step", "the factor must be a finite number from 0 on",
             factor);
-    return Schedule(
-        [=](std::int64_t update) { return rate * std::pow(factor, static_cast<double>(update / every)); });
+    return Schedule([=](std::int64_t update) {
+        return rate * formula::pow(factor, static_cast<double>(update / every));
+    });
 }
 
 Schedule Schedule::cosine(double rate, std::int64_t updates, double lowest) {
@@ -47,7 +48,7 @@ Schedule Schedule::cosine(double rate, std::int64_t updates, double lowest) {
     require_updates("cosine", updates);
     return Schedule([=](std::int64_t update) {
         const double turn = std::numbers::pi * static_cast<double>(update) / static_cast<double>(updates);
-        return lowest + (rate - lowest) * (1 + std::cos(turn)) / 2;
+        return lowest + (rate - lowest) * (1 + formula::cos(turn)) / 2;
     });
 }
 

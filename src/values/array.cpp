@@ -140,6 +140,14 @@ void fail_devices(const char* op, Device a, Device b) {
 
 namespace {
 
+// Whether more neighbours than `ordered_row`, all of one index of the first axis, go into one number.
+template <class Strides> bool rows_meet(const Shape& out, const Strides& stride) {
+    std::size_t row = 1;
+    for (int axis = out.rank() - 1; axis > 0 && stride[static_cast<std::size_t>(axis)] == 0; --axis)
+        row *= static_cast<std::size_t>(out[axis]);
+    return row > ordered_row;
+}
+
 template <int N> Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operands) {
     Walk<N> walk;
     walk.size = out.size();
@@ -164,12 +172,16 @@ template <int N> Walk<N> merged_walk(const Shape& out, const std::array<const Sh
             step *= shape[axis];
         }
     }
+    bool first_alone = false;
+    for (std::size_t i = 0; i < N; ++i) first_alone = first_alone || rows_meet(out, stride[i]);
     for (int axis = 0; axis < out.rank(); ++axis) {
         const auto at = static_cast<std::size_t>(axis);
         const auto extent = static_cast<std::size_t>(out[axis]);
-        if (extent == 1) continue;
+        if (extent == 1 && !(first_alone && axis == 0)) continue;
         bool merges =
-            walk.rank > 0;  // with the axis before it: every operand steps through both as through one
+            walk.rank >
+            (first_alone ? 1
+                         : 0);  // with the axis before it: every operand steps through both as through one
         const auto last = static_cast<std::size_t>(walk.rank - 1);
         for (std::size_t i = 0; merges && i < N; ++i)
             merges = walk.stride[i][last] == stride[i][at] * static_cast<std::ptrdiff_t>(extent);

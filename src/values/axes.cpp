@@ -24,16 +24,27 @@ Axes row_major_strides(const Shape& shape) {
     return strides;
 }
 
+// Whether more neighbours than `ordered_row`, all of one index of the first axis, go into one number.
+bool rows_meet(const Shape& out, const Axes& strides) {
+    std::size_t row = 1;
+    for (int axis = out.rank() - 1;
+         axis > 0 && (out[axis] == 1 || strides[static_cast<std::size_t>(axis)] == 0); --axis)
+        row *= static_cast<std::size_t>(out[axis]);
+    return row > ordered_row;
+}
+
 Walk<1> merged(const Shape& out, const Axes& strides, std::size_t reach) {
     Walk<1> walk;
+    const bool first_alone = rows_meet(out, strides);
     walk.size = out.size();
     walk.reach[0] = reach;
     for (int axis = 0; axis < out.rank(); ++axis) {
         const auto extent = static_cast<std::size_t>(out[axis]);
         const std::ptrdiff_t stride = strides[static_cast<std::size_t>(axis)];
-        if (extent == 1) continue;
+        if (extent == 1 && !(first_alone && axis == 0)) continue;
         const auto last = static_cast<std::size_t>(walk.rank - 1);
-        if (walk.rank > 0 && walk.stride[0][last] == stride * static_cast<std::ptrdiff_t>(extent)) {
+        if (walk.rank > (first_alone ? 1 : 0) &&
+            walk.stride[0][last] == stride * static_cast<std::ptrdiff_t>(extent)) {
             walk.extent[last] *= extent;
             walk.stride[0][last] = stride;
         } else {
@@ -65,7 +76,8 @@ std::array<bool, max_rank> named_axes(const char* op, const Shape& shape, const 
 }  // namespace
 
 ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
-    if (axes.empty() && !keepdims) return {{1, shape.size(), 1}, {}, {}};  // everything
+    if (axes.empty() && !keepdims)
+        return {{1, shape.size(), 1, shape.size() <= ordered_sum}, {}, {}};  // everything
     std::array<bool, max_rank> reduced = named_axes(op, shape, axes);
     if (axes.empty()) reduced.fill(true);
 
@@ -89,6 +101,7 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
             r.fold.inner *= extent;
     }
     r.shape = Shape(extents);
+    r.fold.in_order = reduced[0] && r.fold.reduced <= ordered_sum;
     if (changes > 2 || (changes == 2 && reduced[0])) {
         r.fold.outer *= r.fold.inner;
         r.fold.inner = 1;

@@ -39,9 +39,12 @@ public:
             see(x, first, count);
             const Into<S[]> to{y.dst + first * plan_.out * plan_.stops, y.how};
             const bool direct = count == 1;
+            if (!direct &&
+                to.how == Write::add)  // sums begin with what is there, for one image as for several
+                kernel_.scatter(turning(count), to.dst, {turned_.raw(), Write::set});
             kernel_.matmul({plan_.out, count * plan_.stops, plan_.weights, false, false}, weight,
-                           columns_.data(), direct ? to : Into<S[]>{turned_.raw(), Write::set});
-            if (!direct) kernel_.gather(turning(count), turned_.data(), to);
+                           columns_.data(), direct ? to : Into<S[]>{turned_.raw(), to.how});
+            if (!direct) kernel_.gather(turning(count), turned_.data(), {to.dst, Write::set});
         });
     }
 

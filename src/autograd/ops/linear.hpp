@@ -99,7 +99,8 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
                 detail::multiply({rows, in, out, false, true}, dy, kept_w, destination(to.into(0)));
             if (to.wants(1))
                 detail::multiply({in, out, rows, true, false}, kept_x, dy, destination(to.into(1)));
-            if (to.wants(2)) on("linear", dy).sum(dy.data(), destination(to.into(2)), Fold{1, rows, out});
+            if (to.wants(2))
+                on("linear", dy).sum(dy.data(), destination(to.into(2)), Fold{1, rows, out, true});
         },
         std::move(x), std::move(w), std::move(bias));
 }

@@ -37,7 +37,7 @@ Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
             if (to.wants(1))
                 kernel.layer_norm_back_gain(dy.data(), kept_x.data(), kept_mean.data(), kept_rstd.data(),
                                             destination(to.into(1)), count, width);
-            if (to.wants(2)) kernel.sum(dy.data(), destination(to.into(2)), Fold{1, count, width});
+            if (to.wants(2)) kernel.sum(dy.data(), destination(to.into(2)), Fold{1, count, width, true});
         },
         std::move(x), std::move(gain), std::move(bias));
 }
