@@ -21,8 +21,8 @@ struct Blocks {
     std::map<std::size_t, std::vector<void*>> spare;
     std::map<void*, std::size_t> size_of;
 };
-detail::Blocks& blocks() {
-    static detail::Blocks& made = *new detail::Blocks;
+Blocks& blocks() {
+    static Blocks& made = *new Blocks;
     return made;
 }
 

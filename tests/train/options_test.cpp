@@ -316,21 +316,20 @@ TEST_CASE("Every option of a window or an optimizer or an average that is change
     const Tensor64 w = parameter({1.0, 2.0});
     MovingAverage<double> average({w});
     const W options{.micro_batches = 2, .max_norm = 0.5, .schedule = Schedule::constant(0.1)};
-    detail::check_rows("WindowOptions", options, window_rows(&average), window_names,
-                       [&](const W& o, auto use) {
-                           w.zero_grad();
-                           Sgd<double> sgd({w}, {.learning_rate = 0.1});
-                           Window<double> window(sgd, o);
-                           for (int i = 0; i < 2; ++i) window.add(counted(w * 2.0));
-                           use(window);
-                       });
+    check_rows("WindowOptions", options, window_rows(&average), window_names, [&](const W& o, auto use) {
+        w.zero_grad();
+        Sgd<double> sgd({w}, {.learning_rate = 0.1});
+        Window<double> window(sgd, o);
+        for (int i = 0; i < 2; ++i) window.add(counted(w * 2.0));
+        use(window);
+    });
 
-    detail::check_rows("SgdOptions", SgdOptions{.learning_rate = 0.1, .momentum = 0.9}, sgd_rows(), sgd_names,
-                       [&](const SgdOptions& o, auto use) {
-                           w.zero_grad();
-                           Sgd<double> sgd({w}, o);
-                           with_optimizer(sgd, use);
-                       });
+    check_rows("SgdOptions", SgdOptions{.learning_rate = 0.1, .momentum = 0.9}, sgd_rows(), sgd_names,
+               [&](const SgdOptions& o, auto use) {
+                   w.zero_grad();
+                   Sgd<double> sgd({w}, o);
+                   with_optimizer(sgd, use);
+               });
 
     const auto adam = [&]<class O>(const AdamOptions& o, auto use) {
         w.zero_grad();
@@ -338,22 +337,20 @@ TEST_CASE("Every option of a window or an optimizer or an average that is change
         with_optimizer(optimizer, use);
     };
     const AdamOptions tenth{.learning_rate = 0.1};
-    detail::check_rows("AdamOptions", tenth, adam_rows(), adam_names, [&](const AdamOptions& o, auto use) {
-        adam.template operator()<Adam<double>>(o, use);
-    });
-    detail::check_rows(
-        "AdamOptions of AdamW", tenth, adam_rows(), adam_names,
-        [&](const AdamOptions& o, auto use) { adam.template operator()<AdamW<double>>(o, use); });
+    check_rows("AdamOptions", tenth, adam_rows(), adam_names,
+               [&](const AdamOptions& o, auto use) { adam.template operator()<Adam<double>>(o, use); });
+    check_rows("AdamOptions of AdamW", tenth, adam_rows(), adam_names,
+               [&](const AdamOptions& o, auto use) { adam.template operator()<AdamW<double>>(o, use); });
 
-    detail::check_rows("AverageOptions", AverageOptions{.decay = 0.9}, average_rows(), average_names,
-                       [&](const AverageOptions& o, auto use) {
-                           w.zero_grad();
-                           Sgd<double> sgd({w}, {.learning_rate = 0.1});
-                           MovingAverage<double> mean({w}, o);
-                           Window<double> window(sgd, {.average = &mean});
-                           window.add(counted(w * 2.0));
-                           use(window);
-                       });
+    check_rows("AverageOptions", AverageOptions{.decay = 0.9}, average_rows(), average_names,
+               [&](const AverageOptions& o, auto use) {
+                   w.zero_grad();
+                   Sgd<double> sgd({w}, {.learning_rate = 0.1});
+                   MovingAverage<double> mean({w}, o);
+                   Window<double> window(sgd, {.average = &mean});
+                   window.add(counted(w * 2.0));
+                   use(window);
+               });
 }
 
 // AdamA takes in micro-batches by itself, without a window.

@@ -315,7 +315,7 @@ TEST_CASE("Progress goes where it is asked for and over itself at a terminal onl
         trainer.train();
         return out.str();
     };
-    const std::string plain = detail::shown(false), over = detail::shown(true);
+    const std::string plain = shown(false), over = shown(true);
     CHECK(plain.find('\r') == std::string::npos);
     CHECK(lines(plain).size() == 4);
     CHECK(lines(plain)[2].rfind("epoch 2/2 [#######...] update 3, loss ", 0) == 0);
