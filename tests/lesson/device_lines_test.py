@@ -1,7 +1,7 @@
 """A lesson says the same on a device beside the CPU, line for line. Usage: device_lines_test.py LESSON_PROGRAM DEVICE
 
 What may differ: the device in the title, the line that says it is pretended, and the device in an error; where a check promises a bound and no bits, how far below it the
-lesson stays; and the rows BEFORE and AFTER of a table, which tell a time, with what stands above them.
+lesson stays; and the rows of a table that tell a time (BEFORE and AFTER; ordered and blas), with what stands above them.
 """
 
 import difflib
@@ -23,8 +23,8 @@ def lines(lesson, device, dtype):
     said, pretends = re.subn(r"(?m)^A pretended device: .*\n", "", said)
     assert pretends == (device == "pretend"), said[:1200]
     said = re.sub(r" on (cpu|cuda)\b", "", said)
-    said = re.sub(r"(?m)^( *(?:BEFORE|AFTER)\b).*", r"\1", said)
-    said = re.sub(r"(?m)^ +Time.*", "", said)  # above these rows, as wide as they are
+    said = re.sub(r"(?m)^( *(?:BEFORE|AFTER|ordered|blas)\b).*", r"\1", said)
+    said = re.sub(r"(?m)^ +(?:Time|products  ).*", "", said)  # above these rows, as wide as they are
     return re.sub(r"exact (?:yes|no)   (close \w+)   max\|diff\| \S+", r"\1", said).splitlines()
 
 

@@ -42,9 +42,9 @@ def rounded(numbers):
 
 def row_of(columns, row):
     """Without what was measured: a time, or how far two roundings are apart, if at all."""
-    if row[0].startswith(("BEFORE", "AFTER")) or any(re.search(r"\b(seconds|done)\b", name) for name in columns):
+    if row[0].startswith(("BEFORE", "AFTER", "blas")) or any(re.search(r"\b(seconds|done)\b", name) for name in columns):
         return row[:1]
-    return [cell for name, cell in zip(columns, row) if name not in ("bits", "max|diff|")]
+    return [cell for name, cell in zip(columns, row) if name not in ("bits", "max|diff|", "microseconds")]
 
 
 def printed(event):
@@ -56,7 +56,7 @@ def printed(event):
         return [event["name"], event["kind"], [[series["label"], rounded(series["x"]), rounded(series["y"])] for series in event["series"]]]
     fields = {"title": ("title", "minutes", "steps", "dtype"), "tensor": ("name", "text"), "check": ("name", "ok"),
               "source": ("text",), "sentence": ("text",), "reveal": ("text", "why"), "graph": ("name", "svg"),
-              "prediction": ("question", "options", "answer", "hint", "why"), "end": ("outcome", "steps", "checks", "failed", "detail")}
+              "prediction": ("kind", "question", "options", "ids", "mistakes", "answer", "hints", "why"), "end": ("outcome", "steps", "checks", "failed", "detail")}
     return [event[name] for name in fields[kind]] if kind in fields else {name: event[name] for name in event if name not in ("v", "slug")}
 
 

@@ -278,13 +278,13 @@ private:
             case Op::where:
                 return where(indices(), a(), b());
             case Op::sum:
-                return sum(a(), step.whole, step.first);
+                return sum(a(), step.whole, {.keepdims = step.first});
             case Op::mean:
-                return mean(a(), step.whole, step.first);
+                return mean(a(), step.whole, {.keepdims = step.first});
             case Op::max:
-                return max(a(), step.whole, step.first);
+                return max(a(), step.whole, {.keepdims = step.first});
             case Op::logsumexp:
-                return logsumexp(a(), step.whole, step.first);
+                return logsumexp(a(), step.whole, {.keepdims = step.first});
             case Op::softmax:
                 return softmax(a(), whole(0));
             case Op::log_softmax:
@@ -308,7 +308,7 @@ private:
             case Op::embedding:
                 return step.first ? embedding(a(), indices(), whole(0)) : embedding(a(), indices());
             case Op::matmul:
-                return matmul(a(), b(), step.first, step.second);
+                return matmul(a(), b(), {.transpose_a = step.first, .transpose_b = step.second});
             case Op::linear:
                 return x.size() > 2 ? linear(a(), b(), c()) : linear(a(), b());
             case Op::linear_relu:

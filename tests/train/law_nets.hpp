@@ -197,7 +197,7 @@ template <class S, class F> void elementwise(Net<S>& net, F f) {
 }
 
 template <class S> void linear_to(Net<S>& net, std::int64_t out, bool bias) {
-    net.body.add(Linear<S>(net.width(), out, net.stream(), bias));
+    net.body.add(Linear<S>(net.width(), out, net.stream(), {.bias = bias}));
     net.extents.back() = out;
 }
 
@@ -277,7 +277,7 @@ template <class S> const std::vector<Kind<S>>& kinds() {
          [](N& n) {
              const std::int64_t out = n.size();
              n.function({n.drawn({out, n.width()})},
-                        [](const V& x, const P& p) { return matmul(x, p[0], false, true); });
+                        [](const V& x, const P& p) { return matmul(x, p[0], {.transpose_b = true}); });
              n.extents.back() = out;
          }},
         {"matmul, batched, one parameter", Form::sequence,
@@ -288,13 +288,15 @@ template <class S> const std::vector<Kind<S>>& kinds() {
          }},
         {"matmul of two activations", Form::sequence,
          [](N& n) {
-             n.function({},
-                        [](const V& x, const P&) { return matmul(softmax(matmul(x, x, false, true)), x); });
+             n.function({}, [](const V& x, const P&) {
+                 return matmul(softmax(matmul(x, x, {.transpose_b = true})), x);
+             });
          }},
         {"SelfAttention", Form::sequence,
          [](N& n) {
              if (n.width() % 2) linear_to(n, 4, true);
-             n.body.add(SelfAttention<S>(n.width(), n.width() % 2 ? 1 : 2, n.stream(), n.random.coin()));
+             n.body.add(
+                 SelfAttention<S>(n.width(), n.width() % 2 ? 1 : 2, n.stream(), {.causal = n.random.coin()}));
          }},
         {"Conv2d", Form::image, [](N& n) { convolve(n, true); }},
         {"Conv2d without bias", Form::image, [](N& n) { convolve(n, false); }},
@@ -342,20 +344,23 @@ template <class S> const std::vector<Kind<S>>& kinds() {
         {"softmax", Form::any, [](N& n) { elementwise(n, [](const V& x) { return softmax(x) * 3; }); }},
         {"softmax along another axis", Form::sequence,
          [](N& n) { elementwise(n, [](const V& x) { return softmax(x, 1) + x; }); }},
+        {"cumsum", Form::any, [](N& n) { elementwise(n, [](const V& x) { return cumsum(x, -1) / 4; }); }},
+        {"prod", Form::any,
+         [](N& n) { elementwise(n, [](const V& x) { return x - prod(tanh(x), -1, {.keepdims = true}); }); }},
         {"log_softmax", Form::any, [](N& n) { elementwise(n, [](const V& x) { return log_softmax(x); }); }},
         {"logsumexp", Form::any,
-         [](N& n) { elementwise(n, [](const V& x) { return x - logsumexp(x, {-1}, true); }); }},
+         [](N& n) { elementwise(n, [](const V& x) { return x - logsumexp(x, -1, {.keepdims = true}); }); }},
         {"mean of a row", Form::any,
-         [](N& n) { elementwise(n, [](const V& x) { return x - mean(x, {-1}, true); }); }},
+         [](N& n) { elementwise(n, [](const V& x) { return x - mean(x, -1, {.keepdims = true}); }); }},
         {"sum of a row", Form::any,
-         [](N& n) { elementwise(n, [](const V& x) { return tanh(sum(x, {-1}, true) * x); }); }},
+         [](N& n) { elementwise(n, [](const V& x) { return tanh(sum(x, -1, {.keepdims = true}) * x); }); }},
         {"sum over places", Form::sequence,
          [](N& n) {
              elementwise(n, [](const V& x) { return tanh(sum(x, {1})); });
              n.extents.erase(n.extents.begin());
          }},
         {"max of a row", Form::any,
-         [](N& n) { elementwise(n, [](const V& x) { return x - max(x, {-1}, true); }); }},
+         [](N& n) { elementwise(n, [](const V& x) { return x - max(x, -1, {.keepdims = true}); }); }},
         {"concat and slice", Form::any,
          [](N& n) {
              elementwise(n, [](const V& x) {

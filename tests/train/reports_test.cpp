@@ -20,7 +20,7 @@ Sequential<float> random_model(Random& random, std::int64_t& width, std::uint64_
         switch (random.whole(0, 6)) {
             case 0: {
                 const std::int64_t next = random.whole(1, 20);
-                model.add(Linear<float>(width, next, stream, random.coin()));
+                model.add(Linear<float>(width, next, stream, {.bias = random.coin()}));
                 width = next;
                 break;
             }
