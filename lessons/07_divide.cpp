@@ -50,7 +50,7 @@ struct Divide : Toy {  // six rows x, three weights w
 
         predict("And one row at a time: each micro-loss is divided by",
                 {right(6), wrong(3, "That was for three micro-batches. How many are there now?"),
-                 wrong(1, "Then six gradients are added, each as large as it can be: six times too much."),
+                 wrong(1, "Then six gradients are added, each a whole mean of one row: six times too much."),
                  wrong(2, "No micro-batch has two rows any more."),
                  wrong(18, "6 x 3: but the 3 belongs to the cut before.")},
                 hint("What must one row weigh in the end, and what does it weigh in a mean of one?",
@@ -70,7 +70,7 @@ struct Divide : Toy {  // six rows x, three weights w
              wrong("equal to rounding", "So it is where the additions come in another order. Do they here?"),
              wrong("another gradient", "Each mean is divided by 4: the mathematics has not changed."),
              wrong("it varies by run", "Nothing is drawn here, and threads do not share a sum.")},
-            hint("Who chooses the order of the additions, and does it matter (lesson 8)?",
+            hint("Who chooses the order of the additions, and does a cut change it?",
                  "Follow one element of w.grad from row 0 to row 999, in one batch and in four."),
             "tally's products add row after row at any size. BLAS has an order of its own.");
         const Tensor many =

@@ -68,7 +68,7 @@ struct Unequal : Toy {
         check_difference(measured, formula);
 
         predict("Sizes 1, 2, 3 with gradients 1, 0, 1: the mean of means is 2/3. The mean of the six rows is",
-                {right(2.0 / 3).within(0.005), wrong(0.5, "How many of the six rows have a 1?"),
+                {right(2.0 / 3).within(0.01), wrong(0.5, "How many of the six rows have a 1?"),
                  wrong(1.0 / 3, "One row and three rows have a 1, not two."),
                  wrong(4, "That is the sum of the rows.")},
                 hint("What stands in the six rows, one by one?", "1, then 0 0, then 1 1 1."),

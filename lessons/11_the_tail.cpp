@@ -31,7 +31,7 @@ struct TheTail : Toy {
         check_epoch(epoch);
 
         predict("A published listing divides each loss by N = 4. The gradient of a tail of 2 is",
-                {right("half too small"), wrong("just right", "It divides by what did not come."),
+                {right("half of it"), wrong("just right", "It divides by what did not come."),
                  wrong("twice too large", "It divides by more than has come, not by less."),
                  wrong("a quarter of it", "Two have come, not one.")},
                 hint("How many means are added, and what are they divided by?",
@@ -97,7 +97,7 @@ struct TheTail : Toy {
                  wrong(0.25, "The other way round: fewer items share the same weight."),
                  wrong(16, "That is how many they are."), wrong(64, "That is how many the others are.")},
                 hint("How many items share the weight of the last mean?", "1/157 for 16 items, or for 64."),
-                "as 4 others: 1/(157 x 16) against 1/(157 x 64).");
+                "It counts as 4 others: 1/(157 x 16) against 1/(157 x 64).");
         const Tensor all = Array<real>({10000}, test_losses(), options().device);
         auto estimates = table({"at a time", "batches", "mean of means", "sum / count"});
         std::vector<double> of_means, by_items;

@@ -32,7 +32,7 @@ struct MeanSumToken : Toy {
         note("A sum grows with the batch, and the step with it: retune the rate.");
 
         predict(
-            "The rows are sentences of 1 2 3 1 4 5 words. Two at a time, each mean / 3. A word of short ones "
+            "Sentences of 1 2 3 1 4 5 words, two at a time, each mean / 3. A word of a short sentence "
             "counts",
             {right("too much"), wrong("as it should", "Each mean counts 1/3, of few words or of many."),
              wrong("too little", "Fewer words share the same third."),
@@ -124,11 +124,12 @@ struct MeanSumToken : Toy {
         check_masked(with);
 
         predict("A penalty 0.1 |w|^2 / 2 is added to each of three micro-losses, undivided. It counts",
-                {right(3), wrong(1, "It is added three times. Is it smaller in a smaller micro-batch?"),
+                {right(3).within(0.005),
+                 wrong(1, "It is added three times. Is it smaller in a smaller micro-batch?"),
                  wrong(1.0 / 3, "That would need a division that nobody has made."),
                  wrong(6, "It is added to each micro-loss, not to each row.")},
                 hint("Is a penalty on w smaller in a smaller micro-batch?", "Count where it is added."),
-                "times: it is the same in each. Divided by N it is right.");
+                "It is the same in each micro-loss, so it is added 3 times. Divided by N it is right.");
         auto penalised = table({"where the penalty is added", "it counts"});
         const auto count_it = [&](const char* where, const std::vector<real>& without,
                                   const std::vector<real>& with_it) {

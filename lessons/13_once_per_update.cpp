@@ -17,7 +17,7 @@ struct OncePerUpdate {
         speaks = false;
 
         predict("The first: each is divided by 2, added, then clipped. The first component is",
-                {right(0.7071).within(0.005), wrong(1, "The mean is [1 1], and that is longer than 1."),
+                {right(0.7071).within(0.01), wrong(1, "The mean is [1 1], and that is longer than 1."),
                  wrong(0.5, "Each was clipped by itself: that is the third way."),
                  wrong(0.4472, "That is the running sum, clipped twice: the second way."),
                  wrong(2, "So it comes. Then it is divided, and clipped.")},
@@ -89,7 +89,7 @@ struct OncePerUpdate {
                  wrong(-0.29, "A zero is a gradient: step() moves w by what momentum still holds."),
                  wrong(-0.2, "So it would be without momentum."),
                  wrong(-0.8, "Momentum shrinks at each of the eight calls; the gradient is 0 at six."),
-                 wrong(-0.4, "The buffer is not full at each call: it shrinks by 0.9.")},
+                 wrong(-0.4, "The buffer is not full at each call: it shrinks to 0.9 of it.")},
                 hint("What does step() do with a gradient of 0 while the buffer holds 1?",
                      "After the first 1 the buffer is 1, 0.9, 0.81, 0.73; then another 1 comes."),
                 "The buffer is not empty when a zero comes: it shrinks, and w moves.");

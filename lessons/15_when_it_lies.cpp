@@ -14,9 +14,8 @@ struct WhenItLies {
         auto gain = weight(1), bias = weight(0);
 
         predict(
-            "Batch norm makes -1 1 of 0 2, and of 4 6. Its gain gets the mean of target x that; targets 1 "
-            "-2, "
-            "0.5 3. Both halved:",
+            "Batch norm turns 0 2 into -1 1, and 4 6 likewise. The gain's gradient is the mean of target x "
+            "result. Targets 1 -2, then 0.5 3; half of each micro-batch's, added:",
             {right(-0.125).within(0.001),
              wrong(0.95, "That is the full batch of 0 2 4 6, where 4 is above the mean. In 4 6 it is below."),
              wrong(-0.25, "Each of the two counts a half: halve it once more."),
@@ -68,7 +67,7 @@ struct WhenItLies {
             "\"Particularly beneficial for contrastive learning\". Four pairs, then 2 + 2: the loss is",
             {right("about half"), wrong("the same", "Fewer rows to be told apart make the task another one."),
              wrong("about double", "With fewer others the right one is easier to find."),
-             wrong("about zero", "One other is left. To guess between two is not for free.")},
+             wrong("about zero", "One other is left. To guess between two still costs log 2.")},
             hint("With how many others is a row compared?", "Who guesses among k pays log k."),
             "A row is compared with 3 others, or with 1 other: chance is log 4, or log 2.");
         const auto xq = column(xs), yk = column(ys);

@@ -40,10 +40,11 @@ struct WrapperAndSchedule {
         }
 
         predict(
-            "A wrapper known for two frameworks divides by N in one, and only skips in the other. There w is",
+            "A wrapper known for two frameworks divides by N in one, and only skips in the other. With that "
+            "one, w is",
             {right(8.16).within(0.005), wrong(2.04, "That is the one that divides."),
              wrong(0.51, "Who does not divide goes farther, not less far."),
-             wrong(2, "That is where w should be; even who divides goes a little past it.")},
+             wrong(2, "That is where w should be; even the one that divides goes a little past it.")},
             hint("What stands in w.grad after four backward passes that nobody divides?",
                  "w began at 0, and its first step by the mean was 2.04."),
             "Skipped steps leave the sum of four means: 4 times 2.04.");

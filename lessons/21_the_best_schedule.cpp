@@ -17,7 +17,7 @@ struct TheBestSchedule {
                  wrong(9, "So few only if all were kept on the first way."),
                  wrong(10, "Those are recorded. Count what runs to get there."),
                  wrong(24, "It can be had for less: put the snapshots where they help longest.")},
-                hint("With x alone it would be 9 + 8 + ... + 1 = 45. What do two more places spare?",
+                hint("With x alone it would be 9 + 8 + ... + 1 = 45. What do two more places save?",
                      "No step needs to run more than twice."),
                 "5 steps run once, 5 twice. With x alone it would be 45.");
         Walk walk(10);
@@ -73,9 +73,9 @@ struct TheBestSchedule {
         predict("64 layers. 8 segments keep 16 buffers and begin 120. Revolve with 5 snapshots begins",
                 {right("nearly twice as many"),
                  wrong("somewhat fewer", "It keeps less, and what is not kept is run again."),
-                 wrong("just as many", "With fewer buffers, for nothing? They are paid with runs."),
+                 wrong("just as many", "With fewer buffers, for nothing? They are paid for with runs."),
                  wrong("8 times as many", "No step runs more than a few times: C(5 + 3, 5) is 56.")},
-                hint("What does it keep less of, and what is that paid with?",
+                hint("What does it keep less of, and what is that paid for with?",
                      "C(5 + 3, 5) = 56 is a little less than 64: most steps run up to 3 times."),
                 "It goes below twice the root.");
         auto compared = table({"64 layers", "begun", "peak", "if a layer keeps 8", "peak"});

@@ -92,7 +92,7 @@ struct OnTheGpu {
                  wrong(6, "Forward and backward are handed over: nobody reads anything yet.")},
                 hint("When does the CPU need a number that the GPU computes?",
                      "Count what is read, not what is computed."),
-                "time. The CPU only hands work over. To read a number it must wait until there is one.");
+                "Once. The CPU only hands work over; to read a number it must wait until there is one.");
         const auto x = constant(rows.to(Device::cuda));
         const auto w = parameter(weights.to(Device::cuda).clone());
         std::vector<std::uint64_t> waited;

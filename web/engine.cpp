@@ -167,7 +167,12 @@ std::string chain(const std::vector<bool>& keep) {
     Taken best = cut;
     for (std::size_t bytes = predicted_bytes(measured, sizes);
          bytes >= predicted_bytes(measured, sizes) / 2;) {
-        const std::vector<std::size_t> tried = fit_into(measured, bytes).sizes;
+        std::vector<std::size_t> tried;
+        try {
+            tried = fit_into(measured, bytes).sizes;
+        } catch (const OutOfMemory&) {  // no cut needs fewer
+            break;
+        }
         const Taken taken = take([&](const auto& steps) { return checkpoint_segments(steps, tried, x); });
         if (taken.peak <= cut.peak && again(taken) < again(best)) {
             best = taken;

@@ -1,7 +1,10 @@
 // What JavaScript calls: numbers in the engine's memory, a JSON text back, or {"error": ...}.
 #include <emscripten/emscripten.h>
 
+#include <exception>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "engine.hpp"
 #include "tally/base/error.hpp"
@@ -14,7 +17,7 @@ std::string quoted(const char* words) {
     std::string text = "\"";
     for (; *words; ++words) {
         if (*words == '"' || *words == '\\') text += '\\';
-        text += *words;
+        text += static_cast<unsigned char>(*words) < ' ' ? ' ' : *words;
     }
     return text + "\"";
 }

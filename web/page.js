@@ -1,4 +1,4 @@
-// The page: asks the engine, shows its answers, and computes nothing of the subject itself.
+// The page: asks the engine, and shows its answers. Of its own it computes the spread of the cloud, and how two gradients compare.
 "use strict";
 
 const $ = (id) => document.getElementById(id);
@@ -108,8 +108,9 @@ function ask(name, ...values) {
     (value instanceof Float32Array ? engine.HEAPF32 : engine.HEAP32).set(value, place / 4);
     return place;
   });
-  const answer = JSON.parse(engine.UTF8ToString(engine[`_tally_${name}`](...given)));
+  const said = engine.UTF8ToString(engine[`_tally_${name}`](...given));
   places.forEach((place) => engine._free(place));
+  const answer = JSON.parse(said);
   if (answer.error) throw new Error(answer.error);
   return answer;
 }
@@ -240,7 +241,7 @@ function showToy() {
   });
   $("rows").replaceChildren(...lanes);
   $("verdict").replaceChildren(...verdict(answer, toy));
-  filled($("ledger"), [["A buffer has whole lines of", "64 B"], ["All six rows at once, at the peak", bytes(answer.full_peak)], ["One micro-batch after another, at the peak", bytes(answer.peak)],
+  filled($("ledger"), [["A buffer takes whole lines of", "64 B"], ["All six rows at once, at the peak", bytes(answer.full_peak)], ["One micro-batch after another, at the peak", bytes(answer.peak)],
     ...answer.parts.slice(0, toy.at).map((part, k) => [`Held for the way back of micro-batch ${k + 1}`, bytes(part.held)])]);
   $("badge").textContent = badge();
 }
@@ -285,8 +286,10 @@ function difference(answer, toy) {
   const value = (x) => { const view = new DataView(new ArrayBuffer(4)); view.setUint32(0, parseInt(x.bits, 16)); return view.getFloat32(0); };
   const full = answer.full.map(value), sum = answer.sum.map(value), n = toy.cuts.length;
   const close = (factor) => full.every((x, i) => Math.abs(sum[i] - factor * x) <= 1e-5 * Math.abs(factor * x));
+  if (close(1) && new Set(toy.cuts).size > 1 && toy.divide === 1)
+    return "Nearly the same, by luck: a mean of means weighs rows unequally, and these rows do not show it.";
   if (close(1)) return "The same but for the last bits: the additions were rounded at other places.";
-  if (toy.divide === 0 && close(n)) return `${n} times too large: ${n} means were added up, and each of them is one already.`;
+  if (toy.divide === 0 && close(n)) return `${n} times too large: ${n} means were added up, and nothing divided their sum by ${n}.`;
   if (toy.divide === 0) return "Another gradient: each row weighs 1 over the rows of its own micro-batch, and it should weigh 1/6.";
   return `Another gradient: a mean of means. A row of a small micro-batch weighs more than one of a large micro-batch; it should weigh 1/6.`;
 }
@@ -397,7 +400,7 @@ function questionAbout(event, key, isOver) {
   const counting = $("hands").checked && event.kind !== "number";
   let tries = 0;
   const wrong = (said) => {
-    if (++tries === 2) return over();
+    if (++tries === (event.kind === "number" || event.options.length > 2 ? 2 : 1)) return over();
     words.textContent = `${said || "Not so."} Once more?`;
   };
   const answers = make("div", { class: "choice" });
@@ -410,13 +413,13 @@ function questionAbout(event, key, isOver) {
     } }, count[i] ? `${option} (${count[i]})` : option)), make("button", { type: "button", onclick: over }, "Show the answer"));
   } else if (event.kind === "number") {
     const field = make("input", { class: "number", inputmode: "decimal", "aria-label": "Your number" });
-    const near = (value, i) => Math.abs(value - Number(event.options[i])) <= event.within;
+    const near = (value, i) => Math.abs(value - Number(event.options[i])) <= event.within + 1e-9 * Math.abs(Number(event.options[i]));
     answers.append(make("form", { onsubmit: (submitted) => {
       submitted.preventDefault();
       const value = Number(field.value);
       if (field.value.trim() === "" || Number.isNaN(value)) { words.textContent = "That is no number."; return; }
       if (near(value, right)) return over();
-      wrong(event.mistakes[event.options.findIndex((_, i) => near(value, i))]);
+      wrong(event.mistakes[event.options.findIndex((_, i) => near(value, i))] ?? (value > Number(event.options[right]) ? "It is less." : "It is more."));
     } }, field, " ", make("button", {}, "Answer")));
   } else {
     answers.append(...event.options.map((option, i) => make("button", { type: "button", onclick: (click) => {
@@ -464,7 +467,7 @@ function showChain() {
       width: Math.max(1, step - 1), height: moment.bytes / most * (height - 2 * edge) }]),
     ["line", { class: "axis", x1: 0, x2: width - edge, y1: edge, y2: edge }], ["text", { x: 0, y: edge - 8 }, `${bytes(most)}: the peak when everything is kept`],
     ["text", { x: 0, y: height - 8 }, "forward, layer after layer; then, in the second colour, what runs again on the way back"]));
-  $("strip-words").textContent = `${bytes(answer.peak)} at the peak, ${answer.again} layers ran again${answer.same ? "; the gradient has the same bits in all of these ways" : ". The gradients differ: they should not"}.`;
+  $("strip-words").textContent = `${bytes(answer.peak)} at the peak, ${answer.again} ${answer.again === 1 ? "layer" : "layers"} ran again${answer.same ? "; the gradient has the same bits in all of these ways" : ". The gradients differ: they should not"}.`;
   filled($("costs"), [["everything kept", bytes(answer.plain), 0], ["your choice", bytes(answer.peak), answer.again],
     [`the best cut found within your bytes: ${answer.best.join(" + ")}`, bytes(answer.best_peak), answer.best_again],
     [`Revolve with ${answer.kept === 1 ? "1 snapshot" : `${answer.kept} snapshots`}, as many as you keep`, bytes(answer.revolve_peak), answer.revolve_again]],
@@ -538,8 +541,13 @@ async function begin() {
     state.part = "lessons";
   } else {
     try {
-      const script = new TextDecoder().decode(await unpacked("engine-script"));
-      engine = await new Function(`${script}; return tallyEngine;`)()({ wasmBinary: await unpacked("engine") });
+      const script = new TextDecoder().decode(await unpacked("engine-script")), wasmBinary = await unpacked("engine");
+      try {
+        engine = await new Function(`${script}; return tallyEngine;`)()({ wasmBinary });
+      } catch (error) {
+        tell(`The engine does not start in this browser: ${error.message}. The recorded lessons can be read.`);
+        state.part = "lessons";
+      }
     } catch {
       tell("This page was damaged on its way: the checksum of the engine is wrong. The recorded lessons can be read.");
       state.part = "lessons";

@@ -243,7 +243,7 @@ void linear_relu(const S* x, const S* w, const S* bias, S* y, std::size_t m, std
 template <class S>
 void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows, std::size_t width) {
     for (std::size_t i = 0; i < rows * width; ++i) dz[i] = functor::Relu().back(dy[i], y[i]);
-    if (dbias.dst) sum(dz, dbias, Fold{1, rows, width});
+    if (dbias.dst) sum(dz, dbias, Fold{1, rows, width, true});
 }
 
 // ---- losses and norms ----

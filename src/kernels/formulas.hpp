@@ -176,13 +176,13 @@ template <class T> constexpr T log(T x) {
     return select(x == infinity, x, y);
 }
 
-// ---- tanh = (e^2x - 1) / (e^2x + 1) ----
-
 // log(1 + x), with what is lost in 1 + x put right (Kahan).
 template <class T> constexpr T log1p(T x) {
     const T one = as<T>(1), u = one + x, y = log(u);
     return select(u == one, x, select(u == x, y, y * (x / (u - one))));
 }
+
+// ---- tanh = (e^2x - 1) / (e^2x + 1) ----
 
 template <class T> constexpr T tanh(T x) {
     using std::abs;

@@ -38,7 +38,12 @@ bool says_something(const Noted& answer) {
 }  // namespace
 
 std::string in_one_line(std::string text) {
-    for (auto& c : text) c = static_cast<unsigned char>(c) < ' ' || c == 127 ? ' ' : c;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto c = static_cast<unsigned char>(text[i]);
+        if (c < ' ' || c == 127) text[i] = ' ';
+        if (c == 0xC2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80)
+            text[i] = text[i + 1] = ' ';  // a control of UTF-8: some terminals obey these, too
+    }
     return text;
 }
 

@@ -19,6 +19,9 @@ void refuse(std::string_view question, std::string_view why) {
     throw std::logic_error(fmt::format("[predict] '{}': {}", question, why));
 }
 
+// A hair more than asked for: 0.1 + 0.2 is not the 0.3 that is typed.
+bool close(double a, double b, double within) { return std::abs(a - b) <= within + 1e-9 * std::abs(b); }
+
 Prediction checked(Prediction asked) {
     const auto count = asked.options.size();
     if (count < 2 || count > 9) refuse(asked.question, fmt::format("{} options; there may be 2 to 9", count));
@@ -51,7 +54,7 @@ Prediction prediction_of(std::string_view question, const std::vector<TypedNumbe
     }
     for (const auto& a : asked.options)
         for (const auto& b : asked.options)
-            if (&a != &b && std::abs(a.value - b.value) <= 2 * asked.within)
+            if (&a != &b && close(a.value, b.value, 2 * asked.within))
                 refuse(question, fmt::format("{} and {} are within {} of each other", a.text, b.text,
                                              2 * asked.within));
     return checked(std::move(asked));
@@ -77,9 +80,7 @@ std::optional<Try> tried(const Prediction& prediction, const std::string& typed)
     if (typed.empty() || *end != '\0' || !std::isfinite(number)) return std::nullopt;
     Try one{std::nullopt, typed};
     for (std::size_t i = 0; i < prediction.options.size(); ++i) {
-        // A hair more than asked for: 0.1 + 0.2 is not the 0.3 that is typed.
-        const double value = prediction.options[i].value, hair = 1e-9 * std::abs(value);
-        if (std::abs(number - value) <= prediction.within + hair) one.choice = i;
+        if (close(number, prediction.options[i].value, prediction.within)) one.choice = i;
     }
     return one;
 }
@@ -88,7 +89,7 @@ std::string told(const Prediction& prediction, const Try& wrong) {
     if (wrong.choice) return prediction.options[*wrong.choice].mistake;
     const double typed = std::strtod(wrong.typed.c_str(), nullptr);
     const double right = prediction.options[prediction.answer].value;
-    if (right != 0 && std::abs(typed + right) <= prediction.within) return "Its sign is the other one.";
+    if (right != 0 && close(-typed, right, prediction.within)) return "Its sign is the other one.";
     return typed > right ? "It is less." : "It is more.";
 }
 

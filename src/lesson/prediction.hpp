@@ -72,8 +72,8 @@ Prediction prediction_of(std::string_view question, const std::vector<Option>& o
 Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,
                          const Hints& hints, std::string_view why);
 
-// The options in another order for each lesson, prediction and seed. In n seeds in a row each of n options stands
-// in each place once.
+// The options in another order for each lesson, prediction and seed. In the n seeds from a multiple of n on,
+// each of n options stands in each place once.
 void shuffle(Prediction& prediction, std::uint64_t seed, int lesson);
 
 // Nothing where the text is no number.

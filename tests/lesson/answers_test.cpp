@@ -4,6 +4,8 @@
 #include <random>
 
 #include "catch.hpp"
+#include "folder.hpp"
+#include "tally/lesson/runner/answer_file.hpp"
 #include "tally/lesson/runner/choose.hpp"
 #include "tally/lesson/runner/misconceptions.hpp"
 
@@ -126,6 +128,31 @@ TEST_CASE("a class: each learner counts once for a mistake, and as one who answe
     const std::string picture = chart_of(all, learners.size());
     CHECK(picture.find("2 of 3: divide, question 1") != std::string::npos);
     CHECK(misconceptions({}).empty());
+}
+
+TEST_CASE("all is answered when what came before the last question is, too") {
+    const tally::test::Folder folder;
+    const std::string work = folder / "work";
+    AnswerFile answers(work);
+    CHECK_FALSE(answers.all_answered("divide"));  // nothing was asked
+    const auto question = [](const char* number, const char* how) {
+        return Noted{.what = "question", .of = "divide", .number = number, .how = how};
+    };
+    answers.add({question("3", "right")});  // begun at a later step
+    CHECK_FALSE(answers.all_answered("divide"));
+    answers.add({question("1", "wrong"), question("2", "skipped")});
+    CHECK_FALSE(answers.all_answered("divide"));
+    answers.add({question("2", "right")});
+    CHECK(answers.all_answered("divide"));
+    CHECK(AnswerFile(work).all_answered("divide"));
+    CHECK_FALSE(answers.all_answered("unequal"));
+}
+
+TEST_CASE("no control that a terminal obeys comes out of a line") {
+    CHECK(in_one_line("a\tb\033[1m") == "a b [1m");
+    CHECK(in_one_line("a\xC2\x9B"
+                      "31m") == "a  31m");
+    CHECK(in_one_line("\xC2\xB5s") == "\xC2\xB5s");
 }
 
 TEST_CASE("the one that was meant: by number, name, beginning or part") {

@@ -81,6 +81,15 @@ def contrast(model, batches):
         (torch.logsumexp(h @ h.T, 1).mean() / len(batches)).backward()
 
 
+def another_model(_, batches):
+    weighed(torch.nn.Linear(5, 2).double(), batches)
+
+
+def not_finite(model, batches):
+    for x, y in batches:
+        (mse(model(x), y) / 0.0).backward()
+
+
 def told(step, model):
     torch.manual_seed(3)
     batch = torch.randn(12, 5), torch.randn(12, 2)
@@ -100,7 +109,8 @@ def main():
             (clipped_each, plain, "each micro-batch brings a gradient of the same norm", "each micro-batch brings"),
             (penalty_each, plain, "a term of the weights comes 3 times", "a term of the weights"),
             (last_lost, plain, "the last 1 of 3", "the last 1 of 3"), (zeroed_between, plain, "the first 2 of 3", "the first 2 of 3"),
-            (weighed, normed, "batch norm", "batch norm"), (contrast, plain, "another gradient", "another gradient")):
+            (weighed, normed, "batch norm", "batch norm"), (contrast, plain, "another gradient", "another gradient"),
+            (another_model, plain, "no gradient", "no gradient"), (not_finite, plain, "a gradient that is not finite", "a gradient that is not")):
         lines = told(step, model)
         for line, expected in zip(lines, (equal, unequal), strict=True):
             words = line.split(": ", 1)[1]

@@ -169,6 +169,16 @@ def test_the_engine_has_native_bits(driver, given):
     assert "the same as the C++ program's" in page.text("badge")
 
 
+def test_every_short_chain_has_an_answer(_, given):
+    cuts = [[1, *(number >> i & 1 for i in range(layers - 1))] for layers in range(2, 9) for number in range(1 << (layers - 1))]
+    asked = "\n".join(f"chain {len(cut)} {' '.join(map(str, cut))}" for cut in cuts)
+    answers = subprocess.run([given.engine], input=asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    for cut, answer in zip(cuts, answers, strict=True):
+        assert answer.startswith("{"), f"{cut}: {answer}"
+        told = json.loads(answer)
+        assert told["same"] and told["best_peak"] <= told["peak"] and told["best_again"] <= told["again"], f"{cut}: {told}"
+
+
 def test_the_three_lines_of_the_toy(driver, given):
     page = Page(driver).open()
     assert "[-0.3536 0.0207 -0.6125]" in page.text("verdict") and "[-1.0608 0.0620 -1.8375]" in page.text("verdict")
@@ -218,24 +228,33 @@ def test_lessons_show_what_was_recorded(driver, given):
     assert shown > 500
 
 
+def first_choice():
+    """A question among options that is the first one of its step."""
+    for one in recorded():
+        asked = set()
+        for event in (event for event in one["events"] if event["event"] == "prediction"):
+            if event["step"] not in asked and event["kind"] == "choice":
+                return one["number"], event
+            asked.add(event["step"])
+    raise AssertionError("no lesson has one")
+
+
 def test_a_wrong_answer_is_told_why_and_asked_once_more(driver, given):
     page = Page(driver).open()
-    lesson, event = next((one["number"], e) for one in recorded() for e in one["events"]
-                         if e["event"] == "prediction" and e.get("kind", "choice") == "choice" and len(e["options"]) > 2)
+    lesson, event = first_choice()
     page.open(f"#part=lessons&lesson={lesson}&step={event['step']}")
     soon("the question", lambda: page.all(".question .choice button"))
     wrong = [i for i in range(len(event["options"])) if i != event["answer"] - 1]
     page.all(".question .choice button")[wrong[0]].click()
     said = page.find(".question [role=status]").text
-    assert said.endswith("Once more?") and (event.get("mistakes") or [""] * 9)[wrong[0]] in said
+    assert said.endswith("Once more?") and event["mistakes"][wrong[0]] in said
     page.all(".question .choice button")[wrong[1]].click()
     assert event["why"] in page.text("talk")
 
 
 def test_hands_of_a_class_are_counted(driver, given):
     page = Page(driver).open()
-    lesson, event = next((one["number"], e) for one in recorded() for e in one["events"]
-                         if e["event"] == "prediction" and e.get("kind", "choice") == "choice" and len(e["options"]) > 2)
+    lesson, event = first_choice()
     page.open(f"#part=lessons&lesson={lesson}&step={event['step']}")
     page.find("#hands").click()
     for i in (0, 1, 1, 1):
@@ -253,7 +272,7 @@ def test_a_handout_has_every_question_and_its_answers_last(driver, given):
     for event in lesson["events"]:
         if event["event"] == "prediction":
             assert event["question"] in words and event["why"] not in words and event["why"] in last
-            assert event.get("kind") == "number" or all(option in words for option in event["options"])
+            assert event["kind"] == "number" or all(option in words for option in event["options"])
     pages = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
     assert pages.count(b"/Type /Page\n") >= 2, "the answers stand on a page of their own"
 

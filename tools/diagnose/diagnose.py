@@ -36,6 +36,10 @@ def verdict(model, step, batch, sizes):
     parts = list(zip(*(torch.split(t, sizes) for t in batch)))
     one = gradient(model, step, [batch])
     cut = gradient(model, step, parts)
+    if not (torch.isfinite(one).all() and torch.isfinite(cut).all()):
+        return "a gradient that is not finite: nothing can be compared"
+    if one.norm() == 0:
+        return "no gradient: the step must go backward in the model that it is given, and leave zero_grad() out"
     if close(cut, one):
         return "right: the same gradient, to rounding"
     n, rows = len(parts), len(batch[0])
@@ -51,6 +55,8 @@ def verdict(model, step, batch, sizes):
     if max(norms) - min(norms) < 1e-3 * max(norms):  # torch's clipping adds 1e-6 to a norm
         return f"each micro-batch brings a gradient of the same norm, {norms[0]:.3g}: clipped once each; clip once per update"
     for bring in (alone, [size * g for size, g in zip(sizes, alone)]):
+        if along(cut, sum(bring)) is not None:
+            continue  # all of them are in it
         for lost in range(1, n):
             for which, kept in (("the last", bring[:-lost]), ("the first", bring[lost:])):
                 if along(cut, sum(kept)) is not None:

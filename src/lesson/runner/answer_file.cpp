@@ -4,12 +4,16 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <string>
 #include <system_error>
 
 #include "tally/lesson/files.hpp"
@@ -28,10 +32,22 @@ namespace {
 // A descriptor that nobody else of ours writes to as long as it is open.
 class Locked {
 public:
-    explicit Locked(const std::string& path)
-        : path_(path), file_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
-        if (file_ < 0) refuse("write", path_, errno);
-        while (::flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+    explicit Locked(const std::string& path) : path_(path) {
+        for (;;) {
+            file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+            if (file_ < 0) refuse("write", path_, errno);
+            while (::flock(file_, LOCK_EX) != 0)
+                if (errno != EINTR) {
+                    const int error = errno;
+                    ::close(file_);
+                    refuse("lock", path_, error);
+                }
+            struct stat mine {
+            }, named{};
+            if (::fstat(file_, &mine) == 0 && ::stat(path.c_str(), &named) == 0 &&
+                mine.st_ino == named.st_ino && mine.st_dev == named.st_dev)
+                return;
+            ::close(file_);  // it was replaced while this one waited
         }
     }
     ~Locked() { ::close(file_); }
@@ -55,14 +71,8 @@ public:
 
 private:
     std::string path_;
-    int file_;
+    int file_ = -1;
 };
-
-void rename(const std::string& path, const std::string& name) {
-    std::error_code failed;
-    fs::rename(path, name, failed);
-    if (failed) throw WriteError(fmt::format("cannot rename {} to {}: {}", path, name, failed.message()));
-}
 
 }  // namespace
 
@@ -87,16 +97,30 @@ AnswersRead read_answers(const std::string& path) {
 
 AnswerFile::AnswerFile(const std::string& work) : folder_(work), path_(work + "/answers") {
     AnswersRead read = read_answers(path_);
-    answers_ = std::move(read.answers);
+    answers_ = read.answers;
+    if (read.broken == 0) return;
+    try {
+        repair();
+    } catch (const WriteError& error) {  // it can be read all the same
+        complain("learn", fmt::format("{} has a line that says nothing ('{}'), and is not repaired: {}",
+                                      path_, in_one_line(read.first_broken), error.what()));
+    }
+}
+
+// The old one stays where it is until the new one takes its place.
+void AnswerFile::repair() {
+    const Locked alone(path_);
+    const AnswersRead read = read_answers(path_);
+    answers_ = read.answers;
     if (read.broken == 0) return;
     std::string text = std::string(answers_heading) + "\n", aside;
     for (const auto& answer : answers_) text += line_of(answer) + "\n";
     std::error_code unknown;
     for (int n = 1; aside.empty() || fs::exists(aside, unknown); ++n)
         aside = fmt::format("{}.{}.broken", path_, n);
-    write_whole(path_ + ".new", text);
-    rename(path_, aside);
-    rename(path_ + ".new", path_);
+    fs::copy_file(path_, aside, unknown);
+    if (unknown) throw WriteError(fmt::format("cannot write {}: {}", aside, unknown.message()));
+    write_whole(path_, text);
     complain("learn", fmt::format("{} has a line that says nothing ('{}'): it is kept as {}, and the other "
                                   "lines go on in a new one",
                                   path_, in_one_line(read.first_broken), aside));
@@ -120,13 +144,17 @@ bool AnswerFile::done(const std::string& lesson) const {
 }
 
 bool AnswerFile::all_answered(const std::string& lesson) const {
-    std::set<std::string> asked, answered;
+    // Numbers count from 1, also those before the step from which a lesson was begun.
+    std::size_t last = 0;
+    std::set<std::size_t> answered;
     for (const auto& answer : answers_) {
         if (answer.what != "question" || answer.of != lesson) continue;
-        asked.insert(answer.number);
-        if (answer.how != "skipped") answered.insert(answer.number);
+        std::size_t number = 0;
+        std::from_chars(answer.number.data(), answer.number.data() + answer.number.size(), number);
+        last = std::max(last, number);
+        if (answer.how != "skipped") answered.insert(number);
     }
-    return asked == answered;
+    return last > 0 && answered.size() == last;
 }
 
 bool AnswerFile::begun(const std::string& lesson) const {

@@ -28,9 +28,12 @@ public:
 
     bool done(const std::string& lesson) const;  // its questions were answered, or its task was solved
     bool begun(const std::string& lesson) const;
-    bool all_answered(const std::string& lesson) const;  // every question that was ever asked
+    // Every question that was asked, and those before them.
+    bool all_answered(const std::string& lesson) const;
 
 private:
+    void repair();
+
     std::string folder_, path_;
     std::vector<Noted> answers_;
 };
