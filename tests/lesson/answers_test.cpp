@@ -134,18 +134,19 @@ TEST_CASE("all is answered when what came before the last question is, too") {
     const tally::test::Folder folder;
     const std::string work = folder / "work";
     AnswerFile answers(work);
-    CHECK_FALSE(answers.all_answered("divide"));  // nothing was asked
+    CHECK_FALSE(answers.all_answered("divide", false));  // nothing was asked
+    CHECK(answers.all_answered("divide", true));
     const auto question = [](const char* number, const char* how) {
         return Noted{.what = "question", .of = "divide", .number = number, .how = how};
     };
     answers.add({question("3", "right")});  // begun at a later step
-    CHECK_FALSE(answers.all_answered("divide"));
+    CHECK_FALSE(answers.all_answered("divide", true));
     answers.add({question("1", "wrong"), question("2", "skipped")});
-    CHECK_FALSE(answers.all_answered("divide"));
+    CHECK_FALSE(answers.all_answered("divide", true));
     answers.add({question("2", "right")});
-    CHECK(answers.all_answered("divide"));
-    CHECK(AnswerFile(work).all_answered("divide"));
-    CHECK_FALSE(answers.all_answered("unequal"));
+    CHECK(answers.all_answered("divide", true));
+    CHECK(AnswerFile(work).all_answered("divide", true));
+    CHECK_FALSE(answers.all_answered("unequal", false));
 }
 
 TEST_CASE("no control that a terminal obeys comes out of a line") {

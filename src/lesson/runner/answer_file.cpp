@@ -143,7 +143,7 @@ bool AnswerFile::done(const std::string& lesson) const {
     return done;
 }
 
-bool AnswerFile::all_answered(const std::string& lesson) const {
+bool AnswerFile::all_answered(const std::string& lesson, bool from_its_start) const {
     // Numbers count from 1, also those before the step from which a lesson was begun.
     std::size_t last = 0;
     std::set<std::size_t> answered;
@@ -154,7 +154,7 @@ bool AnswerFile::all_answered(const std::string& lesson) const {
         last = std::max(last, number);
         if (answer.how != "skipped") answered.insert(number);
     }
-    return last > 0 && answered.size() == last;
+    return last > 0 ? answered.size() == last : from_its_start;
 }
 
 bool AnswerFile::begun(const std::string& lesson) const {

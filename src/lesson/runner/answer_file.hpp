@@ -28,8 +28,8 @@ public:
 
     bool done(const std::string& lesson) const;  // its questions were answered, or its task was solved
     bool begun(const std::string& lesson) const;
-    // Every question that was asked, and those before them.
-    bool all_answered(const std::string& lesson) const;
+    // Every question that was asked, and those before them; where none was, from its start none is there.
+    bool all_answered(const std::string& lesson, bool from_its_start) const;
 
 private:
     void repair();

@@ -165,7 +165,7 @@ private:
         std::string how;
         if (outcome == Outcome::fail) {
             how = "failed";
-        } else if (outcome == Outcome::ok && answers_.all_answered(slug)) {
+        } else if (outcome == Outcome::ok && answers_.all_answered(slug, flags_.from == 1)) {
             how = done ? "" : "done";
         } else if (outcome != Outcome::skip && !done && !answers_.begun(slug)) {
             how = "begun";

@@ -171,7 +171,8 @@ std::string chart_of(const std::vector<Misconception>& all, std::size_t learners
         y += line / 2;
         told += fmt::format("{}: {}: {} ", share(one), where(one.noted), thought(one));
     }
-    const std::string title = fmt::format("What {} {} thought", learners, learners == 1 ? "learner" : "learners");
+    const std::string title =
+        fmt::format("What {} {} thought", learners, learners == 1 ? "learner" : "learners");
     return svg::page(wide + 2 * left, y + line, title, told,
                      ".c-all{fill:#eef1f4}\n.c-bar{fill:#f3b98d}\n.c-head{font-weight:bold}\n") +
            svg::text(left, 56, "t-title", title) + body + "</svg>\n";

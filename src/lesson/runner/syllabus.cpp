@@ -41,9 +41,7 @@ const std::vector<Unit> units{
      20,
      {"forgot-to-divide"},
      "divide",
-     "Divide each micro-loss by the number of micro-batches, all of one size, and the full batch's gradient "
-     "is "
-     "back.",
+     "Divide each micro-loss by the number of equal micro-batches, and the full batch's gradient is back.",
      "Look for the last bits in float64.",
      "./learn run divide --dtype float64 --digits 16"},
     {"unequal",
@@ -57,9 +55,7 @@ const std::vector<Unit> units{
      25,
      {"divide"},
      "",
-     "Backward belongs to each micro-batch, at once: called later, it reaches only the last, or all of them "
-     "in "
-     "the memory of the full batch.",
+     "Backward belongs to each micro-batch: called later it misses some, or costs the full batch's memory.",
      "Do it in float64, with more digits.",
      "./learn run lost-batches --dtype float64 --digits 8"},
     {"the-tail",
@@ -136,8 +132,7 @@ const std::vector<Unit> units{
      25,
      {"divide"},
      "",
-     "In accumulated gradient normalisation the weights move within the window; in plain accumulation they "
-     "stand still.",
+     "In accumulated gradient normalisation the weights move within the window; otherwise they stand still.",
      "Compare the paths with more digits.",
      "./learn run agn --digits 8"},
     {"where-memory-goes",
@@ -165,8 +160,8 @@ const std::vector<Unit> units{
      25,
      {"fashion"},
      "",
-     "On a GPU ordered products have the same bits, and the rest agrees within a bound; what changes is when "
-     "the CPU waits, and what a launch costs.",
+     "On a GPU ordered products have the same bits; what changes is when the CPU waits, and what a launch "
+     "costs.",
      "See it without a GPU.",
      "./learn run on-the-gpu --device pretend"},
 };
