@@ -277,8 +277,9 @@ TEST_CASE("Law where it ends: a parameter that is read through a view") {
     CHECK(parts_that_differ({square}, [](const Tensor& x, const auto& w) {
               return matmul(x, permute(w[0], {1, 0}));
           }) > 0);
-    CHECK(parts_that_differ(
-              {square}, [](const Tensor& x, const auto& w) { return matmul(x, w[0], {.transpose_b = true}); }) == 0);
+    CHECK(parts_that_differ({square}, [](const Tensor& x, const auto& w) {
+              return matmul(x, w[0], {.transpose_b = true});
+          }) == 0);
     CHECK(parts_that_differ({row}, [](const Tensor& x, const auto& w) {
               return x * reshape(w[0], Axes{1, 5});
           }) > 0);
