@@ -298,7 +298,8 @@ template <class T> constexpr LongLog<T> long_log(T x) {
 template <class T> constexpr T pow_of_positive(T x, T p) {
     const LongLog<T> by = long_log(x);
     const T high = p * by.high, low = fused(p, by.high, -high) + p * by.low;
-    return exp(high, select((high < as<T>(710)) & (high > as<T>(-746)), low, as<T>(0)));
+    const T most = as<T>(710), least = as<T>(-746);
+    return exp(high, select((high < most) & (high > least), low, as<T>(0)));
 }
 
 // Likewise of floats, as doubles: their digits are enough.
