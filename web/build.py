@@ -3,6 +3,7 @@
 
 Usage: build.py ENGINE_FOLDER LESSONS_FOLDER   (engine.js and engine.wasm; the programs lesson_NN_slug)
        build.py --hash                         (of the sources that the committed page was made from, as they are now)
+       build.py --stamp HEADER                 (writes the hash of the engine's sources, where it is another: it is compiled in)
 """
 
 import base64
@@ -18,19 +19,33 @@ PAGE = ROOT / "docs" / "classroom.html"
 ROOMS = ["base", "kernels", "memory", "values", "watching", "autograd", "instances", "checkpoint", "drawing", "reports"]
 
 
-def sources():
-    """What is compiled into the engine, and the page's own files."""
-    for folder in [ROOT / "src" / room for room in ROOMS] + [ROOT / "web"]:
-        yield from (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
+def engine_sources():
+    """What is compiled into the engine."""
+    for folder in [ROOT / "src" / room for room in ROOMS]:
+        yield from (path for path in sorted(folder.rglob("*")) if path.is_file())
     yield from sorted((ROOT / "src" / "cpu").glob("reference*.hpp"))
     yield from (ROOT / "src" / name for name in ("core.hpp", "tally.hpp"))
+    yield from sorted(path for path in (ROOT / "web").iterdir() if path.suffix in (".cpp", ".hpp", ".cmake", ".txt"))
 
 
-def hash_of_sources():
+def page_sources():
+    """And what the page is made of beside it."""
+    yield from engine_sources()
+    yield from (ROOT / "web" / name for name in ("build.py", "page.css", "page.html", "page.js"))
+
+
+def hash_of(sources):
     total = hashlib.sha256()
-    for path in sources():
+    for path in sources:
         total.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
     return total.hexdigest()
+
+
+def stamp(header):
+    """Written only where it changes, so that nothing is compiled anew for it."""
+    text = f'// Of what this engine is compiled.\n#define TALLY_ENGINE_SOURCES "{hash_of(engine_sources())}"\n'
+    if not header.exists() or header.read_text(encoding="utf-8") != text:
+        header.write_text(text, encoding="utf-8")
 
 
 def packed(data):
@@ -59,15 +74,20 @@ def lessons(folder):
 
 def main():
     if sys.argv[1:] == ["--hash"]:
-        print(hash_of_sources())
+        print(hash_of(page_sources()))
+        return
+    if sys.argv[1:2] == ["--stamp"] and len(sys.argv) == 3:
+        stamp(pathlib.Path(sys.argv[2]))
         return
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     engine, programs = map(pathlib.Path, sys.argv[1:])
+    if hash_of(engine_sources()).encode() not in (engine / "engine.wasm").read_bytes():
+        sys.exit(f"{engine / 'engine.wasm'} was compiled from other sources")
     text = (ROOT / "web" / "page.html").read_text(encoding="utf-8")
     parts = {
-        "hash": hash_of_sources(),
-        "short": hash_of_sources()[:12],
+        "hash": hash_of(page_sources()),
+        "short": hash_of(page_sources())[:12],
         "style": (ROOT / "web" / "page.css").read_text(encoding="utf-8"),
         "script": (ROOT / "web" / "page.js").read_text(encoding="utf-8"),
         "engine_script": packed((engine / "engine.js").read_bytes()),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "sources.hpp"
 #include "tally/base/error.hpp"
 
 namespace {
@@ -39,6 +40,8 @@ template <class S> std::vector<S> copy(const S* from, int count) {
 }  // namespace
 
 extern "C" {
+
+EMSCRIPTEN_KEEPALIVE const char* tally_sources() { return TALLY_ENGINE_SOURCES; }
 
 EMSCRIPTEN_KEEPALIVE const char* tally_toy(const float* x, int numbers, const float* w, const int* cuts,
                                            int parts, int divide) {

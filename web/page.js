@@ -87,6 +87,12 @@ function bitsOf(value) {
   return view.getUint32(0).toString(16).padStart(8, "0");
 }
 
+function valueOf(x) {
+  const view = new DataView(new ArrayBuffer(4));
+  view.setUint32(0, parseInt(x.bits, 16));
+  return view.getFloat32(0);
+}
+
 const bytes = (n) => n < 1024 ? `${n} B` : `${(n / 1024).toFixed(1)} KiB`;
 const texts = (numbers) => `[${numbers.map((x) => x.text).join("  ")}]`;
 const bits = (numbers) => numbers.map((x) => x.bits).join(" ");
@@ -283,8 +289,7 @@ function verdict(answer, toy) {
 }
 
 function difference(answer, toy) {
-  const value = (x) => { const view = new DataView(new ArrayBuffer(4)); view.setUint32(0, parseInt(x.bits, 16)); return view.getFloat32(0); };
-  const full = answer.full.map(value), sum = answer.sum.map(value), n = toy.cuts.length;
+  const full = answer.full.map(valueOf), sum = answer.sum.map(valueOf), n = toy.cuts.length;
   const close = (factor) => full.every((x, i) => Math.abs(sum[i] - factor * x) <= 1e-5 * Math.abs(factor * x));
   if (close(1) && new Set(toy.cuts).size > 1 && toy.divide === 1)
     return "Nearly the same, by luck: a mean of means weighs rows unequally, and these rows do not show it.";
@@ -482,8 +487,7 @@ function showNoise() {
   $("seed").value = state.seed;
   $("halve").disabled = state.size === 1;
   $("double").disabled = state.size > 256;
-  const value = (x) => { const view = new DataView(new ArrayBuffer(4)); view.setUint32(0, parseInt(x.bits, 16)); return view.getFloat32(0); };
-  const full = answer.full.map(value), points = answer.points.map((point) => point.map(value));
+  const full = answer.full.map(valueOf), points = answer.points.map((point) => point.map(valueOf));
   const reach = 8, side = 480, place = (x, middle) => side / 2 + (x - middle) / reach * side / 2;  // equal axes, the ring in the middle
   $("cloud").replaceChildren(drawn(side, side, `Gradients of ${draws} micro-batches of ${state.size} items`,
     ["rect", { class: "axis", x: 0.5, y: 0.5, width: side - 1, height: side - 1 }],

@@ -10,7 +10,7 @@
 //  - operands lie in buffers of whole lines (base/raw_memory.hpp): kernels may read on to the end of a line,
 //  but never write there;
 //  - the order of additions is fixed: the same call gives the same bits every time;
-//  - where a sum is taken over samples (zip_back, scatter, rows_back, sum) it starts from the destination and
+//  - where a sum is over samples (zip_back, scatter, rows_back, sum if in_order) it starts from the destination and
 //    adds one after the other, so that adding in two calls equals adding in one, bit for bit. Neighbours in
 //    memory that belong to one sample, and are more than `ordered_row`, are summed apart first, in an order
 //    that depends on their number alone;

@@ -22,6 +22,7 @@ PAGE = ROOT / "docs" / "classroom.html"
 PARTS = ["toy", "lessons", "chain", "noise"]
 SIZES = [(360, 740), (1024, 768), (1920, 1080)]
 MOST_BYTES = 500_000
+sys.path[:0] = [str(ROOT / "web"), str(ROOT / "tests/lesson")]
 
 try:
     from selenium import webdriver
@@ -85,10 +86,13 @@ def bits(x):
     return struct.unpack("<I", struct.pack("<f", x))[0]
 
 
+def unpacked(name):
+    packed = PAGE.read_text(encoding="utf-8").split(f'id="{name}">', 1)[1].split("<", 1)[0]
+    return gzip.decompress(base64.b64decode(packed))
+
+
 def recorded():
-    text = PAGE.read_text(encoding="utf-8")
-    packed = text.split('id="recorded">', 1)[1].split("<", 1)[0]
-    return json.loads(gzip.decompress(base64.b64decode(packed)))
+    return json.loads(unpacked("recorded"))
 
 
 # ---- the file ----
@@ -97,6 +101,8 @@ def test_it_was_made_from_these_sources(_, given):
     made_from = PAGE.read_text(encoding="utf-8").split('name="tally-sources" content="', 1)[1].split('"', 1)[0]
     now = subprocess.run([sys.executable, ROOT / "web/build.py", "--hash"], capture_output=True, text=True, check=True).stdout.strip()
     assert made_from == now, "the sources have changed since: ./learn web --build"
+    import build  # noqa: PLC0415
+    assert build.hash_of(build.engine_sources()).encode() in unpacked("engine"), "its engine was compiled from other sources"
 
 
 def test_it_is_small(_, given):
@@ -106,7 +112,6 @@ def test_it_is_small(_, given):
 
 
 def test_what_is_recorded_is_what_the_lessons_say(_, given):
-    sys.path[:0] = [str(ROOT / "web"), str(ROOT / "tests/lesson")]
     import build  # noqa: PLC0415
     from printed_test import printed  # noqa: PLC0415  leaves out times, and what BLAS does on another processor
     kept = {one["number"]: one["events"] for one in recorded()}
