@@ -21,6 +21,8 @@ struct Side {
     std::function<void()> run;             // one unit of work
     std::function<Numbers()> numbers;      // gradients of the same work; must agree with the first side's
     std::optional<double> mebibytes = {};  // at most in use beyond parameters, gradients and data
+    std::function<void(std::size_t)> many =
+        {};  // so many units at once, where a single one has to be asked for
 };
 
 // What tally is held to: so many times faster than a side, or at most so many times what the side takes.

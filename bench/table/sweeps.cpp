@@ -112,6 +112,24 @@ Sweep cuts(const Effort& effort) {
     return sweep;
 }
 
+// Each side beside itself: N micro-batches and the whole in turn, so that only what the cut costs is left.
+Sweep accumulation(const Effort& effort) {
+    Sweep sweep{"accumulation",
+                "What 64 rows cost as N micro-batches, MLP 784-512-512-10",
+                "N, micro-batches in an update",
+                "times as one of 64",
+                {}};
+    sweep.as_table = true;
+    for (std::int64_t n = 1; n <= 64; n *= effort.quick ? 4 : 2) {
+        const Row cut = mlp_row({.micro = 64 / n}), whole = mlp_row({});
+        for (std::size_t i = 0; i < cut.sides.size(); ++i)
+            line(sweep, cut.sides[i].name)
+                .points.emplace_back(
+                    n, race({"", cut.sides[i].name, {cut.sides[i], whole.sides[i]}}, effort).sides[1].ratio);
+    }
+    return sweep;
+}
+
 // Not a time: what the ledger counts, beyond parameters, gradients and data.
 Sweep memory_over_n(const Effort& effort) {
     Sweep sweep{
@@ -130,8 +148,8 @@ Sweep memory_over_n(const Effort& effort) {
 }  // namespace
 
 std::vector<PlannedSweep> sweeps() {
-    return {{"nodes", nodes},     {"elements", elements}, {"widths", widths},
-            {"batches", batches}, {"cuts", cuts},         {"memory", memory_over_n}};
+    return {{"nodes", nodes}, {"elements", elements},         {"widths", widths},       {"batches", batches},
+            {"cuts", cuts},   {"accumulation", accumulation}, {"memory", memory_over_n}};
 }
 
 }  // namespace tally::bench
