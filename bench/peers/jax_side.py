@@ -1,12 +1,16 @@
 """JAX's side of an update: one jitted function, with lax.scan over the micro-batches."""
 import os
+import sys
+
+import side
 
 os.environ["JAX_PLATFORMS"] = "cpu"  # threads are as many as the cores that this process may use
-
-import jax
-import jax.numpy as jnp
-import numpy as np
-import side
+try:
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+except ModuleNotFoundError as error:
+    sys.exit(f"JAX is absent: {error}")
 
 
 def loss_of(parameters, pictures, labels, rows):

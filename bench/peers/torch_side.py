@@ -2,8 +2,12 @@
 import sys
 
 import side
-import torch
-from torch.nn import functional
+
+try:
+    import torch
+    from torch.nn import functional
+except ModuleNotFoundError as error:
+    sys.exit(f"PyTorch is absent: {error}")
 
 
 class Work:

@@ -40,7 +40,7 @@ private:
     static std::unique_ptr<Child> started(const std::string& script, int threads) {
         const Pinned pinned(threads);
         return std::make_unique<Child>(std::vector<std::string>{
-            python, std::string(TALLY_BENCH_PEERS) + "/" + script, std::to_string(threads)});
+            python, "-B", std::string(TALLY_BENCH_PEERS) + "/" + script, std::to_string(threads)});
     }
 
     std::string name_, version_;

@@ -60,7 +60,7 @@ bool has_avx512() {
 #endif
 }
 
-// By which kernels OpenBLAS multiplies (Products::blas), and which would be faster: it falls back to those of AVX2 on a
+// By which kernels OpenBLAS multiplies (Products::blas), and which may be faster: it falls back to those of AVX2 on a
 // processor that is younger than itself.
 std::string openblas_kernels() {
     const std::string_view kernels = openblas_get_corename();
@@ -71,7 +71,9 @@ std::string openblas_kernels() {
     if (!chooses) text += ", the only ones it was built with";
     if (chooses && std::getenv("OPENBLAS_CORETYPE") != nullptr) text += ", where OPENBLAS_CORETYPE is set";
     if (chooses && has_avx512() && !wide)
-        text += "; this processor has AVX-512: OPENBLAS_CORETYPE=SkylakeX in the environment would be faster";
+        text +=
+            "; they leave this processor's AVX-512 unused: OPENBLAS_CORETYPE=SkylakeX in the environment may "
+            "be faster (./learn bench measures it)";
     return text;
 }
 
