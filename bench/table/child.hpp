@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdio>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ public:
 
     void tell(const std::string& line);
     std::optional<std::string> answer();  // none where it has ended
+    clockid_t processor_time() const;
 
 private:
     pid_t process_;

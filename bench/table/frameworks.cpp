@@ -26,6 +26,7 @@ public:
         const auto hello = child_->answer();
         if (hello && hello->starts_with("ready ")) version_ = hello->substr(6);
     }
+    clockid_t processor_time() const { return child_->processor_time(); }
     const std::string& version() const { return version_; }  // empty where it cannot be imported
 
     void ask(const std::string& line) {
@@ -159,6 +160,7 @@ void add_frameworks(Row& row, const Mlp& mlp) {
         if (here->version().empty()) continue;
         const auto work = std::make_shared<Work>(here, mlp);
         row.sides.push_back({name, Role::peer, [work] { work->run(1); }, [work] { return work->numbers(); }});
+        row.sides.back().processor_time = here->processor_time();
         row.sides.back().many = [work](std::size_t updates) { work->run(updates); };
     }
 }

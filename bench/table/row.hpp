@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@ struct Side {
     std::optional<double> mebibytes = {};  // at most in use beyond parameters, gradients and data
     std::function<void(std::size_t)> many =
         {};  // so many units at once, where a single one has to be asked for
+    clockid_t processor_time = CLOCK_PROCESS_CPUTIME_ID;  // of the process that does the work
 };
 
 // What tally is held to: so many times faster than a side, or at most so many times what the side takes.
