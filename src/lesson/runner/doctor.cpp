@@ -53,8 +53,7 @@ bool is_there(std::string_view what) {
 
 bool has_avx512() {
 #ifdef __x86_64__
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return __builtin_cpu_supports("avx512bw");
 #else
     return false;
 #endif
