@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# What bench_table makes of a framework that is absent, wrong or ends, of folders that hold none; and the report of those in
-# TALLY_PEER_FOLDER, where it names a folder that tools/bench-peers has filled.
+# What bench_table makes of a framework that is absent, wrong or ends, of folders that hold none, and of OpenBLAS; and the report of
+# the frameworks in TALLY_PEER_FOLDER, where it names a folder that tools/bench-peers has filled.
 import json
 import os
 import re
@@ -70,6 +70,14 @@ class Frameworks(unittest.TestCase):
         result = self.with_jax("if what == 'mlp': sys.exit()")
         self.assertEqual(result.returncode, 1)
         self.assertIn("[bench] JAX answered 'nothing, it has ended' to 'mlp 1 ", result.stderr)
+
+    def test_openblas_at_its_best(self):
+        environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
+        for more, said in (({}, r"OpenBLAS at \w+, of as found \(\w+\) [0-9.]+ ms"),
+                           ({"OPENBLAS_CORETYPE": ""}, r"OpenBLAS at \w+, as OPENBLAS_CORETYPE says\.")):
+            subprocess.run([PROGRAM, "--rounds", "1", "--no-sweeps", "--only", "toy", "-o", self.folder], check=True, timeout=300,
+                           env=environment | more, capture_output=True)
+            self.assertRegex((self.folder / "bench.md").read_text(), said)
 
     @unittest.skipUnless(PEERS, "TALLY_PEER_FOLDER names no folder of tools/bench-peers")
     def test_the_report(self):
