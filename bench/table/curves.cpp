@@ -49,12 +49,14 @@ std::string in_short(double number) {
     return formatted("%g", number);
 }
 
-// tally is blue, LibTorch orange, a floor green in every picture; a second line of one colour is dashed.
+// tally is blue, LibTorch and PyTorch orange, JAX purple, a floor green in every picture; a second line of one colour is dashed.
 const char* colour_of(const std::string& name) {
-    return name.starts_with("tally") ? "#0b57d0" : name.starts_with("LibTorch") ? "#c2410c" : "#15803d";
+    if (name.starts_with("tally")) return "#0b57d0";
+    if (name.starts_with("JAX")) return "#7e22ce";
+    return name.find("Torch") != std::string::npos ? "#c2410c" : "#15803d";
 }
 const char* dashes_of(const std::string& name) {
-    return name.find(',') == std::string::npos ? "none" : "8,5";
+    return name.find(',') == std::string::npos && !name.starts_with("PyTorch") ? "none" : "8,5";
 }
 
 // Titles are longer here.

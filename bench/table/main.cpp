@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "bench/table/frameworks.hpp"
+#include "bench/table/openblas.hpp"
 #include "bench/table/report.hpp"
 #include "bench/table/rows.hpp"
 #include "tally/base/error.hpp"
@@ -17,12 +19,14 @@ using namespace tally::bench;
 
 struct Options {
     Effort effort;
-    std::string folder = ".", only;
+    std::string folder = ".", only, frameworks;
     bool sweeps = true;
 };
 
 [[noreturn]] void usage(const std::string& wrong) {
-    std::fprintf(stderr, "%s\nbench_table [--quick] [--rounds N] [--only TEXT] [--no-sweeps] [-o FOLDER]\n",
+    std::fprintf(stderr,
+                 "%s\nbench_table [--quick] [--rounds N] [--only TEXT] [--no-sweeps] [--frameworks FOLDER]\n"
+                 "            [-o FOLDER]\n",
                  wrong.c_str());
     std::exit(2);
 }
@@ -41,6 +45,8 @@ Options options(int argc, char** argv) {
             o.effort.rounds = std::max(1, std::atoi(value().c_str()));
         else if (word == "--only")
             o.only = value();
+        else if (word == "--frameworks")
+            o.frameworks = value();
         else if (word == "--no-sweeps")
             o.sweeps = false;
         else if (word == "-o")
@@ -57,6 +63,7 @@ void write(const std::string& folder, const std::string& name, const std::string
 
 int run(const Options& o) {
     std::filesystem::create_directories(o.folder);
+    if (!o.frameworks.empty()) use_frameworks(o.frameworks);
     Report report{this_machine(), {}, {}};
     const auto asked = [&](const std::string& name) { return name.find(o.only) != std::string::npos; };
     for (const auto& group :
@@ -76,6 +83,7 @@ int run(const Options& o) {
         std::fflush(stdout);
     }
     if (report.rows.empty() && report.sweeps.empty()) usage("no row or sweep is named like '" + o.only + "'");
+    std::fputs(won_and_lost(report.rows).c_str(), stdout);
     write(o.folder, "bench.json", json(report));
     write(o.folder, "bench.md", markdown(report));
     std::printf("written: %s/bench.json, %s/bench.md\n", o.folder.c_str(), o.folder.c_str());
@@ -86,6 +94,8 @@ int run(const Options& o) {
 
 int main(int argc, char** argv) {
     try {
+        if (argc == 2 && std::string(argv[1]) == measure_word) return answer_measurements();
+        begin_again_at_the_best(argv);
         return run(options(argc, argv));
     } catch (const std::exception& e) {
         std::fprintf(stderr, "%s\n", e.what());

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "bench/table/frameworks.hpp"
 #include "bench/table/libtorch.hpp"
 #include "bench/table/network_floor.hpp"
 #include "bench/table/rows.hpp"
@@ -13,6 +14,7 @@ namespace tally::bench {
 namespace {
 
 constexpr const char* floor_name = "GEMMs and loops";
+constexpr const char* by_blas = "tally, OpenBLAS";  // the same with Products::blas
 
 // The network, and the window in which its updates are gathered.
 class Network {
@@ -91,6 +93,15 @@ private:
     Array<std::int32_t> labels_;
 };
 
+auto with_blas(Update& update, auto(Update::*what)()) {
+    struct Back {
+        Products before = products();
+        ~Back() { set_products(before); }
+    } const back;
+    set_products(Products::blas);
+    return (update.*what)();
+}
+
 // How far the weights have come from where they began: what an epoch has learned.
 Numbers moved(const Numbers& from, Numbers to) {
     for (std::size_t i = 0; i < to.size(); ++i)
@@ -157,13 +168,20 @@ Row mlp_row(const Mlp& mlp, int threads) {
             {{"tally", Role::tally, [update] { update->run(); }, [update] { return update->numbers(); }},
              {floor_name, Role::floor, [floor] { floor->update(); }, [floor] { return floor->numbers(); }}}};
     row.threads = threads;
+    const auto theirs = std::make_shared<Update>(mlp);
+    row.sides.push_back({by_blas, Role::floor, [=] { with_blas(*theirs, &Update::run); },
+                         [=] { return with_blas(*theirs, &Update::numbers); }});
     add_libtorch(row, mlp);
+    add_frameworks(row, mlp);
     return row;
 }
 
 std::vector<Planned> network_rows() {
     const auto floor = [](double times) { return Goal{Goal::at_most, times, floor_name}; };
-    const auto faster = [](double times) { return Goal{Goal::faster, times, libtorch}; };
+    const auto faster = [](double times, const char* peer = libtorch) {
+        return Goal{Goal::faster, times, peer};
+    };
+    const Goal promise{Goal::at_most, 1.05, by_blas}, free_promise{Goal::at_most, 1, by_blas};
     const Planned epoch{"epoch",
                         [=] {
                             Row row = epoch_row(60000);
@@ -172,11 +190,14 @@ std::vector<Planned> network_rows() {
                             return row;
                         },
                         true};
-    return {planned(64, 1, {floor(1.04)}, {floor(1.01)}),
-            planned(16, 1, {floor(1.06)}, {floor(1), faster(1.3)}),
-            planned(1, 1, {faster(2.4)}, {faster(3.5)}),
-            planned(64, 2, {floor(1.1)}, {floor(1)}),
-            planned(16, 2, {floor(1.1)}, {floor(1)}),
+    return {planned(64, 1, {floor(1.04), promise, faster(1, jax)},
+                    {floor(1.01), free_promise, faster(1.15, jax)}),
+            planned(16, 1, {floor(1.06), promise, faster(1.1, jax)},
+                    {floor(1), free_promise, faster(1.3), faster(1.3, jax)}),
+            planned(4, 1, {}, {}),
+            planned(1, 1, {faster(2.4), faster(1.5, jax)}, {faster(3.5), faster(2, jax)}),
+            planned(64, 2, {floor(1.1), faster(1, jax)}, {floor(1), faster(1.2, jax)}),
+            planned(16, 2, {floor(1.1), faster(1, jax)}, {floor(1), faster(1.2, jax)}),
             planned(1, 2, {floor(1.1)}, {floor(1)}),
             epoch};
 }

@@ -1,6 +1,7 @@
 // Tables of results.
 #include "bench/table/report.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "bench/table/frameworks.hpp"
 #include "bench/table/libtorch.hpp"
+#include "bench/table/openblas.hpp"
 #include "bench/table/rows.hpp"
 #include "tally/drawing/svg.hpp"
 
@@ -72,12 +75,26 @@ std::string words(const Machine& m) {
     for (const auto& [name, here] : m.peers)
         peers += (peers.empty() ? "" : ", ") + name + (here ? "" : " (absent)");
     return m.date + ", " + m.processor + formatted(", %u cores, load %.1f", m.cores, m.load) + ", " +
-           m.compiler + " " + m.flags + ", commit " + m.commit + ". Peers: " + peers + ".";
+           m.compiler + " " + m.flags + ", commit " + m.commit + ". " + m.openblas + ". Peers: " + peers +
+           ".";
 }
 
 std::string in_words(const Sweep& sweep) {
     std::string words = sweep.title + (sweep.catches_up ? ". " + *sweep.catches_up : "");
     return "![" + words + "](" + sweep.name + ".svg)\n\n" + words + ".\n";
+}
+
+// The points of a sweep that is read as numbers, too: a row for each x.
+std::string table(const Sweep& sweep) {
+    if (!sweep.as_table) return {};
+    std::string head = "\n| " + sweep.x, ruler = "\n|---", body;
+    for (const Line& line : sweep.lines) head += " | " + line.name, ruler += "|---";
+    for (std::size_t i = 0; i < sweep.lines.at(0).points.size(); ++i) {
+        body += formatted("| %g", sweep.lines[0].points[i].first);
+        for (const Line& line : sweep.lines) body += formatted(" | %.3g", line.points.at(i).second);
+        body += " |\n";
+    }
+    return head + " |" + ruler + "|\n" + body;
 }
 
 nlohmann::ordered_json verdicts_json(const std::vector<Verdict>& all) {
@@ -142,6 +159,8 @@ Machine this_machine() {
     m.peers = taping_peers();
     const std::string version = libtorch_version();
     m.peers.insert(m.peers.begin(), {libtorch + (version.empty() ? "" : " " + version), !version.empty()});
+    for (auto& framework : frameworks()) m.peers.push_back(std::move(framework));
+    m.openblas = openblas_kernels();
     return m;
 }
 
@@ -151,6 +170,26 @@ std::string text(const Result& row) {
         all += formatted("  %-20s ", row.sides[i].name.c_str()) + in_words(row.sides[i], i == 0) + "\n";
     for (const Verdict& v : row.must) all += "  must  " + in_words(v) + "\n";
     for (const Verdict& v : row.aims) all += "  aims  " + in_words(v) + "\n";
+    return all;
+}
+
+std::string won_and_lost(const std::vector<Result>& rows) {
+    std::vector<std::string> peers;
+    for (const Result& row : rows)
+        for (const Timed& side : row.sides)
+            if (side.role == Role::peer && std::find(peers.begin(), peers.end(), side.name) == peers.end())
+                peers.push_back(side.name);
+    std::string all;
+    for (const std::string& peer : peers) {
+        std::string won, lost;
+        for (const Result& row : rows)
+            for (const Timed& side : row.sides)
+                if (side.name == peer)
+                    (side.ratio < 1 ? won : lost) +=
+                        "; " + row.name + formatted(" %.3g x", side.ratio < 1 ? 1 / side.ratio : side.ratio);
+        all += "- " + peer + ": tally is faster in " + (won.empty() ? "nothing" : won.substr(2)) +
+               ". Slower in " + (lost.empty() ? "nothing" : lost.substr(2)) + ".\n";
+    }
     return all;
 }
 
@@ -168,7 +207,8 @@ std::string markdown(const Report& report) {
             if (v.measured) ++asked, holds += v.holds;
     }
     all += "\n" + std::to_string(holds) + " of " + std::to_string(asked) + " that must be reached hold.\n";
-    for (const Sweep& sweep : report.sweeps) all += "\n" + in_words(sweep);
+    all += "\n" + won_and_lost(report.rows);
+    for (const Sweep& sweep : report.sweeps) all += "\n" + in_words(sweep) + table(sweep);
     return all;
 }
 
@@ -185,6 +225,7 @@ std::string json(const Report& report) {
                                   {"compiler", m.compiler},
                                   {"flags", m.flags},
                                   {"commit", m.commit},
+                                  {"openblas", m.openblas},
                                   {"peers", peers}}},
                                 {"rows", nlohmann::ordered_json::array()},
                                 {"sweeps", nlohmann::ordered_json::array()}};

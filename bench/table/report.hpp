@@ -11,7 +11,7 @@
 namespace tally::bench {
 
 struct Machine {
-    std::string date, processor, compiler, flags, commit;
+    std::string date, processor, compiler, flags, commit, openblas;
     unsigned cores;
     double load;                                      // of the last minute, when the program began
     std::vector<std::pair<std::string, bool>> peers;  // which of them are here
@@ -25,8 +25,11 @@ struct Report {
 };
 
 std::string text(const Result& row);  // a few lines
+std::string won_and_lost(
+    const std::vector<Result>& rows);  // a line for each peer: where tally is ahead, and where behind
 std::string markdown(const Report& report);
-// {"v": 1, "machine": {date, processor, cores, load, compiler, flags, commit, peers: {name: here}},
+// {"v": 1, "machine": {date, processor, cores, load, compiler, flags, commit, openblas,
+//  peers: {name: here}},
 //  "rows": [{name, title, note, threads, rounds,
 //            sides: [{name, role: tally | floor | peer, median_ns, minimum_ns, tally_over_it, mebibytes |
 //            null}], must, aims: [{asked, measured | null, holds}]}],

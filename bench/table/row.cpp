@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "bench/table/child.hpp"
 #include "bench/table/libtorch.hpp"
 #include "bench/timing.hpp"
 #include "tally/base/error.hpp"
@@ -53,6 +54,12 @@ Verdict judge(const Goal& goal, const std::vector<Timed>& sides) {
     return verdict;
 }
 
+Contestant contestant(const Side& side, std::size_t units, double operations) {
+    if (!side.many) return {side.name, side.run, units, operations};
+    return {side.name, [many = side.many, units] { many(units); }, 1,
+            static_cast<double>(units) * operations};
+}
+
 }  // namespace
 
 void must_agree(const std::string& what, const Numbers& expected, const Numbers& got, double tolerance) {
@@ -85,6 +92,7 @@ std::size_t units_a_turn(const std::function<void()>& run, double milliseconds) 
 }
 
 Result race(const Row& row, const Effort& effort) {
+    const Pinned pinned(row.threads);
     set_all_threads(row.threads);
     const Numbers expected = row.sides.at(0).numbers();
     for (std::size_t i = 1; i < row.sides.size(); ++i)
@@ -92,7 +100,7 @@ Result race(const Row& row, const Effort& effort) {
 
     std::vector<Contestant> contestants;
     for (const Side& side : row.sides)
-        contestants.push_back({side.name, side.run, units_a_turn(side.run, effort.milliseconds), row.units});
+        contestants.push_back(contestant(side, units_a_turn(side.run, effort.milliseconds), row.units));
     const int rounds = std::min(effort.rounds, row.rounds);
     const auto times = measure(contestants, rounds);
     set_all_threads(1);

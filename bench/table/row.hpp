@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,6 +22,9 @@ struct Side {
     std::function<void()> run;             // one unit of work
     std::function<Numbers()> numbers;      // gradients of the same work; must agree with the first side's
     std::optional<double> mebibytes = {};  // at most in use beyond parameters, gradients and data
+    std::function<void(std::size_t)> many =
+        {};  // so many units at once, where a single one has to be asked for
+    clockid_t processor_time = CLOCK_PROCESS_CPUTIME_ID;  // of the process that does the work
 };
 
 // What tally is held to: so many times faster than a side, or at most so many times what the side takes.

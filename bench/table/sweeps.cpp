@@ -2,9 +2,12 @@
 #include "bench/table/sweeps.hpp"
 
 #include <algorithm>
+#include <ctime>
 
+#include "bench/table/child.hpp"
 #include "bench/table/libtorch.hpp"
 #include "bench/table/rows.hpp"
+#include "bench/timing.hpp"
 
 namespace tally::bench {
 namespace {
@@ -112,6 +115,47 @@ Sweep cuts(const Effort& effort) {
     return sweep;
 }
 
+double processor_ns(const Side& side) {
+    timespec from, to;
+    ::clock_gettime(side.processor_time, &from);
+    side.run();
+    ::clock_gettime(side.processor_time, &to);
+    return 1e9 * static_cast<double>(to.tv_sec - from.tv_sec) +
+           static_cast<double>(to.tv_nsec - from.tv_nsec);
+}
+
+// How many times as much processor time one takes as the other: updates in turn, the median of their ratios.
+double cost_beside(const Side& it, const Side& other, int rounds) {
+    const Pinned pinned(1);
+    std::vector<double> ratios;
+    for (int round = -1; round < rounds; ++round) {
+        const double mine = processor_ns(it), its = processor_ns(other);
+        if (round >= 0) ratios.push_back(mine / its);
+    }
+    return median(ratios);
+}
+
+// Each side beside itself, so that only what the cut costs is left: processor time, which neighbours disturb least.
+Sweep accumulation(const Effort& effort) {
+    Sweep sweep{"accumulation",
+                "What 64 rows cost as N micro-batches, MLP 784-512-512-10",
+                "N, micro-batches in an update",
+                "times as much processor time as one of 64",
+                {}};
+    sweep.as_table = true;
+    libtorch_threads(1);
+    for (std::int64_t n = 1; n <= 64; n *= effort.quick ? 4 : 2) {
+        const Row cut = mlp_row({.micro = 64 / n}), whole = mlp_row({});
+        for (std::size_t i = 0; i < cut.sides.size(); ++i) {
+            must_agree(cut.sides[i].name + " in " + std::to_string(n) + " micro-batches",
+                       whole.sides[i].numbers(), cut.sides[i].numbers(), cut.tolerance);
+            line(sweep, cut.sides[i].name)
+                .points.emplace_back(n, cost_beside(cut.sides[i], whole.sides[i], 5 * effort.rounds));
+        }
+    }
+    return sweep;
+}
+
 // Not a time: what the ledger counts, beyond parameters, gradients and data.
 Sweep memory_over_n(const Effort& effort) {
     Sweep sweep{
@@ -130,8 +174,8 @@ Sweep memory_over_n(const Effort& effort) {
 }  // namespace
 
 std::vector<PlannedSweep> sweeps() {
-    return {{"nodes", nodes},     {"elements", elements}, {"widths", widths},
-            {"batches", batches}, {"cuts", cuts},         {"memory", memory_over_n}};
+    return {{"nodes", nodes}, {"elements", elements},         {"widths", widths},       {"batches", batches},
+            {"cuts", cuts},   {"accumulation", accumulation}, {"memory", memory_over_n}};
 }
 
 }  // namespace tally::bench

@@ -20,6 +20,7 @@ struct Sweep {
     std::string name, title, x, y;
     std::vector<Line> lines;
     std::optional<std::string> catches_up = {};  // whether LibTorch comes to take no longer than tally
+    bool as_table = false;                       // in the report, below the picture
 };
 
 struct PlannedSweep {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # First contact through ./learn: what it asks for, installs, builds and hands over, with every tool around it faked.
 import shutil
+from pathlib import Path
 
 from faked import SUDO, Faked, main
 
@@ -205,6 +206,14 @@ class FirstContact(Faked):
         self.assertFalse((self.tree / "build/release").exists())
         self.learn("bench")
         self.assertEqual([call for call in self.calls() if "--preset" in call][0][-14:], "-DTALLY_PEERS=")  # looks again
+
+    def test_bench_hands_a_folder_with_a_python_to_the_program(self):
+        self.state(installed="")
+        folder = Path(self.top, "two words")
+        folder.mkdir()
+        (folder / "pyvenv.cfg").touch()
+        result = self.learn("bench", "--peers", f"/a;{folder}")
+        self.assertIn(f" --frameworks {folder} -o ", result.stdout)
 
     def test_bench_refuses_before_it_builds(self):
         for words, named in ((["bench", "--fast"], "'--fast'"), (["bench", "-o"], "-o wants"), (["bench", "toy"], "'toy'")):

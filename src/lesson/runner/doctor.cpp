@@ -18,6 +18,9 @@
 #include "tally/lesson/runner/course.hpp"
 #include "tally/lesson/terminal.hpp"
 
+extern "C" char* openblas_get_config();
+extern "C" char* openblas_get_corename();
+
 namespace tally::lesson {
 
 namespace {
@@ -48,6 +51,31 @@ bool is_there(std::string_view what) {
     return false;
 }
 
+bool has_avx512() {
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx512bw");
+#else
+    return false;
+#endif
+}
+
+// By which kernels OpenBLAS multiplies (Products::blas), and which may be faster: it falls back to those of AVX2 on a
+// processor that is younger than itself.
+std::string openblas_kernels() {
+    const std::string_view kernels = openblas_get_corename();
+    const bool chooses =
+        std::string_view(openblas_get_config()).find("DYNAMIC_ARCH") != std::string_view::npos;
+    const bool wide = kernels == "SkylakeX" || kernels == "Cooperlake" || kernels == "SapphireRapids";
+    std::string text = fmt::format("{} kernels", kernels);
+    if (!chooses) text += ", the only ones it was built with";
+    if (chooses && std::getenv("OPENBLAS_CORETYPE") != nullptr) text += ", where OPENBLAS_CORETYPE is set";
+    if (chooses && has_avx512() && !wide)
+        text +=
+            "; they leave this processor's AVX-512 unused: OPENBLAS_CORETYPE=SkylakeX in the environment may "
+            "be faster (./learn bench measures it)";
+    return text;
+}
+
 }  // namespace
 
 std::vector<Finding> findings(const Flags& flags, const std::string& lessons_folder) {
@@ -70,6 +98,7 @@ std::vector<Finding> findings(const Flags& flags, const std::string& lessons_fol
                     NLOHMANN_JSON_VERSION_PATCH));
 
     add("devices", "cpu", fmt::format("yes, {} hardware threads", std::thread::hardware_concurrency()));
+    add("devices", "OpenBLAS", openblas_kernels());
     add("devices", "cuda", no_cuda().empty() ? "yes" : "no: " + no_cuda());
 
     try {
