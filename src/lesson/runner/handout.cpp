@@ -200,6 +200,20 @@ std::optional<Told> told_by(const Program& program, const Flags& flags, int& cod
     return std::nullopt;
 }
 
+// A sheet without the other is of no use: where the second cannot be written, the first goes again, if it is new.
+void write_both(const std::string& first, const std::string& one, const std::string& second,
+                const std::string& other) {
+    std::error_code none;
+    const bool was_there = std::filesystem::exists(first, none);
+    write_whole(first, one);
+    try {
+        write_whole(second, other);
+    } catch (const WriteError&) {
+        if (!was_there) std::filesystem::remove(first, none);
+        throw;
+    }
+}
+
 }  // namespace
 
 std::string students_sheet(const std::vector<Told>& lessons, const Told* toy) {
@@ -256,8 +270,7 @@ int write_handout(const std::vector<Program>& all, const std::vector<const Progr
     if (!students.parent_path().empty()) make_folder(students.parent_path().string());
     const std::string questions = students_sheet(lessons, toy ? &*toy : nullptr),
                       answers = teachers_sheet(lessons);
-    write_whole(students.string(), questions);
-    write_whole(teachers.string(), answers);
+    write_both(students.string(), questions, teachers.string(), answers);
     if (!flags.quiet && !flags.json)
         write_to(STDOUT_FILENO, fmt::format("wrote {}\nwrote {}\n", students.string(), teachers.string()));
     return good;
