@@ -283,6 +283,104 @@ def test_a_handout_has_every_question_and_its_answers_last(driver, given):
     assert pages.count(b"/Type /Page\n") >= 2, "the answers stand on a page of their own"
 
 
+def test_the_students_half_of_a_handout_gives_nothing_away(driver, given):
+    for lesson in recorded():
+        asked = [event for event in lesson["events"] if event["event"] == "prediction"]
+        if not asked:
+            continue
+        page = Page(driver).open(f"#part=lessons&lesson={lesson['number']}")
+        page.find("#handout").click()
+        words = page.js("return document.getElementById('talk').textContent").split("Answers", 1)[0]
+        for event in asked:
+            assert event["question"] in words
+            for text in (event["why"], *filter(None, event["mistakes"])):
+                assert text not in words, f"lesson {lesson['number']}: {text}"
+        assert page.js("const all = [...document.querySelectorAll('#talk img')]; return all.every((one) => one.closest('.answers'))")
+        later = [event["text"] for event in lesson["events"] if event.get("step", 0) > asked[0]["step"] and event["event"] == "sentence"]
+        assert not any(text in words for text in later), f"lesson {lesson['number']}"
+
+
+def test_a_picture_that_shows_the_answer_is_folded_until_it_is_given(driver, given):
+    page, folded = Page(driver).open(), 0
+    for lesson in recorded():
+        asked, events = 0, lesson["events"]
+        for i, event in enumerate(events):
+            asked += event["event"] == "prediction"
+            next_one = next((one for one in events[i:] if one["event"] == "prediction"), None)
+            if event["event"] != "graph" or next_one is None or next_one["step"] > event["step"] + 1:
+                continue
+            folded += 1
+            page.open(f"#part=lessons&lesson={lesson['number']}&step={event['step']}")
+            page.js("for (let k = 1; k <= arguments[0]; ++k) answered.add(`${state.lesson}/${k}`); show()", asked)
+            is_open = "return [...document.querySelectorAll('#talk details:has(img)')].pop().open"
+            assert page.js(is_open) is False, f"lesson {lesson['number']}, step {event['step']}"
+            page.js("answered.add(`${state.lesson}/${arguments[0] + 1}`); show()", asked)
+            assert page.js(is_open) is True
+    print(f"  {folded} pictures")
+    assert folded > 0
+
+
+def test_each_lesson_with_something_to_try_leads_there(driver, given):
+    page = Page(driver).open()
+    for number, live in page.js("return Object.entries(LIVE)"):
+        page.open(f"#part=lessons&lesson={number}&step=99")
+        page.js("for (let k = 1; k < 30; ++k) answered.add(`${state.lesson}/${k}`); show()")
+        page.find("#talk a").click()
+        soon("the part", lambda: page.js("return state.part !== 'lessons'"))
+        assert page.text("told") == "" and all(word.replace(",", "%2C") in driver.current_url for word in live.split("&")), driver.current_url
+
+
+# ---- before a class ----
+
+def test_presenting_shows_one_step_and_hides_its_answer(driver, given):
+    lesson, event = first_choice()
+    page = Page(driver).open(f"#part=lessons&lesson={lesson}&step={event['step']}&present=1")
+    usual = "return parseFloat(getComputedStyle(document.body).fontSize)"
+    large = page.js(usual)
+    assert event["question"] in page.text("talk") and event["why"] not in page.text("talk")
+    others = [one["text"] for one in next(one for one in recorded() if one["number"] == lesson)["events"]
+              if one["event"] == "sentence" and one["step"] != event["step"]]
+    assert others and not any(text in page.text("talk") for text in others)
+    body = page.find("body")
+    body.send_keys(Keys.PAGE_DOWN)
+    assert event["why"] in page.text("talk"), "a clicker shows the answer"
+    body.send_keys(Keys.ARROW_RIGHT)
+    assert f"step={event['step'] + 1}" in driver.current_url and "present=1" in driver.current_url
+    body.send_keys(Keys.ARROW_LEFT)
+    assert event["why"] in page.text("talk") and f"step={event['step']}" in driver.current_url
+    body.send_keys(Keys.ESCAPE)
+    assert "present" not in driver.current_url and page.js(usual) < large / 1.15, (page.js(usual), large)
+
+
+def test_presenting_digits_answer(driver, given):
+    lesson, event = first_choice()
+    wrong = next(i for i in range(len(event["options"])) if i != event["answer"] - 1)
+    page = Page(driver).open(f"#part=lessons&lesson={lesson}&step={event['step']}&present=1")
+    page.find("body").send_keys(str(wrong + 1))
+    assert event["mistakes"][wrong] in page.text("talk")
+    page.find("body").send_keys(str(event["answer"]))
+    assert event["why"] in page.text("talk")
+
+
+def test_presenting_a_long_step_is_scrolled_before_the_next(driver, given):
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 1024, "height": 300, "deviceScaleFactor": 1, "mobile": False})
+    try:
+        page = Page(driver).open("#part=lessons&lesson=5&step=1&present=1")
+        for _ in range(30):
+            at = page.js("return [state.step, document.getElementById('talk').getBoundingClientRect().bottom <= innerHeight + 8]")
+            assert at[0] == 1
+            if at[1]:
+                break
+            was = page.js("return scrollY")
+            page.find("body").send_keys(Keys.PAGE_DOWN)
+            assert page.js("return scrollY") > was
+        assert at[1]
+        page.find("body").send_keys(Keys.PAGE_DOWN)
+        assert page.js("return [state.step, scrollY]") == [2, 0]
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 # ---- by hand ----
 
 def test_everything_is_reached_by_the_keyboard_and_has_a_name(driver, given):
