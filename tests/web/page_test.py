@@ -1,6 +1,7 @@
 """The page in a real browser, from a file, with no network: its bits, numbers, controls, sizes, colours and complaints.
 
 Usage: page_test.py PAGE_ENGINE LESSONS_FOLDER [--seed S] [--shots FOLDER]
+       page_test.py PAGE_ENGINE LESSONS_FOLDER --keep   (draws tests/web/golden anew: look at each picture before you keep it)
 """
 
 import argparse
@@ -16,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import golden
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "classroom.html"
@@ -488,6 +491,43 @@ def test_it_can_be_read_in_each_scheme_and_at_each_size(driver, given):
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
+def test_it_looks_as_it_did(driver, given):
+    page, worst = Page(driver), []
+    if given.keep:
+        golden.FOLDER.mkdir(exist_ok=True)
+        (golden.FOLDER / "fonts.txt").write_text("{} {}\n".format(*golden.fonts(page.open())), encoding="utf-8")
+    if not golden.same_fonts(page.open()):
+        print("  not compared: the fonts are not those of the kept pictures")
+        return
+    for name, fragment in golden.VIEWS.items():
+        for width, height in SIZES:
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+            picture = golden.reduced(page.open(fragment))
+            kept = golden.FOLDER / f"{name}_{width}.png"
+            if given.keep:
+                kept.write_bytes(picture)
+            worst.append((*golden.difference(page, kept.read_bytes(), picture), kept.name))
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    print(f"  {len(worst)} pictures; mean difference at most {max(one[0] for one in worst):.1f}, of a tile {max(one[1] for one in worst):.0f} of 255")
+    assert sum(path.stat().st_size for path in golden.FOLDER.iterdir()) < golden.MOST_BYTES
+    other = [one for one in worst if not golden.alike(*one[:2])]
+    assert not other, f"looks otherwise (mean, worst tile, picture): {other}; look at it, and keep it by --keep"
+
+
+def test_a_broken_layout_would_be_seen(driver, given):
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 1024, "height": 768, "deviceScaleFactor": 1, "mobile": False})
+    page, wrong = Page(driver), []
+    for style, view, seen in golden.CHANGES:
+        usual = golden.reduced(page.open(golden.VIEWS[view]))
+        page.js("document.head.append(make('style', {}, arguments[0]))", style)
+        mean, tile = golden.difference(page, usual, golden.reduced(page))
+        print(f"  {mean:5.1f} {tile:4.0f}  {style}")
+        if golden.alike(mean, tile) == seen:
+            wrong.append(f"{view} with {style}: {mean:.1f}, {tile:.0f}")
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert not wrong, wrong
+
+
 def test_nothing_is_fetched_and_nothing_complains(driver, given):
     driver.get_log("browser")
     for part in PARTS:
@@ -505,6 +545,7 @@ def main():
     options.add_argument("lessons", type=pathlib.Path)
     options.add_argument("--seed", type=int, default=random.randrange(10**6))
     options.add_argument("--shots")
+    options.add_argument("--keep", action="store_true")
     given = options.parse_args()
     if not shutil.which("chromedriver") or not shutil.which("chromium"):
         print("skipped: no chromium with its driver (chromium, chromium-driver)")
