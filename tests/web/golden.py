@@ -79,6 +79,7 @@ Promise.all([dots(arguments[0]), dots(arguments[1])]).then(([a, b]) => {
 
 def reduced(page):
     """The whole page, as long as it is, as a small PNG."""
+    page.js("document.querySelector('footer').style.visibility = 'hidden'")  # it names the sources
     width, height = page.js("return [innerWidth, Math.max(innerHeight, document.documentElement.scrollHeight)]")
     shot = page.driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True,
                                                                   "clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}})
