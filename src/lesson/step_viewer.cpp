@@ -183,7 +183,6 @@ void StepViewer::browse(Place place) {
 
 StepViewer::Move StepViewer::present(Place& place) {
     held_ = 0;
-    if (on_page_ > 0) on_page_ = elsewhere;
     for (const Event& event : place.record.steps[place.at]) {
         const auto* reveal = std::get_if<Reveal>(&event.is);
         if (reveal == nullptr) {

@@ -26,7 +26,7 @@ private:
     };
 
     static constexpr auto never = static_cast<std::size_t>(-1);
-    static constexpr int elsewhere = -1, unopened = -2;
+    static constexpr int unopened = -1;
 
     // Where the viewer is in the record; it ends with the step the lesson is at.
     struct Place {
