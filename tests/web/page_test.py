@@ -477,10 +477,11 @@ return low;"""
 def test_it_can_be_read_in_each_scheme_and_at_each_size(driver, given):
     for scheme in ("light", "dark"):
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-        for part in PARTS:
+        links = {part: f"#part={part}" for part in PARTS} | {"lessons": "#part=lessons&step=9", "presenting": golden.VIEWS["presenting"]}
+        for part, link in links.items():
             for width, height in SIZES:
                 driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
-                page = Page(driver).open(f"#part={part}&step=9" if part == "lessons" else f"#part={part}")
+                page = Page(driver).open(link)
                 across = page.js("return document.documentElement.scrollWidth")
                 assert across <= width, f"{part} is {across} wide in a window of {width}"
                 low = page.js(CONTRASTS)
