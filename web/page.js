@@ -123,7 +123,7 @@ function ask(name, ...values) {
 
 // ---- the state, which is also the link -------------------------------------------------------------------------
 
-const state = { part: "toy", toy: null, lesson: 5, step: 1, keep: null, size: 8, seed: 0 };
+const state = { part: "toy", toy: null, lesson: 5, step: 1, present: 0, keep: null, size: 8, seed: 0 };
 
 function tensor(number, name) {
   const lesson = recorded.find((one) => one.number === number);
@@ -143,7 +143,11 @@ function link() {
     for (const name of ["x", "w"])
       if (String(state.toy[name]) !== String(course[name])) fields.set(name, state.toy[name].map(short).join(","));
   }
-  if (state.part === "lessons") { fields.set("lesson", state.lesson); fields.set("step", state.step); }
+  if (state.part === "lessons") {
+    fields.set("lesson", state.lesson);
+    fields.set("step", state.step);
+    if (state.present) fields.set("present", 1);
+  }
   if (state.part === "chain" && state.keep) fields.set("keep", state.keep.map(Number).join(""));
   if (state.part === "noise") { fields.set("size", state.size); fields.set("seed", state.seed); }
   history.replaceState(null, "", `#${fields}`);
@@ -177,6 +181,7 @@ function followed(hash) {
   }
   next.lesson = whole("lesson", 1, 99, next.lesson);
   next.step = whole("step", 1, 99, 1);
+  next.present = whole("present", 0, 1, 0);
   if (recorded.length && !recorded.some((one) => one.number === next.lesson)) throw new Error("lesson");
   if (fields.has("keep")) {
     if (!/^[01]{2,64}$/.test(fields.get("keep"))) throw new Error("keep");
@@ -204,6 +209,7 @@ function show() {
   for (const anchor of document.querySelectorAll("nav a"))
     if (anchor.hash === `#part=${state.part}`) anchor.setAttribute("aria-current", "page");
     else anchor.removeAttribute("aria-current");
+  document.body.classList.toggle("presenting", state.part === "lessons" && Boolean(state.present) && !$("handout").checked);
   if (state.part === "lessons") showLesson();
   else if (engine) ({ toy: showToy, chain: showChain, noise: showNoise })[state.part]();
   link();
@@ -325,6 +331,8 @@ function playOrStop() {
 
 // ---- lessons ---------------------------------------------------------------------------------------------------
 
+const LIVE = { 4: "part=noise", 5: "part=toy&cuts=6&divide=1", 6: "part=toy&cuts=2,2,2&divide=0", 7: "part=toy&cuts=2,2,2&divide=1", 10: "part=toy&cuts=4,2&divide=1",
+  19: "part=chain", 20: "part=chain", 21: "part=chain" };  // where a lesson can be tried
 const answered = new Set();  // the predictions of this visit, as "lesson/number"
 const hands = new Map();     // of a class: how many for each option of a prediction
 
@@ -336,6 +344,7 @@ function showLesson() {
     $("lesson").replaceChildren(...recorded.map((one) => make("option", { value: one.number },
       `${one.number}. ${title(one) ? title(one).title : "needs a GPU"}`)));
   $("lesson").value = state.lesson;
+  $("present").checked = Boolean(state.present);
   const steps = title(lesson) ? title(lesson).steps : 1;
   state.step = Math.min(state.step, steps);
   if ($("handout").checked) {
@@ -343,37 +352,50 @@ function showLesson() {
     $("on").hidden = true;
     return;
   }
-  const shown = [];
-  let question = 0, open = false;
-  for (const event of lesson.events) {
-    if (event.step > state.step) break;
-    if (event.event === "prediction") {
-      const key = `${state.lesson}/${++question}`;
-      open = event.step === state.step && !answered.has(key);
-      shown.push(questionAbout(event, key, !open));
-    } else {
-      shown.push(...told(event));
-    }
-    if (open) break;
+  const presenting = document.body.classList.contains("presenting");
+  const shown = presenting ? [make("p", { class: "quiet" }, `Lesson ${lesson.number}: ${title(lesson)?.title ?? ""}, step ${state.step} of ${steps}`)] : [];
+  const keys = new Map(lesson.events.filter((event) => event.event === "prediction").map((event, i) => [event, `${state.lesson}/${i + 1}`]));
+  let open = false, holds = [];
+  const fold = () => { shown.push(...folded(holds)); holds = []; };
+  for (const [i, event] of lesson.events.entries()) {
+    if (event.step > state.step || open) break;
+    if (event.step !== lesson.events[i - 1]?.step) fold();
+    if (presenting && event.step !== state.step) continue;
+    if (event.event === "check" && event.ok) holds.push(event);
+    else if (event.event === "prediction") {
+      open = event.step === state.step && !answered.has(keys.get(event));
+      shown.push(questionAbout(event, keys.get(event), !open));
+    } else if (event.event === "graph") {
+      const next = lesson.events.slice(i).find((later) => keys.has(later));
+      const tells = next && next.step <= event.step + 1 && !answered.has(keys.get(next));
+      shown.push(make("details", { open: !tells }, make("summary", {}, tells ? "The picture (it shows the next answer)" : "The picture"), ...told(event)));
+    } else shown.push(...told(event));
   }
+  fold();
+  if (LIVE[lesson.number] && state.step === steps && !open) shown.push(make("p", {}, make("a", { href: `#${LIVE[lesson.number]}` }, "Try it yourself, with the engine")));
   $("talk").replaceChildren(...shown);
-  $("on").hidden = open || state.step >= steps;
+  $("back-step").hidden = state.step === 1;
+  $("next-step").hidden = open || state.step >= steps;
+  $("on").hidden = $("back-step").hidden && $("next-step").hidden;
 }
 
-// A lesson with room for answers. What follows a question in its step stands with the answers, at the end.
+const folded = (checks) => checks.length === 0 ? [] : [make("details", { class: "quiet" },
+  make("summary", {}, checks.length === 1 ? "1 check holds" : `${checks.length} checks hold`), ...checks.flatMap(told))];
+
+// What comes before the first question, without pictures, and all questions with room for answers; then everything.
 function handout(lesson) {
-  const sheet = [make("h2", {}, lesson.events[0].title ?? "")], answers = [];
-  let number = 0, into = sheet;
+  const sheet = [make("h2", {}, `Lesson ${lesson.number}: ${lesson.events[0].title ?? "needs a GPU"}`)], answers = [];
+  let number = 0;
   for (const event of lesson.events) {
-    if (event.event === "sentence" && event.role === "step") into = sheet;
     if (event.event === "prediction") {
-      sheet.push(make("div", { class: "question" }, make("p", {}, make("strong", {}, `${++number}. ${event.question}`)),
-        ...(event.kind === "number" ? [make("p", {}, "Your number: ____________")] : event.options.map((option) => make("p", {}, `☐ ${option}`)))));
-      answers.push(make("p", {}, make("strong", {}, `${number}. ${event.options[event.answer - 1]}. `), event.why,
+      sheet.push(make("div", { class: "question" }, make("p", {}, make("strong", {}, `Question ${++number}. ${event.question}`)),
+        ...(event.kind === "number" ? [make("p", {}, "Alone: ____________  After talking: ____________")]
+          : event.options.map((option) => make("p", {}, `☐ ☐ ${option}`))), make("p", {}, "Because"), make("div", { class: "line" }), make("div", { class: "line" })));
+      answers.push(make("p", {}, make("strong", {}, `Question ${number}. ${event.question}`), make("br"), make("strong", {}, `Answer: ${event.options[event.answer - 1]}. `), event.why,
         ...event.options.flatMap((option, i) => event.mistakes?.[i] ? [make("br"), `${option}: ${event.mistakes[i]}`] : [])));
-      into = answers;
     } else if (!["reveal", "check", "end"].includes(event.event)) {
-      into.push(...told(event));
+      if (number === 0 && event.event !== "graph") sheet.push(...told(event));
+      answers.push(...told(event));
     }
   }
   return [...sheet, make("div", { class: "answers" }, make("h3", {}, "Answers"), ...answers)];
@@ -390,7 +412,7 @@ function told(event) {
     case "graph": return [make("div", { class: "picture", tabindex: "0" }, make("img", {
       alt: /<desc[^>]*>([^<]*)/.exec(event.svg)?.[1] ?? event.name, src: `data:image/svg+xml,${encodeURIComponent(event.svg)}` }))];
     case "plot": return [make("figure", {}, plotted(event), make("figcaption", { class: "quiet" }, event.name))];
-    case "reveal": return [make("p", {}, make("strong", {}, `${event.text}. `), event.why)];
+    case "reveal": return [make("p", {}, make("strong", {}, `Answer: ${event.text}. `), event.why)];
     case "end": return event.detail ? [make("p", { class: "quiet" }, event.detail)] : [];
     default: return [];
   }
@@ -415,7 +437,7 @@ function questionAbout(event, key, isOver) {
   } else if (counting) {
     answers.append(...event.options.map((option, i) => make("button", { type: "button", onclick: (click) => {
       click.currentTarget.textContent = `${option} (${++count[i]})`;
-    } }, count[i] ? `${option} (${count[i]})` : option)), make("button", { type: "button", onclick: over }, "Show the answer"));
+    } }, count[i] ? `${option} (${count[i]})` : option)), make("button", { type: "button", class: "answer", onclick: over }, "Show the answer"));
   } else if (event.kind === "number") {
     const field = make("input", { class: "number", inputmode: "decimal", "aria-label": "Your number" });
     const near = (value, i) => Math.abs(value - Number(event.options[i])) <= event.within + 1e-9 * Math.abs(Number(event.options[i]));
@@ -439,6 +461,7 @@ function questionAbout(event, key, isOver) {
     words.textContent = hints.shift();
     if (hints.length === 0) click.currentTarget.remove();
   } }, "Hint")];
+  if (!isOver && state.present && !counting) more.push(" ", make("button", { type: "button", class: "answer", onclick: over }, "Show the answer"));
   return make("div", { class: "question" }, make("p", {}, make("strong", {}, event.question)), answers, words, ...more);
 }
 
@@ -466,12 +489,12 @@ function showChain() {
   $("nodes").replaceChildren(...keep.map((kept, i) => make("button", { type: "button", "aria-pressed": String(kept || i === 0), disabled: i === 0,
     "aria-label": `Keep the input of layer ${i}; it ran ${answer.runs[i] === 1 ? "once" : "twice"}`,
     onclick: () => { keep[i] = !keep[i]; show(); $("nodes").children[i].focus(); } }, String(i))));
-  const most = answer.plain, [width, height, edge] = [960, 220, 30], step = (width - edge) / answer.moments.length;
-  $("strip").replaceChildren(drawn(width, height, "Bytes held, moment by moment",
+  const most = answer.plain, [width, height, edge] = [960, 180, 2], step = (width - edge) / answer.moments.length;
+  $("strip").replaceChildren(make("p", { class: "quiet" }, `${bytes(most)}: the peak when everything is kept`), drawn(width, height, "Bytes held, moment by moment",
     ...answer.moments.map((moment, i) => ["rect", { class: `bar ${moment.what}`, x: i * step, y: height - edge - moment.bytes / most * (height - 2 * edge),
       width: Math.max(1, step - 1), height: moment.bytes / most * (height - 2 * edge) }]),
-    ["line", { class: "axis", x1: 0, x2: width - edge, y1: edge, y2: edge }], ["text", { x: 0, y: edge - 8 }, `${bytes(most)}: the peak when everything is kept`],
-    ["text", { x: 0, y: height - 8 }, "forward, layer after layer; then, in the second colour, what runs again on the way back"]));
+    ["line", { class: "axis", x1: 0, x2: width - edge, y1: edge, y2: edge }]),
+  make("p", { class: "quiet" }, "Forward, layer after layer; then, in the second colour, what runs again on the way back."));
   $("strip-words").textContent = `${bytes(answer.peak)} at the peak, ${answer.again} ${answer.again === 1 ? "layer" : "layers"} ran again${answer.same ? "; the gradient has the same bits in all of these ways" : ". The gradients differ: they should not"}.`;
   filled($("costs"), [["everything kept", bytes(answer.plain), 0], ["your choice", bytes(answer.peak), answer.again],
     [`the best cut found within your bytes: ${answer.best.join(" + ")}`, bytes(answer.best_peak), answer.best_again],
@@ -498,6 +521,31 @@ function showNoise() {
     "Four times as many items: about half as far.";
 }
 
+// ---- before a class --------------------------------------------------------------------------------------------
+
+function toStep(step) {
+  state.step = step;
+  show();
+  if (state.present) return scrollTo(0, 0);
+  const last = [...$("talk").querySelectorAll("h3, .question")].pop();
+  if (last) last.scrollIntoView();
+}
+
+// A clicker's keys are the page keys. What does not fit on the screen is scrolled to before they go on.
+function presenterKey(event) {
+  if (!document.body.classList.contains("presenting") || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "Escape") { state.present = 0; show(); $("present").focus(); return; }
+  const at = event.target.tagName;
+  if (["INPUT", "SELECT"].includes(at) && event.target.type !== "checkbox") return;
+  const click = (button) => { if (button && !button.hidden) { event.preventDefault(); button.click(); } };
+  if (/^[1-9]$/.test(event.key)) return click($("talk").querySelectorAll(".choice button:not(.answer)")[event.key - 1]);
+  const goesOn = ["PageDown", "ArrowRight"].includes(event.key) || (event.key === " " && !["BUTTON", "INPUT", "SUMMARY"].includes(at));
+  const below = $("talk").getBoundingClientRect().bottom - innerHeight;
+  if (goesOn && below > 8 && event.key !== "ArrowRight") { event.preventDefault(); scrollBy(0, Math.min(below + 16, innerHeight * 0.8)); }
+  else if (goesOn) click(document.querySelector("#talk .answer") ?? $("next-step"));
+  if (["PageUp", "ArrowLeft"].includes(event.key) && (scrollY < 8 || event.key === "ArrowLeft")) click($("back-step"));
+}
+
 // ---- the controls ----------------------------------------------------------------------------------------------
 
 function listen() {
@@ -510,7 +558,10 @@ function listen() {
   $("reset-toy").onclick = () => { state.toy = courseToy(); $("toy-complaint").textContent = ""; show(); };
   $("lesson").onchange = () => { state.lesson = Number($("lesson").value); state.step = 1; show(); };
   $("hands").onchange = $("handout").onchange = show;
-  $("next-step").onclick = () => { ++state.step; show(); const last = [...$("talk").querySelectorAll("h3")].pop(); if (last) last.scrollIntoView(); };
+  $("next-step").onclick = () => toStep(state.step + 1);
+  $("back-step").onclick = () => toStep(state.step - 1);
+  $("present").onchange = () => { state.present = Number($("present").checked); show(); };
+  addEventListener("keydown", presenterKey);
   $("layers").onchange = () => {
     const layers = numberIn($("layers"), $("chain-complaint"), "The number of layers", wholeBetween(2, 64));
     if (layers !== null) { state.keep = every(4)(layers); show(); }

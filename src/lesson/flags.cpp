@@ -25,7 +25,11 @@ std::string only_digits(const std::string& text) {
 
 void add_flags(CLI::App& app, Flags& flags) {
     auto* step = app.add_flag("--step", flags.step, "wait for a key after each step");
-    app.add_flag("--no-step", flags.no_step, "never wait (default: wait only at a terminal)")->excludes(step);
+    auto* no_step = app.add_flag("--no-step", flags.no_step, "never wait (default: wait only at a terminal)");
+    no_step->excludes(step);
+    app.add_flag("--present", flags.present,
+                 "before a class: one step on the screen, answers when you ask for them")
+        ->excludes(no_step);
     app.add_option("--from", flags.from, "start at step K")->type_name("K")->check(CLI::Range(1, 99));
     app.add_option("--device", flags.device,
                    "cpu, cuda, pretend (the host computes for a GPU) or auto (default: the lesson's)")
@@ -76,6 +80,7 @@ std::vector<std::string> arguments(const Flags& flags) {
     };
     flag(flags.step, "--step");
     flag(flags.no_step, "--no-step");
+    flag(flags.present, "--present");
     flag(flags.json, "--json");
     flag(flags.plain, "--plain");
     flag(flags.ascii, "--ascii");
@@ -143,6 +148,7 @@ Mode mode_for(const Flags& flags, const Surroundings& around) {
     }
     const bool interactive = mode.not_waiting.empty();
     mode.waits = interactive && !flags.no_step;
+    mode.presents = mode.waits && flags.present;
 
     auto& style = mode.style;
     style.accessible = !around.accessible.empty() && around.accessible != "0";

@@ -14,7 +14,7 @@ class App;
 namespace tally::lesson {
 
 struct Flags {
-    bool step = false, no_step = false;
+    bool step = false, no_step = false, present = false;
     int from = 1;
     std::string device;  // empty: the lesson's own
     bool json = false, plain = false, ascii = false, quiet = false, yes = false;
@@ -52,6 +52,7 @@ struct Surroundings {
 // How to render: decided in one place, so that it can be tested without a terminal.
 struct Mode {
     bool waits = false;       // step mode: wait for a key after each step
+    bool presents = false;    // and each step has the screen for itself, before a class
     bool rewrites = false;    // a progress bar may rewrite its line
     std::string not_waiting;  // why --step is refused; empty when it need not be
     Style style;

@@ -88,7 +88,9 @@ std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode)
     const auto kind = std::filesystem::path(flags.graph).extension();
     if (!flags.graph.empty() && kind != ".svg" && kind != ".dot")
         return fmt::format("--graph {}: the name must end in .svg or .dot", flags.graph);
-    if (flags.step && !mode.waits) return fmt::format("--step: cannot wait for keys: {}", mode.not_waiting);
+    if ((flags.step || flags.present) && !mode.waits)
+        return fmt::format("{}: cannot wait for keys: {}", flags.step ? "--step" : "--present",
+                           mode.not_waiting);
     return "";
 }
 

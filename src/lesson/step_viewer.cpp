@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "tally/lesson/files.hpp"
+#include "tally/lesson/open_file.hpp"
 #include "tally/lesson/text.hpp"
 
 namespace tally::lesson {
@@ -37,7 +38,22 @@ void StepViewer::say(const std::string& text) {
     write_lines(lines);
 }
 
+// The title shares the screen with the first step.
+void StepViewer::turn_page(int step) {
+    constexpr std::size_t far_too_many = 100;  // columns, to be read from the last row
+    if (!mode().presents || step == on_page_) return;
+    if (on_page_ != 0) write("\033[H\033[2J");
+    const auto columns = window_width();
+    if (on_page_ == unopened && columns && *columns > far_too_many)
+        say(fmt::format(
+            "This window has {} columns. Enlarge its font (often Ctrl and +) until there are 80: then the "
+            "last row can read it.",
+            *columns));
+    on_page_ = step;
+}
+
 void StepViewer::show(const Event& event) {
+    turn_page(event.step);
     if (std::holds_alternative<End>(event.is)) fold_checks();
     const auto* check = std::get_if<Check>(&event.is);
     if (check != nullptr && check->ok)
@@ -47,6 +63,7 @@ void StepViewer::show(const Event& event) {
 }
 
 void StepViewer::fold_checks() {
+    if (mode().presents) held_ = 0;  // a class is shown them when it asks
     if (held_ == 1) write_lines({painted("       [ok] 1 check holds (c shows it)", Tone::good, style())});
     if (held_ > 1)
         write_lines(
@@ -218,11 +235,10 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
         prediction.is_typed ? "a number, ENTER" : fmt::format("1-{}", prediction.options.size());
     std::string typed;
     for (bool resumed = false;;) {
-        std::string line = fmt::format("       {} {} (h hint, ? keys, s skip) > ",
-                                       again                 ? "once more,"
-                                       : prediction.is_typed ? "type"
-                                                             : "answer",
-                                       what);
+        const char* begin = again ? "once more," : prediction.is_typed ? "type" : "answer";
+        std::string line = fmt::format("       {} {} (h hint, ? keys, s skip) > ", begin, what);
+        if (mode().presents)
+            line = fmt::format("       SPACE shows the answer; {} {} (? keys) > ", begin, what);
         if (line.size() + 8 >= style().width) line = fmt::format(" {} > ", what);
         if (!resumed) forget_typed_ahead();
         line = painted(line, Tone::ask, style());
@@ -234,7 +250,8 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
             return {Move::next, std::move(one)};
         }
         write("\n");
-        switch (press.key) {
+        const bool goes_on = press.key == Key::next && (press.byte == ' ' || typed.empty());
+        switch (mode().presents && goes_on ? Key::skip : press.key) {
             case Key::skip:
             case Key::page_down:
                 return {Move::next, std::nullopt};  // a slide clicker has no digits
@@ -312,12 +329,15 @@ void StepViewer::write_graph(const Place& place) {
     }
     const char* work = std::getenv("TALLY_WORK");
     const std::string folder = std::string(work == nullptr ? "work" : work) + "/graphs";
-    const std::string path = folder + "/" + lesson().slug;
+    const std::string path = folder + "/" + lesson().slug, picture = path + ".svg";
     try {
         make_folder(folder);
-        write_whole(path + ".svg", graph->svg);
+        write_whole(picture, graph->svg);
         write_whole(path + ".dot", graph->dot);
         say(fmt::format("Wrote {}.svg and .dot: {}", path, graph->name));
+        if (!mode().presents) return;
+        write_lines({"       " + file_link(picture)});  // whole, however long: a terminal makes it a link
+        open_file(picture);
     } catch (const WriteError& error) {
         say(error.what());  // the lesson itself goes on
     }

@@ -26,6 +26,7 @@ private:
     };
 
     static constexpr auto never = static_cast<std::size_t>(-1);
+    static constexpr int unopened = -1;
 
     // Where the viewer is in the record; it ends with the step the lesson is at.
     struct Place {
@@ -46,11 +47,13 @@ private:
     void hint(const Place& place);
     void checks(const Place& place);
     void fold_checks();
+    void turn_page(int step);
     void write_graph(const Place& place);
     void say(const std::string& text);
 
     KeyMode keys_;
-    int held_ = 0;  // checks of this step that have not been told of
+    int held_ = 0;            // checks of this step that have not been told of
+    int on_page_ = unopened;  // the step that has the screen, where one presents
     std::map<std::size_t, std::vector<Try>> answered_again_;  // by step; the record keeps the first answers
     std::map<std::size_t, int> hints_given_;                  // by step
 };

@@ -73,7 +73,9 @@ void TextViewer::write_lines(const std::vector<std::string>& lines) {
 void TextViewer::show(const Event& event) {
     const auto lines = lines_of(event, lesson_, style());
     if (lines.empty()) return;
-    if (begins_a_paragraph(event)) write("\n");
+    const bool spread = mode_.presents && !std::holds_alternative<Title>(event.is) &&
+                        !std::holds_alternative<Tensor>(event.is);
+    if (begins_a_paragraph(event) || spread) write("\n");
     write_lines(lines);
 }
 

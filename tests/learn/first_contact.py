@@ -17,6 +17,8 @@ class FirstContact(Faked):
             result = self.learn(*words)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertIn("./learn run WHICH", result.stdout)
+            self.assertIn("./learn handout [LESSONS]", result.stdout)
+            self.assertIn("--present", result.stdout)
         self.assertEqual(self.calls(), [])
         self.assertFalse((self.tree / "build").exists())
 

@@ -214,8 +214,19 @@ def test_usage(runner, sample):
             result = course.run(*arguments)
             assert result.returncode == 2 and result.stdout == "" and result.stderr.count("\n") == 1, (arguments, result)
         help_text = course.run("--help")
-        assert help_text.returncode == 0 and all(w in help_text.stdout for w in ("list", "run", "graph", "doctor", "check", "reset", "--dtype"))
-        assert not any(w in help_text.stdout for w in ("bench", "web", "--present"))
+        assert help_text.returncode == 0 and all(w in help_text.stdout for w in ("list", "run", "graph", "doctor", "check", "reset", "handout", "--dtype", "--present"))
+        assert not any(w in help_text.stdout for w in ("bench", "web"))
+
+
+def test_what_a_class_answers_is_nobodys_own(runner, sample):
+    with Course(runner, *THREE) as course:
+        course.set(7, "divide", "ok", ("1", "right", "a", ""))
+        with Terminal([course.runner, "run", "divide", "--present"], TALLY_WORK=course.work) as t:
+            assert t.wait() == 0 and "this is divide" in t.seen, t.seen
+        assert "--present" in course.words_of(7, "divide") and not os.path.exists(course.work + "/answers")
+        with Terminal([course.runner, "run", "divide"], TALLY_WORK=course.work) as t:
+            assert t.wait() == 0
+        assert os.path.exists(course.work + "/answers")
 
 
 def test_flags_reach_the_lesson_from_either_side(runner, sample):

@@ -486,6 +486,118 @@ def test_step_without_a_terminal_is_refused(lesson):
             assert t.wait() == 2 and why in t.seen, t.seen
 
 
+def pages(t):
+    """What stood on the screen between two times that it was cleared."""
+    return t.seen.split("\x1b[H\x1b[2J")
+
+
+def test_presenting_gives_each_step_the_screen(lesson):
+    with Terminal([lesson, "--present"]) as t:
+        at_step(t, 1)
+        assert "== Lesson" in pages(t)[-1] and pages(t)[0] == "", "the title shares the screen with the first step"
+        for step in (2, 3):
+            t.type(PAGE_DOWN)
+            t.expect(f"[{step}/5]")
+            assert f"[{step - 1}/5]" not in pages(t)[-1]
+            t.expect(BAR if step == 2 else "> ")
+        t.type(PAGE_UP)
+        t.expect("[2/5]")
+        assert "[3/5]" not in pages(t)[-1]
+        t.expect(BAR)
+        t.type("r")
+        t.expect("== Lesson")
+        t.expect("[1/5]")
+        assert "== Lesson" in pages(t)[-1]
+        t.expect(BAR)
+        t.type("q")
+        assert t.wait() == 0 and t.restored()
+    with Terminal([lesson, "--step"]) as t:
+        at_step(t, 1)
+        assert len(pages(t)) == 1, "only a presenter clears the screen"
+
+
+def test_presenting_hides_answers_and_checks_until_asked(lesson):
+    for key in (NEXT, PAGE_DOWN, "\r", "s"):
+        with Terminal([lesson, "--present"]) as t:
+            at_step(t, 1)
+            t.type(NEXT)
+            at_step(t, 2)
+            t.type(NEXT)
+            t.expect("[3/5]")
+            t.expect("SPACE shows the answer")
+            t.expect("> ")
+            assert "Answer" not in t.seen and "each mean" not in t.seen
+            t.type(key)
+            t.expect("Answer: 5) 3.  each mean is divided by 2")
+            t.expect(BAR)
+            assert "[ok]" not in t.seen
+            t.type("c")
+            t.expect("[ok]")
+            t.expect(BAR)
+
+
+def test_presenting_a_class_may_answer_as_well(lesson):
+    with Terminal([lesson, "--present"], SAMPLE_LESSON="typed") as t:
+        at_step(t, 1)
+        t.type(NEXT)
+        at_step(t, 2)
+        t.type(NEXT)
+        t.expect("SPACE shows the answer")
+        t.expect("> ")
+        t.type("1")
+        t.expect("Not quite: 1) 1.  Nothing was cleared.")
+        t.expect("> ")
+        t.type("5")
+        t.expect("Right: 5) 3.")
+        t.expect(BAR)
+        t.type(NEXT)
+        t.expect("SPACE shows the answer; type a number, ENTER")
+        t.expect("> ")
+        t.type("2.5.\r")
+        t.expect("Type a number, then ENTER")
+        t.expect("> ")
+        t.type("5 ")
+        t.expect("Answer: 2.5.")
+        t.expect(BAR)
+
+
+def test_presenting_opens_the_picture_in_the_desktops_viewer(lesson):
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkfifo(folder + "/opened")
+        with open(folder + "/xdg-open", "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\necho "$1" > "{folder}/opened"\n')
+        os.chmod(folder + "/xdg-open", 0o755)
+        work = folder + "/my work"
+        around = {"TALLY_WORK": work, "PATH": f"{folder}:{os.environ['PATH']}"}
+        with Terminal([lesson, "--present"], DISPLAY=":9", **around) as t:
+            at_step(t, 1)
+            t.type("g")
+            t.expect(f"file://{folder}/my%20work/graphs/sample.svg")
+            with open(folder + "/opened", encoding="utf-8") as opened:
+                assert opened.read() == f"{work}/graphs/sample.svg\n"
+            t.expect(BAR)
+        with Terminal([lesson, "--present"], DISPLAY=None, WAYLAND_DISPLAY=None, **around) as t:
+            at_step(t, 1)
+            t.type("g")
+            t.expect("my%20work/graphs/sample.svg")
+            t.expect(BAR)  # had it waited for xdg-open, this would not come: nobody reads the pipe
+            t.type("q")
+            assert t.wait() == 0
+
+
+def test_presenting_in_small_print_is_told_of(lesson):
+    for columns, told in ((160, True), (80, False)):
+        with Terminal([lesson, "--present"], columns=columns) as t:
+            at_step(t, 1)
+            assert ("This window has 160 columns." in t.seen) == told
+
+
+def test_presenting_needs_a_terminal(lesson):
+    result = subprocess.run([lesson, "--present"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                            env=clean_environment())
+    assert result.returncode == 2 and "--present: cannot wait for keys" in result.stderr, result
+
+
 if __name__ == "__main__":
     if not have_terminals():
         print("no pseudo-terminals on this machine")

@@ -1,6 +1,7 @@
 """The page in a real browser, from a file, with no network: its bits, numbers, controls, sizes, colours and complaints.
 
 Usage: page_test.py PAGE_ENGINE LESSONS_FOLDER [--seed S] [--shots FOLDER]
+       page_test.py PAGE_ENGINE LESSONS_FOLDER --keep   (draws tests/web/golden anew: look at each picture before you keep it)
 """
 
 import argparse
@@ -16,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import golden
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "classroom.html"
@@ -283,6 +286,104 @@ def test_a_handout_has_every_question_and_its_answers_last(driver, given):
     assert pages.count(b"/Type /Page\n") >= 2, "the answers stand on a page of their own"
 
 
+def test_the_students_half_of_a_handout_gives_nothing_away(driver, given):
+    for lesson in recorded():
+        asked = [event for event in lesson["events"] if event["event"] == "prediction"]
+        if not asked:
+            continue
+        page = Page(driver).open(f"#part=lessons&lesson={lesson['number']}")
+        page.find("#handout").click()
+        words = page.js("return document.getElementById('talk').textContent").split("Answers", 1)[0]
+        for event in asked:
+            assert event["question"] in words
+            for text in (event["why"], *filter(None, event["mistakes"])):
+                assert text not in words, f"lesson {lesson['number']}: {text}"
+        assert page.js("const all = [...document.querySelectorAll('#talk img')]; return all.every((one) => one.closest('.answers'))")
+        later = [event["text"] for event in lesson["events"] if event.get("step", 0) > asked[0]["step"] and event["event"] == "sentence"]
+        assert not any(text in words for text in later), f"lesson {lesson['number']}"
+
+
+def test_a_picture_that_shows_the_answer_is_folded_until_it_is_given(driver, given):
+    page, folded = Page(driver).open(), 0
+    for lesson in recorded():
+        asked, events = 0, lesson["events"]
+        for i, event in enumerate(events):
+            asked += event["event"] == "prediction"
+            next_one = next((one for one in events[i:] if one["event"] == "prediction"), None)
+            if event["event"] != "graph" or next_one is None or next_one["step"] > event["step"] + 1:
+                continue
+            folded += 1
+            page.open(f"#part=lessons&lesson={lesson['number']}&step={event['step']}")
+            page.js("for (let k = 1; k <= arguments[0]; ++k) answered.add(`${state.lesson}/${k}`); show()", asked)
+            is_open = "return [...document.querySelectorAll('#talk details:has(img)')].pop().open"
+            assert page.js(is_open) is False, f"lesson {lesson['number']}, step {event['step']}"
+            page.js("answered.add(`${state.lesson}/${arguments[0] + 1}`); show()", asked)
+            assert page.js(is_open) is True
+    print(f"  {folded} pictures")
+    assert folded > 0
+
+
+def test_each_lesson_with_something_to_try_leads_there(driver, given):
+    page = Page(driver).open()
+    for number, live in page.js("return Object.entries(LIVE)"):
+        page.open(f"#part=lessons&lesson={number}&step=99")
+        page.js("for (let k = 1; k < 30; ++k) answered.add(`${state.lesson}/${k}`); show()")
+        page.find("#talk a").click()
+        soon("the part", lambda: page.js("return state.part !== 'lessons'"))
+        assert page.text("told") == "" and all(word.replace(",", "%2C") in driver.current_url for word in live.split("&")), driver.current_url
+
+
+# ---- before a class ----
+
+def test_presenting_shows_one_step_and_hides_its_answer(driver, given):
+    lesson, event = first_choice()
+    page = Page(driver).open(f"#part=lessons&lesson={lesson}&step={event['step']}&present=1")
+    usual = "return parseFloat(getComputedStyle(document.body).fontSize)"
+    large = page.js(usual)
+    assert event["question"] in page.text("talk") and event["why"] not in page.text("talk")
+    others = [one["text"] for one in next(one for one in recorded() if one["number"] == lesson)["events"]
+              if one["event"] == "sentence" and one["step"] != event["step"]]
+    assert others and not any(text in page.text("talk") for text in others)
+    body = page.find("body")
+    body.send_keys(Keys.PAGE_DOWN)
+    assert event["why"] in page.text("talk"), "a clicker shows the answer"
+    body.send_keys(Keys.PAGE_UP if page.js("return scrollY") < 8 else Keys.ARROW_LEFT)
+    assert f"step={event['step'] - 1}" in driver.current_url and "present=1" in driver.current_url
+    body.send_keys(Keys.ARROW_RIGHT)
+    assert event["why"] in page.text("talk") and f"step={event['step']}" in driver.current_url
+    body.send_keys(Keys.ESCAPE)
+    assert "present" not in driver.current_url and page.js(usual) < large / 1.15, (page.js(usual), large)
+
+
+def test_presenting_digits_answer(driver, given):
+    lesson, event = first_choice()
+    wrong = next(i for i in range(len(event["options"])) if i != event["answer"] - 1)
+    page = Page(driver).open(f"#part=lessons&lesson={lesson}&step={event['step']}&present=1")
+    page.find("body").send_keys(str(wrong + 1))
+    assert event["mistakes"][wrong] in page.text("talk")
+    page.find("body").send_keys(str(event["answer"]))
+    assert event["why"] in page.text("talk")
+
+
+def test_presenting_a_long_step_is_scrolled_before_the_next(driver, given):
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 1024, "height": 300, "deviceScaleFactor": 1, "mobile": False})
+    try:
+        page = Page(driver).open("#part=lessons&lesson=5&step=1&present=1")
+        for _ in range(30):
+            at = page.js("return [state.step, document.getElementById('talk').getBoundingClientRect().bottom <= innerHeight + 8]")
+            assert at[0] == 1
+            if at[1]:
+                break
+            was = page.js("return scrollY")
+            page.find("body").send_keys(Keys.PAGE_DOWN)
+            assert page.js("return scrollY") > was
+        assert at[1]
+        page.find("body").send_keys(Keys.PAGE_DOWN)
+        assert page.js("return [state.step, scrollY]") == [2, 0]
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 # ---- by hand ----
 
 def test_everything_is_reached_by_the_keyboard_and_has_a_name(driver, given):
@@ -376,10 +477,11 @@ return low;"""
 def test_it_can_be_read_in_each_scheme_and_at_each_size(driver, given):
     for scheme in ("light", "dark"):
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-        for part in PARTS:
+        links = {part: f"#part={part}" for part in PARTS} | {"lessons": "#part=lessons&step=9", "presenting": golden.VIEWS["presenting"]}
+        for part, link in links.items():
             for width, height in SIZES:
                 driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
-                page = Page(driver).open(f"#part={part}&step=9" if part == "lessons" else f"#part={part}")
+                page = Page(driver).open(link)
                 across = page.js("return document.documentElement.scrollWidth")
                 assert across <= width, f"{part} is {across} wide in a window of {width}"
                 low = page.js(CONTRASTS)
@@ -388,6 +490,43 @@ def test_it_can_be_read_in_each_scheme_and_at_each_size(driver, given):
                     driver.save_screenshot(f"{given.shots}/{part}_{scheme}_{width}.png")
     driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_it_looks_as_it_did(driver, given):
+    page, worst = Page(driver), []
+    if given.keep:
+        golden.FOLDER.mkdir(exist_ok=True)
+        (golden.FOLDER / "fonts.txt").write_text("{} {}\n".format(*golden.fonts(page.open())), encoding="utf-8")
+    if not golden.same_fonts(page.open()):
+        print("  not compared: the fonts are not those of the kept pictures")
+        return
+    for name, fragment in golden.VIEWS.items():
+        for width, height in SIZES:
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+            picture = golden.reduced(page.open(fragment))
+            kept = golden.FOLDER / f"{name}_{width}.png"
+            if given.keep:
+                kept.write_bytes(picture)
+            worst.append((*golden.difference(page, kept.read_bytes(), picture), kept.name))
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    print(f"  {len(worst)} pictures; mean difference at most {max(one[0] for one in worst):.1f}, of a tile {max(one[1] for one in worst):.0f} of 255")
+    assert sum(path.stat().st_size for path in golden.FOLDER.iterdir()) < golden.MOST_BYTES
+    other = [one for one in worst if not golden.alike(*one[:2])]
+    assert not other, f"looks otherwise (mean, worst tile, picture): {other}; look at it, and keep it by --keep"
+
+
+def test_a_broken_layout_would_be_seen(driver, given):
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 1024, "height": 768, "deviceScaleFactor": 1, "mobile": False})
+    page, wrong = Page(driver), []
+    for style, view, seen in golden.CHANGES:
+        usual = golden.reduced(page.open(golden.VIEWS[view]))
+        page.js("document.head.append(make('style', {}, arguments[0]))", style)
+        mean, tile = golden.difference(page, usual, golden.reduced(page))
+        print(f"  {mean:5.1f} {tile:4.0f}  {style}")
+        if golden.alike(mean, tile) == seen:
+            wrong.append(f"{view} with {style}: {mean:.1f}, {tile:.0f}")
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert not wrong, wrong
 
 
 def test_nothing_is_fetched_and_nothing_complains(driver, given):
@@ -407,6 +546,7 @@ def main():
     options.add_argument("lessons", type=pathlib.Path)
     options.add_argument("--seed", type=int, default=random.randrange(10**6))
     options.add_argument("--shots")
+    options.add_argument("--keep", action="store_true")
     given = options.parse_args()
     if not shutil.which("chromedriver") or not shutil.which("chromium"):
         print("skipped: no chromium with its driver (chromium, chromium-driver)")

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -21,6 +22,7 @@
 #include "tally/lesson/runner/doctor.hpp"
 #include "tally/lesson/runner/end_card.hpp"
 #include "tally/lesson/runner/exit.hpp"
+#include "tally/lesson/runner/handout.hpp"
 #include "tally/lesson/runner/misconceptions.hpp"
 #include "tally/lesson/runner/practice.hpp"
 #include "tally/lesson/runner/syllabus.hpp"
@@ -112,7 +114,26 @@ public:
         return finished.code;
     }
 
+    int handout(const std::vector<std::string>& which, const std::string& file) {
+        std::vector<const Program*> chosen;
+        const auto choose = [&](const Program& program) {
+            if (std::find(chosen.begin(), chosen.end(), &program) == chosen.end()) chosen.push_back(&program);
+        };
+        for (const auto& word : which) {
+            if (word == "all") continue;
+            const Program* program = named(word);
+            if (program == nullptr) return usage;
+            choose(*program);
+        }
+        if (which.empty() || std::find(which.begin(), which.end(), "all") != which.end())
+            for (const auto& program : programs_) choose(program);
+        return write_handout(programs_, chosen, flags_, file, work_folder());
+    }
+
 private:
+    // What a class answers at a presenter's terminal is nobody's own.
+    bool learner_answers() const { return mode_.waits && !mode_.presents; }
+
     struct Tally {
         int ok = 0, failed = 0, skipped = 0;
         int run() const { return ok + failed + skipped; }
@@ -217,7 +238,7 @@ private:
         Tally tally;
         std::vector<std::string> log;
         for (const Program* program : chosen) {
-            if (mode_.waits)
+            if (learner_answers())
                 answers_.expect_writable();  // rather than after all that will have been answered
             const auto start = std::chrono::steady_clock::now();
             const Finished finished = run_reporting(command_for(*program));
@@ -226,7 +247,7 @@ private:
 
             Report report = report_in(finished.captured);
             if (!mode_.waits) report.answers.clear();  // nobody was there
-            if (!report.answers.empty()) answers_.add(report.answers);
+            if (learner_answers() && !report.answers.empty()) answers_.add(report.answers);
             if (const auto code = asked_to_end(*program, finished)) return *code;
             End end;
             if (finished.signal != 0) {
@@ -238,7 +259,7 @@ private:
             } else {
                 end = parse_end(report.end);
             }
-            if (mode_.waits) record(program->lesson.slug, end.outcome);
+            if (learner_answers()) record(program->lesson.slug, end.outcome);
             if (end.outcome == Outcome::quit) return finished.code;
             if (chosen.size() == 1 && end.outcome == Outcome::ok) show_card(program->lesson, report.answers);
 
@@ -305,6 +326,11 @@ int main_of_the_runner(int argc, const char* const* argv) {
     auto* of_class = app.add_subcommand("class", "which mistakes a class makes, from its work/answers");
     of_class->add_option("FOLDER", which, "with the learners' files of answers")->required();
     of_class->add_option("-o", file, "the picture (default: class.svg in work)");
+    std::vector<std::string> lessons_on_paper;
+    auto* on_paper =
+        app.add_subcommand("handout", "sheets for a class: questions, and beside them the answers");
+    on_paper->add_option("LESSONS", lessons_on_paper, "slugs or parts of them, numbers, or all (default)");
+    on_paper->add_option("-o", file, "the students' sheet (default: in work/handouts)");
     auto* find_out =
         app.add_subcommand("doctor", "versions, devices, terminal, what is optional and missing");
     PracticeWords practised;
@@ -325,6 +351,7 @@ int main_of_the_runner(int argc, const char* const* argv) {
         Runner runner(flags, lessons);
         if (*list) return runner.list();
         if (*graph) return runner.graph(which, file);
+        if (*on_paper) return runner.handout(lessons_on_paper, file);
         if (*run) return which == "all" ? runner.run_all() : runner.run_named(which);
         const Mode mode = mode_for(flags, Surroundings::of_this_process());
         return mode.not_waiting.empty() ? runner.next() : runner.run_all();
