@@ -59,6 +59,14 @@ template <class E> Shape shape_of_expression(const E& expression) {
     return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
 }
 
+// With xsimd an expression of bool is assigned to no other number, and added to none.
+template <class S, class E> decltype(auto) made_of(const E& expression) {
+    if constexpr (std::is_same_v<std::remove_cv_t<typename E::value_type>, S>)
+        return (expression);
+    else
+        return xt::cast<S>(expression);
+}
+
 template <class S> auto xtensor_over(S* numbers, const Shape& shape) {
     return xt::adapt<xt::layout_type::row_major>(numbers, shape.size(), xt::no_ownership(),
                                                  xtensor_shape(shape));
@@ -90,9 +98,9 @@ template <class S, class E> void take(Into<Array<S>> into, const xt::xexpression
     detail::expect_on_cpu("take", shape, into.dst.device());
     auto place = detail::xtensor_over(destination(into).dst, shape);
     if (into.how == Write::set)
-        xt::noalias(place) = expression.derived_cast();
+        xt::noalias(place) = detail::made_of<S>(expression.derived_cast());
     else
-        xt::noalias(place) += expression.derived_cast();
+        xt::noalias(place) += detail::made_of<S>(expression.derived_cast());
 }
 
 // An array of an expression's shape and numbers, evaluated straight into its memory: array_of(xt::exp(view)).
