@@ -16,5 +16,6 @@ endif()
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "The static library, its headers, a CMake package and a pkg-config file, and the modules of its devices.
 ${compiled_for}")
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libopenblas-dev, zlib1g-dev")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libxtensor-dev")  # of tally/xtensor.hpp
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what the modules need
 include(CPack)

@@ -55,6 +55,16 @@ def wrong_includes(seen):
                 yield f"{where}, but {room} may not see {other or 'what is for outside'} (src/CMakeLists.txt)"
 
 
+def foreign_includes():
+    """The array library stays behind two doors: what is compiled in src/cpu, and what a user asks for by name."""
+    for path in sources():
+        if room_of(path) == "cpu" or name(path) == "xtensor.hpp":
+            continue
+        for line, text in enumerate(path.read_text().split("\n"), 1):
+            if found := re.match(r"\s*#\s*include <((?:xtensor|xtensor-blas|xtl|xsimd)/.*|cblas.h)>", text):
+                yield f"src/{name(path)}:{line}: includes <{found.group(1)}>, which only src/cpu and tally/xtensor.hpp may"
+
+
 def wrong_rooms(seen):
     folders = {path.name for path in SRC.iterdir() if path.is_dir()}
     table = re.findall(r"^\| \*{0,2}`src/(\w+)`\*{0,2} \|", (ROOT / "docs" / "architecture.md").read_text(), re.M)
@@ -186,7 +196,7 @@ def main(words):
         faults = list(header_faults(*words[1:]))
     else:
         seen = rooms()
-        faults = [*wrong_rooms(seen), *wrong_includes(seen), *wrong_sizes(), *orphans(), *defined_elsewhere()]
+        faults = [*wrong_rooms(seen), *wrong_includes(seen), *foreign_includes(), *wrong_sizes(), *orphans(), *defined_elsewhere()]
         print(f"{len(sources())} files in {len(seen)} rooms")
     print("\n".join(faults))
     return 1 if faults else 0

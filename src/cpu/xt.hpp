@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
+#include <type_traits>
 
 #if __has_include(<xtensor/containers/xadapt.hpp>)  // 0.26 and later
 #include <xtensor/containers/xadapt.hpp>
@@ -22,13 +24,21 @@
 
 namespace tally::cpu {
 
+// A part of the views' types: a program has views of the same pointers, perhaps compiled without xsimd, and the
+// linker would take one function for both.
+template <class S> struct Ours : std::allocator<S> {};
+
 // Fixed rank and row-major: what xtensor assigns at the speed of a loop, without allocating.
-template <class S> auto vector_view(S* p, std::size_t n) {
-    return xt::adapt(p, n, xt::no_ownership(), std::array<std::size_t, 1>{n});
+template <std::size_t rank, class S>
+auto view(S* p, std::size_t n, const std::array<std::size_t, rank>& shape) {
+    return xt::adapt(p, n, xt::no_ownership(), shape, xt::layout_type::row_major,
+                     Ours<std::remove_const_t<S>>());
 }
 
+template <class S> auto vector_view(S* p, std::size_t n) { return view<1>(p, n, {n}); }
+
 template <class S> auto matrix_view(S* p, std::size_t rows, std::size_t columns) {
-    return xt::adapt(p, rows * columns, xt::no_ownership(), std::array<std::size_t, 2>{rows, columns});
+    return view<2>(p, rows * columns, {rows, columns});
 }
 
 // dst (+)= expression, of equal shape: `how` decides between the two assignments that need no temporary.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# What the compiler refuses, and with which words: a mean added to a window, numbers assigned to a parameter.
+# What the compiler refuses, and with which words: a mean added to a window, numbers assigned to a parameter, an array of bool.
 #
 #     does_not_compile.py COMPILER INCLUDE_PATH
 import subprocess
@@ -11,6 +11,13 @@ PROGRAM = """
 #include "tally/train/window.hpp"
 using namespace tally;
 void run(Window<float>& window, Linear<float>& layer, const Tensor& y, Array<float> numbers) {
+    %s
+}
+"""
+WITH_XTENSOR = """
+#include "tally/xtensor.hpp"
+using namespace tally;
+void run(Array<float>& numbers, const Array<float>& others) {
     %s
 }
 """
@@ -37,25 +44,37 @@ REFUSED = {
     "layer.bias = numbers;": "numbers are given to a parameter by assign(parameter, numbers)",
     "layer.bias = Array<float>({2}, {1.f, 2.f});": "numbers are given to a parameter by assign(parameter, numbers)",
 }
+COMPILES_WITH_XTENSOR = ["array_of(as_xtensor(others)); array_of<float>(as_xtensor(others) > 0); as_writable_xtensor(numbers) = as_xtensor(others);"]
+WRITE_ARRAY_OF = "of elements of another type write array_of<float>(expression) or array_of<double>(expression)"
+REFUSED_WITH_XTENSOR = {
+    "array_of(as_xtensor(others) > 0);": WRITE_ARRAY_OF,
+    "array_of(xt::cast<long>(as_xtensor(others)));": WRITE_ARRAY_OF,
+    "array_of<bool>(as_xtensor(others));": WRITE_ARRAY_OF,
+    "array_of(xt::cast<std::complex<double>>(as_xtensor(others)));": WRITE_ARRAY_OF,
+    "as_xtensor(others)(0) = 1;": "",
+    "as_writable_xtensor(others);": "as_writable_xtensor",
+    "as_writable_xtensor(Array<float>{1});": "as_writable_xtensor",
+}
 
 
-def compiled(compiler, path, statement):
+def compiled(compiler, path, program, statement):
     done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", f"-I{path}", "-x", "c++", "-"],
-                          input=PROGRAM % statement, capture_output=True, text=True)
+                          input=program % statement, capture_output=True, text=True)
     return done.returncode == 0, done.stderr
 
 
 def main(compiler, path):
     wrong = []
-    for statement in COMPILES:
-        good, said = compiled(compiler, path, statement)
-        if not good:
-            wrong.append(f"does not compile: {statement}\n{said}")
-    for statement, sentence in REFUSED.items():
-        good, said = compiled(compiler, path, statement)
-        if good or sentence not in said:
-            wrong.append(f"{'compiles' if good else 'refused in other words'}: {statement}\n{said}")
-    print("\n".join(wrong) or f"{len(REFUSED)} refused, each with its sentence")
+    for program, compiles, refused in [(PROGRAM, COMPILES, REFUSED), (WITH_XTENSOR, COMPILES_WITH_XTENSOR, REFUSED_WITH_XTENSOR)]:
+        for statement in compiles:
+            good, said = compiled(compiler, path, program, statement)
+            if not good:
+                wrong.append(f"does not compile: {statement}\n{said}")
+        for statement, sentence in refused.items():
+            good, said = compiled(compiler, path, program, statement)
+            if good or sentence not in said:
+                wrong.append(f"{'compiles' if good else 'refused in other words'}: {statement}\n{said}")
+    print("\n".join(wrong) or f"{len(REFUSED) + len(REFUSED_WITH_XTENSOR)} refused, each with its sentence")
     return 1 if wrong else 0
 
 

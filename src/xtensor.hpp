@@ -1,0 +1,121 @@
+// The door to xtensor: an array seen as a container of xtensor over the same memory, and arrays made of xtensor
+// expressions. Optional: of all public headers it alone wants xtensor on the include path.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if __has_include(<xtensor/containers/xadapt.hpp>)  // 0.26 and later
+#include <xtensor/containers/xadapt.hpp>
+#include <xtensor/core/xmath.hpp>
+#include <xtensor/core/xnoalias.hpp>
+#elif __has_include(<xtensor/xadapt.hpp>)
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xmath.hpp>
+#include <xtensor/xnoalias.hpp>
+#else
+#error \
+    "tally/xtensor.hpp wants xtensor on the include path: find_package(xtensor) and link xtensor (Debian: libxtensor-dev)"
+#endif
+
+#include "tally/base/error.hpp"
+#include "tally/kernels/device.hpp"
+#include "tally/kernels/into.hpp"
+#include "tally/values/array.hpp"
+#include "tally/values/shape.hpp"
+
+namespace tally {
+
+namespace detail {
+
+template <class S> inline constexpr bool for_arrays =
+    std::is_same_v<S, float> || std::is_same_v<S, double> || std::is_same_v<S, std::int32_t>;
+
+inline void expect_on_cpu(const char* op, const Shape& shape, Device device) {
+    if (device != Device::cpu)
+        throw Error(std::string("[") + op + "] the array of " + to_string(shape) + " is on " +
+                    to_string(device) +
+                    ", where xtensor cannot reach it: bring it back with to(Device::cpu)");
+}
+
+template <class S> void expect_readable(const char* op, const Array<S>& x) {
+    if (!x.storage())
+        throw Error(std::string("[") + op + "] an array of " + to_string(x.shape()) +
+                    " has no memory: nothing was assigned to it, or it was let go or moved away");
+    expect_on_cpu(op, x.shape(), x.device());
+}
+
+inline auto xtensor_shape(const Shape& shape) {
+    return xt::dynamic_shape<std::size_t>(shape.begin(), shape.end());
+}
+
+template <class E> Shape shape_of_expression(const E& expression) {
+    const auto& extents = expression.shape();
+    return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
+}
+
+// With xsimd an expression of bool is assigned to no other number, and added to none.
+template <class S, class E> decltype(auto) made_of(const E& expression) {
+    if constexpr (std::is_same_v<std::remove_cv_t<typename E::value_type>, S>)
+        return (expression);
+    else
+        return xt::cast<S>(expression);
+}
+
+template <class S> auto xtensor_over(S* numbers, const Shape& shape) {
+    return xt::adapt<xt::layout_type::row_major>(numbers, shape.size(), xt::no_ownership(),
+                                                 xtensor_shape(shape));
+}
+
+}  // namespace detail
+
+// To read. It is a holder like any other array: whoever writes to `x` meanwhile writes to a copy, and the memory
+// lives as long as the view, or an expression made of it.
+template <class S> auto as_xtensor(const Array<S>& x) {
+    detail::expect_readable("as_xtensor", x);
+    return xt::adapt_smart_ptr<xt::layout_type::row_major>(x.data(), detail::xtensor_shape(x.shape()),
+                                                           std::make_shared<const Array<S>>(x));
+}
+
+// To write. It is what writable() gives, with a shape: the buffer is copied first if others hold it, the version is
+// raised, and the view is good until `x` is copied, kept by a rule or let go. Assigning to it changes numbers only:
+// an expression of the array's shape is wanted.
+template <class S> auto as_writable_xtensor(Array<S>& x) {
+    detail::expect_readable("as_writable_xtensor", x);
+    return detail::xtensor_over(x.writable(), x.shape());
+}
+
+// dst = expression or dst += expression, whichever `into` says, evaluated where the gradient lies:
+// take(to.into(0), as_xtensor(dy) * 2) in a rule of custom().
+template <class S, class E> void take(Into<Array<S>> into, const xt::xexpression<E>& expression) {
+    const Shape shape = detail::shape_of_expression(expression.derived_cast());
+    if (!(shape == into.dst.shape())) detail::fail_gradient_form(form(into.dst), "shape " + to_string(shape));
+    detail::expect_on_cpu("take", shape, into.dst.device());
+    auto place = detail::xtensor_over(destination(into).dst, shape);
+    if (into.how == Write::set)
+        xt::noalias(place) = detail::made_of<S>(expression.derived_cast());
+    else
+        xt::noalias(place) += detail::made_of<S>(expression.derived_cast());
+}
+
+// An array of an expression's shape and numbers, evaluated straight into its memory: array_of(xt::exp(view)).
+// array_of<float>(…) makes floats of what is computed in another type.
+template <class S = void, class E> auto array_of(const xt::xexpression<E>& expression) {
+    using Element = std::conditional_t<std::is_void_v<S>, std::remove_cv_t<typename E::value_type>, S>;
+    static_assert(detail::for_arrays<Element>,
+                  "an array holds float or double, or std::int32_t for labels and indices; of elements of "
+                  "another type write array_of<float>(expression) or array_of<double>(expression)");
+    if constexpr (detail::for_arrays<Element>) {
+        const Shape shape = detail::shape_of_expression(expression.derived_cast());
+        Array<Element> made = Array<Element>::empty(shape);
+        take(Into<Array<Element>>{made, Write::set}, expression);
+        return made;
+    }
+}
+
+}  // namespace tally
