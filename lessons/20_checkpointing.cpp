@@ -47,6 +47,11 @@ struct Checkpointing {
         step("Each segment but the last begins again when backward comes to it.");
         show("layers begun", four.begun);
         drawn_beside(four.times_begun);
+        {
+            const Timeline timeline(options().device);
+            tower.segments(4);
+            graph("bytes", timeline.svg("16 layers in four segments, forward and back: bytes in use"), "");
+        }
         check_equal("16 begun, 12 of them again", four.begun, 2 * 16 - 16 / 4);
         check_equal("16 gradients: the same bits", numbers(four.gradients), numbers(plain.gradients));
 
@@ -320,6 +325,7 @@ struct Checkpointing {
         for (std::size_t i = 0; i < times_begun.size(); ++i) {
             const int lane = int(i / 4);
             const bool last_of_segment = i % 4 == 3, again = times_begun[i] > 1 && !last_of_segment;
+            const bool kept_there = !again && (!last_of_segment || i + 1 == times_begun.size());
             if (i % 4 == 0) {
                 diagram.lanes.push_back("segment " + std::to_string(lane + 1));
                 diagram.boxes.push_back({Diagram::Role::data,
@@ -339,7 +345,7 @@ struct Checkpointing {
                                      "",
                                      "",
                                      lane,
-                                     !again,
+                                     kept_there,
                                      again,
                                      {{before, false, ""}}});
         }

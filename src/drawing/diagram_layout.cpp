@@ -18,7 +18,7 @@ constexpr int bend = 34;         // from a shape to the nearest vertical piece: 
 constexpr int shortest_gutter = 76;
 constexpr int wire_room = 2 * strand + 4;
 constexpr int return_pitch = 18;  // between the lines that run back to the next line of columns
-constexpr int widest = 2000;      // beyond it the columns wrap
+constexpr int widest = 1336;      // beyond it the columns wrap
 
 // A line of columns; most pictures have one.
 struct Line {

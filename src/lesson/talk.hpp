@@ -44,6 +44,13 @@ void graph(std::string_view name, std::string title, const Draw& draw) {
     graph(name, picture.svg(), picture.dot());
 }
 
+// A picture that is no graph: it has no DOT.
+template <class What>
+requires requires(const std::string& title, const What& what) { sheet_of(title, what); }
+void graph(std::string_view name, const std::string& title, const What& what) {
+    graph(name, sheet_of(title, what).svg(), "");
+}
+
 }  // namespace tally::lesson
 
 namespace {
