@@ -123,6 +123,12 @@ Sheet sheet_of(const std::string& title, const Scissors& scissors) {
         told += fmt::format(" {}: clipped {}, {};", cut.right ? "right" : "wrong", cut.words, cut.gives);
     told.back() = '.';
     Sheet sheet(title, told);
+    const auto gives = [&](const Scissors::Cut& cut) {  // a wrong place may give what a right one does
+        const bool lucky = !cut.right && std::any_of(scissors.cuts.begin(), scissors.cuts.end(), [&](const auto& other) {
+            return other.right && other.gives == cut.gives;
+        });
+        return cut.gives + (lucky ? ", by luck" : "");
+    };
     std::vector<std::vector<std::size_t>> at(scissors.stations.size());
     for (std::size_t i = 0; i < scissors.cuts.size(); ++i) at.at(scissors.cuts[i].after).push_back(i);
 
@@ -153,7 +159,7 @@ Sheet sheet_of(const std::string& title, const Scissors& scissors) {
         const std::string style = cut.right ? "t-strong t-good" : "t-strong t-bad";
         sheet.text(left, y, fmt::format("{} {}", i + 1, cut.right ? "right" : "wrong"), style);
         sheet.text(left + 140, y, cut.words);
-        sheet.text(left + 140 + wide + 40, y, cut.gives, cut.right ? "t-good" : "t-bad");
+        sheet.text(left + 140 + wide + 40, y, gives(cut), cut.right ? "t-good" : "t-bad");
     }
     return sheet;
 }

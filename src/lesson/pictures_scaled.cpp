@@ -47,11 +47,11 @@ std::string tick_words(double value, double step) {
 }
 
 void scale_below(Sheet& sheet, const Range& range, double unit, int x0, int y, int top) {
-    const double step = tick_of(range.length(), 8);
+    const double step = tick_of(range.length(), 6);
     for (double tick = std::ceil(range.low / step) * step; tick <= range.high; tick += step) {
         const int x = x0 + rounded((tick - range.low) * unit);
         sheet.rule(x, top, x, y, "t-rule");
-        sheet.text(x, y + 26, tick_words(tick, step), "t-middle");
+        sheet.text(x, y + 32, tick_words(tick, step), "t-middle");
     }
 }
 
@@ -84,15 +84,15 @@ Sheet sheet_of(const std::string& title, const Plane& plane) {
     const double step = tick_of(std::max(x.length(), y.length()), 8);
     for (double tick = std::ceil(x.low / step) * step; tick <= x.high; tick += step) {
         sheet.rule(across(tick), top, across(tick), bottom, "t-rule");
-        sheet.text(across(tick), bottom + 26, tick_words(tick, step), "t-middle");
+        sheet.text(across(tick), bottom + 32, tick_words(tick, step), "t-middle");
     }
     for (double tick = std::ceil(y.low / step) * step; tick <= y.high; tick += step) {
         sheet.rule(x0, up(tick), x0 + wide, up(tick), "t-rule");
         sheet.text(x0 - 12, up(tick) + 6, tick_words(tick, step), "t-end");
     }
     sheet.rule(x0, top, x0, bottom, "t-axis"), sheet.rule(x0, bottom, x0 + wide, bottom, "t-axis");
-    sheet.text(left, top - 14, plane.up, "t-quiet");
-    sheet.text(x0, bottom + 56, plane.across, "t-quiet");
+    sheet.text(left, top - 22, plane.up, "t-quiet");
+    sheet.text(x0, bottom + 62, plane.across, "t-quiet");
 
     const std::array circle_styles{"s-dashed", "s-line"};
     for (std::size_t i = 0; i < plane.circles.size(); ++i)
@@ -198,8 +198,8 @@ Sheet sheet_of(const std::string& title, const Curves& all) {
     steps.include(0), steps.include(static_cast<double>(most));
     scale_below(sheet, steps, wide / static_cast<double>(most), x0, bottom, bottom - 6);
     sheet.rule(x0, top, x0, bottom, "t-axis"), sheet.rule(x0, bottom, x0 + wide, bottom, "t-axis");
-    sheet.text(left, top - 14, all.up, "t-quiet");
-    sheet.text(x0, bottom + 56, all.across, "t-quiet");
+    sheet.text(left, top - 22, all.up, "t-quiet");
+    sheet.text(x0, bottom + 62, all.across, "t-quiet");
 
     const std::array styles{"s-line", "s-bad", "s-dashed", "s-dotted"};
     std::vector<std::pair<int, std::size_t>> ends;  // from the top
@@ -231,6 +231,7 @@ Sheet sheet_of(const std::string& title, const Walks& all) {
     int words = 0;
     for (const auto& walk : all.walks) {
         told += fmt::format("{}{}: {}.", told.empty() ? "" : " ", walk.name, walk.end);
+        words = std::max({words, drawing::width_of_words(walk.name, "t-strong"), drawing::width_of_words(walk.end)});
         for (const auto& step : walk.steps) {
             range.include(step.from), range.include(step.to);
             words = std::max(words, drawing::width_of_words(step.label));
@@ -246,7 +247,7 @@ Sheet sheet_of(const std::string& title, const Walks& all) {
     const int top = sheet.top() + 8, bottom = top + rows * line;
     scale_below(sheet, range, unit, x0, bottom, top);
     sheet.rule(x0, bottom, x0 + wide, bottom, "t-axis");
-    sheet.text(left, bottom + 26, all.axis, "t-quiet");
+    sheet.text(left, bottom + 32, all.axis, "t-quiet");
     int y = top;
     for (const auto& walk : all.walks) {
         sheet.text(left, y + 6, walk.name, "t-strong");

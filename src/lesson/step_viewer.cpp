@@ -303,21 +303,27 @@ void StepViewer::hint(const Place& place) {
 }
 
 void StepViewer::write_graph(const Place& place) {
-    const Graph* graph = nullptr;
-    for (std::size_t step = place.at + 1; step-- > 0 && graph == nullptr;)
-        graph = last_of<Graph>(place.record.steps[step]);
-    if (graph == nullptr) {
-        say("No graph so far in this lesson.");
+    std::vector<const Graph*> graphs;  // of the last step that has some
+    for (std::size_t step = place.at + 1; step-- > 0 && graphs.empty();)
+        for (const Event& event : place.record.steps[step])
+            if (const auto* graph = std::get_if<Graph>(&event.is)) graphs.push_back(graph);
+    if (graphs.empty()) {
+        say("No picture so far in this lesson.");
         return;
     }
     const char* work = std::getenv("TALLY_WORK");
     const std::string folder = std::string(work == nullptr ? "work" : work) + "/graphs";
-    const std::string path = folder + "/" + lesson().slug;
     try {
         make_folder(folder);
-        write_whole(path + ".svg", graph->svg);
-        write_whole(path + ".dot", graph->dot);
-        say(fmt::format("Wrote {}.svg and .dot: {}", path, graph->name));
+        for (const Graph* graph : graphs) {
+            const bool own = graph->name == lesson().slug;
+            const std::string path = folder + "/" + lesson().slug + (own ? "" : "-" + graph->name);
+            write_whole(path + ".svg", graph->svg);
+            if (!graph->dot.empty()) write_whole(path + ".dot", graph->dot);
+            const std::string link = "file://" + std::filesystem::absolute(path + ".svg").string();
+            say(fmt::format("{}{}.svg{}: {}", opened(path + ".svg") ? "Opened " : "Wrote ", path,
+                            graph->dot.empty() ? "" : " and .dot", link));
+        }
     } catch (const WriteError& error) {
         say(error.what());  // the lesson itself goes on
     }
