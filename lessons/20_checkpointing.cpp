@@ -48,9 +48,10 @@ struct Checkpointing {
         show("layers begun", four.begun);
         drawn_beside(four.times_begun);
         {
+            Tower many(16, 128);
             const Timeline timeline(options().device);
-            tower.segments(4);
-            graph("bytes", timeline.svg("16 layers in four segments, forward and back: bytes in use"), "");
+            many.segments(4);
+            graph("bytes", timeline.svg("16 layers, 128 items, four segments: bytes in use"), "");
         }
         check_equal("16 begun, 12 of them again", four.begun, 2 * 16 - 16 / 4);
         check_equal("16 gradients: the same bits", numbers(four.gradients), numbers(plain.gradients));

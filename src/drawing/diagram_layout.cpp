@@ -193,7 +193,7 @@ std::vector<int> Arranger::ends_of_lines(int width) const {
             } else if (!fits && at(strands_, last) <= one_wire) {
                 best = last;
             }
-            if (!fits && (at(strands_, best) <= one_wire || next > width * 3 / 2)) break;
+            if (!fits && (at(strands_, best) <= one_wire || next > std::min(width * 3 / 2, widest))) break;
             used = next;
         }
         ends.push_back(last < end ? best : end);

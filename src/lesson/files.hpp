@@ -23,6 +23,9 @@ void make_folder(const std::string& path);  // and those it lies in; throws Writ
 // Through a temporary name beside it and a rename. Throws WriteError.
 void write_whole(const std::string& path, std::string_view content);
 
+// By xdg-open, where there is a screen and such a program; it is not waited for. Says whether it was begun.
+bool open_in_viewer(const std::string& path);
+
 // Straight to the file descriptor, unbuffered, so that nothing is lost in a crash.
 // Throws WriteError or NobodyReads.
 void write_to(int descriptor, std::string_view content);

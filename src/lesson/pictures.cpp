@@ -124,9 +124,10 @@ Sheet sheet_of(const std::string& title, const Scissors& scissors) {
     told.back() = '.';
     Sheet sheet(title, told);
     const auto gives = [&](const Scissors::Cut& cut) {  // a wrong place may give what a right one does
-        const bool lucky = !cut.right && std::any_of(scissors.cuts.begin(), scissors.cuts.end(), [&](const auto& other) {
-            return other.right && other.gives == cut.gives;
-        });
+        const bool lucky =
+            !cut.right && std::any_of(scissors.cuts.begin(), scissors.cuts.end(), [&](const auto& other) {
+                return other.right && other.gives == cut.gives;
+            });
         return cut.gives + (lucky ? ", by luck" : "");
     };
     std::vector<std::vector<std::size_t>> at(scissors.stations.size());

@@ -231,7 +231,8 @@ Sheet sheet_of(const std::string& title, const Walks& all) {
     int words = 0;
     for (const auto& walk : all.walks) {
         told += fmt::format("{}{}: {}.", told.empty() ? "" : " ", walk.name, walk.end);
-        words = std::max({words, drawing::width_of_words(walk.name, "t-strong"), drawing::width_of_words(walk.end)});
+        words = std::max(
+            {words, drawing::width_of_words(walk.name, "t-strong"), drawing::width_of_words(walk.end)});
         for (const auto& step : walk.steps) {
             range.include(step.from), range.include(step.to);
             words = std::max(words, drawing::width_of_words(step.label));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "tally/lesson/files.hpp"
 #include "tally/lesson/text.hpp"
@@ -320,9 +321,10 @@ void StepViewer::write_graph(const Place& place) {
             const std::string path = folder + "/" + lesson().slug + (own ? "" : "-" + graph->name);
             write_whole(path + ".svg", graph->svg);
             if (!graph->dot.empty()) write_whole(path + ".dot", graph->dot);
-            const std::string link = "file://" + std::filesystem::absolute(path + ".svg").string();
-            say(fmt::format("{}{}.svg{}: {}", opened(path + ".svg") ? "Opened " : "Wrote ", path,
-                            graph->dot.empty() ? "" : " and .dot", link));
+            say(fmt::format("Wrote {}.svg{}: {}", path, graph->dot.empty() ? "" : " and .dot", graph->name));
+            if (!open_in_viewer(path + ".svg"))
+                write_lines(
+                    {"       file://" + std::filesystem::absolute(path + ".svg").string()});  // in one piece
         }
     } catch (const WriteError& error) {
         say(error.what());  // the lesson itself goes on

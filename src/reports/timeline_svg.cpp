@@ -55,14 +55,15 @@ struct Layer {
     }
 };
 
+// What has a name stays from event to event, so it lies under what comes and goes.
 std::vector<Layer> layers_of(const Timeline::Share& named) {
     constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
     std::vector<Layer> layers;
     for (std::size_t held_as = 0; held_as < memory_classes; ++held_as) {
-        const std::size_t apart = held_as == temporary ? named.bytes : 0;
-        if (apart > 0) layers.push_back({clean_text(named.name, 24), "t-named", held_as, 0, apart});
-        layers.push_back(
-            {names[held_as], formatted("t-class%d", static_cast<int>(held_as)), held_as, apart, all});
+        if (held_as == static_cast<std::size_t>(MemoryClass::saved) && named.bytes > 0)
+            layers.push_back({clean_text(named.name, 24), "t-named", temporary, 0, named.bytes});
+        layers.push_back({names[held_as], formatted("t-class%d", static_cast<int>(held_as)), held_as,
+                          held_as == temporary ? named.bytes : 0, all});
     }
     return layers;
 }
@@ -79,17 +80,26 @@ struct Scale {
     }
 };
 
-// A step for each sample, from the sum of the layers below to that with its own.
+// A step where the height changes, from the sum of the layers below to that with its own.
 std::string area(const std::vector<Timeline::Sample>& shown, const std::vector<Layer>& layers,
                  std::size_t layer, const Scale& scale) {
     std::string over, under;
+    int x = scale.x(0), y = 0, base = 0;
+    const auto step = [&](int to) {
+        if (to > x) {
+            over += formatted("%d,%d %d,%d ", x, y, to, y);
+            under = formatted("%d,%d %d,%d ", to, base, x, base) + under;
+        }
+        x = to;
+    };
     for (std::size_t i = 0; i < shown.size(); ++i) {
         std::size_t below = 0;
         for (std::size_t l = 0; l < layer; ++l) below += layers[l].bytes(shown[i]);
-        const int y = scale.y(below + layers[layer].bytes(shown[i])), base = scale.y(below);
-        over += formatted("%d,%d %d,%d ", scale.x(i), y, scale.x(i + 1), y);
-        under = formatted("%d,%d %d,%d ", scale.x(i + 1), base, scale.x(i), base) + under;
+        const int new_y = scale.y(below + layers[layer].bytes(shown[i])), new_base = scale.y(below);
+        if (new_y != y || new_base != base) step(scale.x(i));
+        y = new_y, base = new_base;
     }
+    step(scale.x(shown.size()));
     under.pop_back();
     return "<polygon points=\"" + over + under + "\" class=\"" + layers[layer].style + "\"/>\n";
 }
