@@ -346,7 +346,11 @@ void lanes_from_losses(Diagram& diagram) {
 }
 
 std::string to_svg(const Diagram& diagram) {
-    const drawing::Layout layout = drawing::lay_out(diagram);
+    const drawing::Layout layout = [&] {
+        Diagram inner = diagram;
+        if (inner.widest > 0) inner.widest = std::max(1, inner.widest - 2 * margin);
+        return drawing::lay_out(inner);
+    }();
     const std::string title = clean_text(diagram.title, 80);
     const int top = margin + (title.empty() ? 0 : 52);
     const int one_line = Legend(diagram, INT_MAX).width();

@@ -71,10 +71,12 @@ Sheet sheet_of(const std::string& title, const Shares& shares) {
     std::string told = fmt::format("In the full batch a row counts 1/{}.", shares.rows.size());
     for (const auto& part : shares.parts)
         told += fmt::format(" In {} a row counts 1/{}.", part.name, part.rows);
-    Sheet sheet(title, told + " Added up: " + compared(shares.sum, shares.full) + ".");
+    if (!shares.parts.empty()) told += " Added up: " + compared(shares.sum, shares.full) + ".";
+    Sheet sheet(title, told);
     const bool mended = !shares.divided.empty();
     const std::size_t n = shares.parts.size();
-    int rows_wide = 0, weights_wide = 0, gradients_wide = drawing::width_of_words("gradient of its mean");
+    int rows_wide = 0, weights_wide = drawing::width_of_words("1/64", "t-strong"),
+        gradients_wide = drawing::width_of_words("gradient of its mean");
     for (std::size_t i = 0; i < shares.rows.size(); ++i)
         rows_wide = std::max(rows_wide,
                              drawing::width_of_words(fmt::format("row {}  {}", i, words_of(shares.rows[i]))));
@@ -111,7 +113,7 @@ Sheet sheet_of(const std::string& title, const Shares& shares) {
         y += line;
         sheet.text(gradient_at - 16, y, compared(sum, shares.full), "t-strong t-end");
     };
-    result("added up, nothing divided:", shares.sum);
+    if (!shares.parts.empty()) result("added up, nothing divided:", shares.sum);
     if (mended) result(fmt::format("each divided by {}, then added up:", n), shares.divided);
     return sheet;
 }
@@ -177,11 +179,12 @@ Sheet sheet_of(const std::string& title, const Matrices& matrices) {
         for (const auto& row : one.rows)
             for (const double number : row)
                 cell = std::max(cell, drawing::width_of_words(short_number(number), "t-strong") + 20);
-    int below = sheet.top();
+    int below = sheet.top(), head = sheet.top();
     for (const auto& one : matrices.all) {
-        sheet.text(x, sheet.top() + 8, one.name, "t-strong");
-        const int n = static_cast<int>(one.rows.size()), top = sheet.top() + 60,
-                  in = static_cast<int>(one.in_blocks_of);
+        const int n = static_cast<int>(one.rows.size()), in = static_cast<int>(one.in_blocks_of);
+        if (x > left && x + 40 + cell * n > Sheet::widest - Sheet::margin) x = left, head = below + 56;
+        const int top = head + 60;
+        sheet.text(x, head + 8, one.name, "t-strong");
         for (int i = 0; i < n; ++i) {
             sheet.text(x + 40 + cell * i + cell / 2, top - 10, fmt::format("u{}", i + 1), "t-quiet t-middle");
             sheet.text(x, top + high * i + 34, fmt::format("z{}", i + 1), "t-quiet");

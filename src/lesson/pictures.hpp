@@ -22,9 +22,9 @@ struct Shares {
     };
     std::vector<Vector> rows;
     Vector full;
-    std::vector<Part> parts;
-    Vector sum;           // of the parts, nothing divided
-    Vector divided = {};  // of the parts divided by their number; empty leaves it out
+    std::vector<Part> parts;  // none: the full batch alone
+    Vector sum;               // of the parts, nothing divided
+    Vector divided = {};      // of the parts divided by their number; empty leaves it out
 };
 Sheet sheet_of(const std::string& title, const Shares& shares);
 

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "tally/drawing/sheet.hpp"
 #include "tally/lesson/lesson.hpp"
 #include "tally/tally.hpp"
 
@@ -40,7 +41,7 @@ template <std::invocable<Picture&> Draw>
 void graph(std::string_view name, std::string title, const Draw& draw) {
     Watch watch;
     Picture picture(std::move(title));
-    draw(picture);
+    draw(picture.widest(drawing::Sheet::widest));
     graph(name, picture.svg(), picture.dot());
 }
 

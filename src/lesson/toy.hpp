@@ -1,6 +1,8 @@
 // The toy of the course: six rows of three numbers and three weights, and the rows in micro-batches.
 #pragma once
 
+#include <optional>
+
 #include "tally/lesson/pictures.hpp"
 #include "tally/lesson/talk.hpp"
 
@@ -46,12 +48,12 @@ struct Toy {
 
     // What a picture shows of these micro-batches: each row's part of a gradient, the gradient of each mean, the sums.
     tally::lesson::Shares shares(const std::vector<MicroBatch>& parts, const tally::Array<real>& full,
-                                 const tally::Array<real>& sum) const {
+                                 const std::optional<tally::Array<real>>& sum) const {
         using namespace tally;
         const auto gradient_of = [&](const Tensor& rows) {
             return lesson::values(grad(mean(matmul(rows, w)), {w}).front());
         };
-        lesson::Shares all{{}, lesson::values(full), {}, lesson::values(sum)};
+        lesson::Shares all{{}, lesson::values(full), {}, sum ? lesson::values(*sum) : lesson::Vector()};
         for (const auto& [row, number] : micro_batches(1)) all.rows.push_back(gradient_of(row));
         for (const auto& [micro, rows] : parts)
             all.parts.push_back(

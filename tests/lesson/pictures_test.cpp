@@ -41,7 +41,7 @@ std::string fault_of(const Sheet& sheet) {
     const std::regex size("font-size:(\\d+)px");
     for (std::sregex_iterator at(svg.begin(), svg.end(), size), end; at != end; ++at)
         if (std::stoi((*at)[1]) < 18) return "small letters";
-    return xml_fault(svg);
+    return test::xml_fault(svg);
 }
 
 bool says(const Sheet& sheet, const std::string& text) {
@@ -258,7 +258,10 @@ TEST_CASE("no line of a number line runs through words, and places keep their or
         int left = 0;
         for (const auto& mark : line.marks)
             for (const auto& words : sheet.words())
-                if (words.text == mark.label) CHECK(words.left >= left), left = words.left;
+                if (words.text == mark.label) {
+                    CHECK(words.left >= left);
+                    left = words.left;
+                }
     }
 }
 
@@ -281,7 +284,10 @@ TEST_CASE("curves: labels stand from the top in the order in which the curves en
         int last = 0;
         for (const auto& curve : curves.curves)
             for (const auto& words : sheet.words())
-                if (words.text == curve.label) CHECK(words.top >= last), last = words.top;
+                if (words.text == curve.label) {
+                    CHECK(words.top >= last);
+                    last = words.top;
+                }
     }
 }
 
