@@ -1,4 +1,4 @@
-"""The pictures that lessons draw: readable, and of the lesson's own numbers. Usage: pictures_test.py LESSON..."""
+"""The pictures that lessons draw: readable, and of the lesson's own numbers. Usage: drawn_test.py LESSON..."""
 
 import json
 import re
