@@ -66,7 +66,8 @@ struct Rounding {
         weights.row("of these, N or b is a power of two", differ_with_power_of_two);
         show("the smallest", "N = " + std::to_string(smallest_n) + ", b = " + std::to_string(smallest_b));
         check_weights(differ, differ_with_power_of_two, engine_differs);
-        drawn(7, 5);
+        graph("rounding", "One rounding and two: the numbers around 1/35, with their bits",
+              around(7, 5, weight(7, 5)));
 
         predict("64 random numbers, added as 4 x 16. Which way keeps the bits of one long sum?",
                 {right("a sum that goes on"),
@@ -135,37 +136,6 @@ struct Rounding {
         std::ostringstream text;
         text << std::setprecision(2) << number;
         return text.str();
-    }
-
-    // The numbers around 1/(N b), one spacing apart, with their bits; and what one rounding and two come to.
-    static void drawn(int n, int b) {
-        const real once = real(1) / real(n * b), twice = weight(n, b);
-        const real spacing = std::nextafter(once, real(1)) - once;
-        // 1 - N b times `once` is exact in one rounding; the places are counted from `once`.
-        const double exact = double(std::fma(-real(n * b), once, real(1))) / (n * b) / double(spacing);
-        const std::string name = std::to_string(n * b);
-        NumberLine line;
-        for (real number = std::nextafter(std::min(once, twice), real(0)); line.exist.size() < 4;
-             number = std::nextafter(number, real(1)))
-            line.exist.push_back({double(number - once) / double(spacing), bits_of(number)});
-        line.marks = {
-            {exact, "1/" + name},
-            {0, "1/" + name + " rounded once"},
-            {double(twice - once) / double(spacing), "1/" + std::to_string(n) + " rounded, then divided by " +
-                                                         std::to_string(b) + " and rounded again"}};
-        graph("rounding", "One rounding and two: the numbers around 1/" + name + ", with their bits", line);
-    }
-
-    // "1.010..0 x 2^-6"
-    static std::string bits_of(real number) {
-        const int exponent = std::ilogb(number);
-        std::string text;
-        for (real rest = std::scalbn(number, -exponent); text.size() < std::numeric_limits<real>::digits;
-             rest *= 2) {
-            text += rest >= 1 ? '1' : '0';
-            if (rest >= 1) rest -= 1;
-        }
-        return text.insert(1, ".") + " x 2^" + std::to_string(exponent);
     }
 
     // ---- the witness ----------------------------------------------------------------------------------------

@@ -189,20 +189,6 @@ struct OncePerUpdate {
         return total;
     }
 
-    // ---- the tools: the picture ----
-
-    static void drawn(const Array<real>& once, const Array<real>& running, const Array<real>& divided,
-                      const Array<real>& mean) {
-        Scissors lane{{"a micro-batch's gradient", "w.grad, a running sum", "after the last one", "step"},
-                      {}};
-        lane.cuts = {{0, "each gradient by itself, then the mean of them", to_string(mean)},
-                     {1, "the running sum, nothing divided", to_string(running)},
-                     {1, "the running sum, each divided by their number", to_string(divided)},
-                     {2, "once: each divided by their number, added, then clipped", to_string(once), true}};
-        graph("scissors", "Where a gradient may be clipped, and what [2 0] and [0 2] come to at limit 1",
-              lane);
-    }
-
     // ---- optimizers that are called between updates ----
 
     // A wrapper that calls step() after each of four micro-batches and feeds zeros until the fourth.
@@ -266,6 +252,18 @@ struct OncePerUpdate {
     }
 
     // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static void drawn(const Array<real>& once, const Array<real>& running, const Array<real>& divided,
+                      const Array<real>& mean) {
+        Scissors lane{{"a micro-batch's gradient", "w.grad, a running sum", "after the last one", "step"},
+                      {}};
+        lane.cuts = {{0, "each gradient by itself, then the mean of them", to_string(mean)},
+                     {1, "the running sum, nothing divided", to_string(running)},
+                     {1, "the running sum, each divided by their number", to_string(divided)},
+                     {2, "once: each divided by their number, added, then clipped", to_string(once), true}};
+        graph("scissors", "Where a gradient may be clipped, and what [2 0] and [0 2] come to at limit 1",
+              lane);
+    }
 
     static Tensor number(double value) {
         return parameter(Array<real>({1}, {static_cast<real>(value)}, options().device));

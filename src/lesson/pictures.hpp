@@ -2,6 +2,10 @@
 // SVG of at most drawing::Sheet::widest.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,7 +43,7 @@ struct Plane {
         double radius;
     };
     std::string across, up;
-    std::vector<Points> points;  // at most two kinds: rings, then dots
+    std::vector<Points> points;  // at most two kinds: crosses, then squares
     std::string middle_label;
     double middle_x, middle_y;
     std::vector<Circle> circles;
@@ -55,6 +59,35 @@ struct NumberLine {
     std::vector<Number> exist, marks;
 };
 Sheet sheet_of(const std::string& title, const NumberLine& line);
+
+// "1.010..0 x 2^-6", of a positive number
+template <std::floating_point S> std::string bits_of(S number) {
+    const int exponent = std::ilogb(number);
+    std::string text;
+    for (S rest = std::scalbn(number, -exponent); text.size() < std::numeric_limits<S>::digits; rest *= 2) {
+        text += rest >= 1 ? '1' : '0';
+        if (rest >= 1) rest -= 1;
+    }
+    return text.insert(1, ".") + " x 2^" + std::to_string(exponent);
+}
+
+// The numbers around 1 / (n b), where it lies, and what it is rounded once, and by 1/n first and then / b: `twice`.
+template <std::floating_point S> NumberLine around(int n, int b, S twice) {
+    const S once = S(1) / S(n * b), spacing = std::nextafter(once, S(1)) - once;
+    const auto place = [&](S number) { return double(number - once) / double(spacing); };
+    NumberLine line;
+    for (S at = std::nextafter(std::min(once, twice), S(0)); line.exist.size() < 4;
+         at = std::nextafter(at, S(1)))
+        line.exist.push_back({place(at), bits_of(at)});
+    // What is left of 1 after n b times `once` is exact in one rounding.
+    const double left = double(std::fma(-S(n * b), once, S(1))) / (n * b) / double(spacing);
+    const std::string exact = "1/" + std::to_string(n * b), first = "1/" + std::to_string(n);
+    line.marks = {
+        {left, exact},
+        {0, exact + " rounded once"},
+        {place(twice), first + " rounded, then divided by " + std::to_string(b) + " and rounded again"}};
+    return line;
+}
 
 // Stations that a gradient passes, and the places where scissors may be put.
 struct Scissors {

@@ -13,7 +13,7 @@ namespace tally::lesson {
 
 namespace {
 
-constexpr int left = Sheet::margin + 16;
+constexpr int page_left = Sheet::margin + 16;
 
 int rounded(double x) { return static_cast<int>(std::lround(x)); }
 
@@ -55,11 +55,18 @@ void scale_below(Sheet& sheet, const Range& range, double unit, int x0, int y, i
     }
 }
 
-}  // namespace
+// Where the points of a plane go: one unit for both axes, in pixels.
+struct Paper {
+    Range x, y;
+    double unit;
+    int left, top, right, bottom;
 
-Sheet sheet_of(const std::string& title, const Plane& plane) {
-    std::string told =
-        fmt::format("{} at {:.4g}, {:.4g}", plane.middle_label, plane.middle_x, plane.middle_y);
+    int across(double value) const { return left + rounded((value - x.low) * unit); }
+    int up(double value) const { return bottom - rounded((value - y.low) * unit); }
+    void draw_axes(Sheet& sheet, const Plane& plane) const;
+};
+
+Paper paper_for(const Plane& plane, int top) {
     Range x, y;
     const auto include = [&](double at_x, double at_y, double around) {
         if (!std::isfinite(at_x) || !std::isfinite(at_y)) return;
@@ -68,57 +75,64 @@ Sheet sheet_of(const std::string& title, const Plane& plane) {
     };
     include(plane.middle_x, plane.middle_y, 0);
     for (const auto& circle : plane.circles) include(plane.middle_x, plane.middle_y, circle.radius);
-    for (const auto& points : plane.points) {
-        told += fmt::format("; {} points {}", points.x.size(), points.label);
+    for (const auto& points : plane.points)
         for (std::size_t i = 0; i < points.x.size(); ++i) include(points.x[i], points.y[i], 0);
-    }
     x.widen(), y.widen();
-    Sheet sheet(title, told + ". Both axes have one scale.");
-    const double unit = std::min(800 / x.length(), 620 / y.length());  // pixels, across and up
-    const int x0 = left + 76, top = sheet.top() + 24, wide = rounded(x.length() * unit),
-              high = rounded(y.length() * unit);
-    const int bottom = top + high;
-    const auto across = [&](double value) { return x0 + rounded((value - x.low) * unit); };
-    const auto up = [&](double value) { return bottom - rounded((value - y.low) * unit); };
+    const double unit = std::min(800 / x.length(), 620 / y.length());
+    const int x0 = page_left + 76;
+    return {x, y, unit, x0, top, x0 + rounded(x.length() * unit), top + rounded(y.length() * unit)};
+}
 
+void Paper::draw_axes(Sheet& sheet, const Plane& plane) const {
     const double step = tick_of(std::max(x.length(), y.length()), 8);
     for (double tick = std::ceil(x.low / step) * step; tick <= x.high; tick += step) {
         sheet.rule(across(tick), top, across(tick), bottom, "t-rule");
         sheet.text(across(tick), bottom + 32, tick_words(tick, step), "t-middle");
     }
     for (double tick = std::ceil(y.low / step) * step; tick <= y.high; tick += step) {
-        sheet.rule(x0, up(tick), x0 + wide, up(tick), "t-rule");
-        sheet.text(x0 - 12, up(tick) + 6, tick_words(tick, step), "t-end");
+        sheet.rule(left, up(tick), right, up(tick), "t-rule");
+        sheet.text(left - 12, up(tick) + 6, tick_words(tick, step), "t-end");
     }
-    sheet.rule(x0, top, x0, bottom, "t-axis"), sheet.rule(x0, bottom, x0 + wide, bottom, "t-axis");
-    sheet.text(left, top - 22, plane.up, "t-quiet");
-    sheet.text(x0, bottom + 62, plane.across, "t-quiet");
+    sheet.rule(left, top, left, bottom, "t-axis"), sheet.rule(left, bottom, right, bottom, "t-axis");
+    sheet.text(page_left, top - 22, plane.up, "t-quiet");
+    sheet.text(left, bottom + 62, plane.across, "t-quiet");
+}
 
-    const std::array circle_styles{"s-dashed", "s-line"};
+// A cross for the first kind of points, a filled square for the second.
+std::string mark(std::size_t kind, int x, int y) {
+    return kind == 0 ? fmt::format("M{},{}l10,10m0,-10l-10,10", x - 5, y - 5)
+                     : fmt::format("M{},{}h6v6h-6z", x - 3, y - 3);
+}
+
+}  // namespace
+
+Sheet sheet_of(const std::string& title, const Plane& plane) {
+    std::string told =
+        fmt::format("{} at {:.4g}, {:.4g}", plane.middle_label, plane.middle_x, plane.middle_y);
+    for (const auto& points : plane.points)
+        told += fmt::format("; {} points {}", points.x.size(), points.label);
+    Sheet sheet(title, told + ". Both axes have one scale.");
+    const Paper paper = paper_for(plane, sheet.top() + 24);
+    paper.draw_axes(sheet, plane);
+
+    const std::array circle_styles{"s-dashed", "s-line"}, styles{"s-one", "s-two"};
+    const int middle_x = paper.across(plane.middle_x), middle_y = paper.up(plane.middle_y);
     for (std::size_t i = 0; i < plane.circles.size(); ++i)
-        sheet.circle(across(plane.middle_x), up(plane.middle_y), rounded(plane.circles[i].radius * unit),
-                     circle_styles[i % 2]);
-    const auto dot = [&](std::size_t kind, int at_x, int at_y) {
-        return kind == 0 ? fmt::format("M{},{}l10,10m0,-10l-10,10", at_x - 5, at_y - 5)
-                         : fmt::format("M{},{}h6v6h-6z", at_x - 3, at_y - 3);
-    };
-    const auto cross = [&](int at_x, int at_y) {
-        return fmt::format("M{},{}h30m-15,-15v30", at_x - 15, at_y);
-    };
-    const std::array styles{"s-one", "s-two"};
-    const Sheet::Words all{x0, top, x0 + wide, bottom, ""};
+        sheet.circle(middle_x, middle_y, rounded(plane.circles[i].radius * paper.unit), circle_styles[i % 2]);
+    const auto cross = [&](int x, int y) { return fmt::format("M{},{}h30m-15,-15v30", x - 15, y); };
+    const Sheet::Words all{paper.left, paper.top, paper.right, paper.bottom, ""};
     for (std::size_t kind = 0; kind < plane.points.size(); ++kind) {
         std::string marks;
         const auto& points = plane.points[kind];
         for (std::size_t i = 0; i < points.x.size(); ++i)
             if (std::isfinite(points.x[i]) && std::isfinite(points.y[i]))
-                marks += dot(kind, across(points.x[i]), up(points.y[i]));
+                marks += mark(kind, paper.across(points.x[i]), paper.up(points.y[i]));
         if (!marks.empty()) sheet.path(marks, styles[kind % 2], all);
     }
-    sheet.path(cross(across(plane.middle_x), up(plane.middle_y)), "s-truth", all);
+    sheet.path(cross(middle_x, middle_y), "s-truth", all);
 
-    const int sign = x0 + wide + 50;
-    int at = top + 20;
+    const int sign = paper.right + 50;
+    int at = paper.top + 20;
     const auto legend = [&](const std::string& commands, const std::string& style, const std::string& label) {
         sheet.path(commands, style, {sign - 22, at - 15, sign + 22, at + 15, ""});
         sheet.text(sign + 36, at + 6, label);
@@ -126,7 +140,7 @@ Sheet sheet_of(const std::string& title, const Plane& plane) {
     };
     legend(cross(sign, at), "s-truth", plane.middle_label);
     for (std::size_t kind = 0; kind < plane.points.size(); ++kind)
-        legend(dot(kind, sign, at), styles[kind % 2], plane.points[kind].label);
+        legend(mark(kind, sign, at), styles[kind % 2], plane.points[kind].label);
     for (std::size_t i = 0; i < plane.circles.size(); ++i)
         legend(fmt::format("M{},{}h44", sign - 22, at), circle_styles[i % 2], plane.circles[i].label);
     return sheet;
@@ -148,9 +162,9 @@ Sheet sheet_of(const std::string& title, const NumberLine& numbers) {
     for (const auto* all : {&exist, &marks})
         for (const auto& one : *all) longest = std::max(longest, drawing::width_of_words(one.label));
     const int room = std::max(300, Sheet::widest - 2 * Sheet::margin - longest - 40), pitch = 40;
-    const auto x = [&](double at) { return left + rounded((at - range.low) / range.length() * room); };
+    const auto x = [&](double at) { return page_left + rounded((at - range.low) / range.length() * room); };
     const int y = sheet.top() + pitch * static_cast<int>(marks.size()) + 40;
-    sheet.rule(left, y, left + room, y, "t-axis");
+    sheet.rule(page_left, y, page_left + room, y, "t-axis");
     for (std::size_t i = 0; i < marks.size();
          ++i) {  // the first of them highest, so that no line crosses words
         const int at = sheet.top() + pitch * static_cast<int>(i);
@@ -179,7 +193,7 @@ Sheet sheet_of(const std::string& title, const Curves& all) {
     }
     y.widen();
     Sheet sheet(title, told);
-    const int x0 = left + 96, wide = 700, top = sheet.top() + 24, high = 460, bottom = top + high;
+    const int x0 = page_left + 96, wide = 700, top = sheet.top() + 24, high = 460, bottom = top + high;
     const auto across = [&](std::size_t i) {
         return x0 + wide * static_cast<int>(i) / static_cast<int>(most);
     };
@@ -198,7 +212,7 @@ Sheet sheet_of(const std::string& title, const Curves& all) {
     steps.include(0), steps.include(static_cast<double>(most));
     scale_below(sheet, steps, wide / static_cast<double>(most), x0, bottom, bottom - 6);
     sheet.rule(x0, top, x0, bottom, "t-axis"), sheet.rule(x0, bottom, x0 + wide, bottom, "t-axis");
-    sheet.text(left, top - 22, all.up, "t-quiet");
+    sheet.text(page_left, top - 22, all.up, "t-quiet");
     sheet.text(x0, bottom + 62, all.across, "t-quiet");
 
     const std::array styles{"s-line", "s-bad", "s-dashed", "s-dotted"};
@@ -240,7 +254,7 @@ Sheet sheet_of(const std::string& title, const Walks& all) {
     }
     range.widen();
     Sheet sheet(title, told);
-    const int x0 = left + words + 40, wide = Sheet::widest - Sheet::margin - x0 - 60, line = 34;
+    const int x0 = page_left + words + 40, wide = Sheet::widest - Sheet::margin - x0 - 60, line = 34;
     const double unit = wide / range.length();
     const auto x = [&](double at) { return x0 + rounded((at - range.low) * unit); };
     int rows = 0;
@@ -248,14 +262,14 @@ Sheet sheet_of(const std::string& title, const Walks& all) {
     const int top = sheet.top() + 8, bottom = top + rows * line;
     scale_below(sheet, range, unit, x0, bottom, top);
     sheet.rule(x0, bottom, x0 + wide, bottom, "t-axis");
-    sheet.text(left, bottom + 32, all.axis, "t-quiet");
+    sheet.text(page_left, bottom + 32, all.axis, "t-quiet");
     int y = top;
     for (const auto& walk : all.walks) {
-        sheet.text(left, y + 6, walk.name, "t-strong");
+        sheet.text(page_left, y + 6, walk.name, "t-strong");
         int last = x0;
         for (const auto& step : walk.steps) {
             y += line;
-            sheet.text(left, y + 6, step.label);
+            sheet.text(page_left, y + 6, step.label);
             if (x(step.from) == last && &step != &walk.steps.front())
                 sheet.rule(x(step.from), y - line, x(step.from), y, "s-dotted");
             sheet.circle(x(step.from), y, 5, "s-two");
@@ -263,7 +277,7 @@ Sheet sheet_of(const std::string& title, const Walks& all) {
             last = x(step.to);
         }
         y += line;
-        sheet.text(left, y + 6, walk.end, "t-good");
+        sheet.text(page_left, y + 6, walk.end, "t-good");
         y += 2 * line;
     }
     return sheet;
