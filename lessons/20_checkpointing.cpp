@@ -325,7 +325,7 @@ struct Checkpointing {
         diagram.title = "16 layers in four segments: the input of each is kept, and all of the last";
         for (std::size_t i = 0; i < times_begun.size(); ++i) {
             const int lane = int(i / 4);
-            const bool last_of_segment = i % 4 == 3, again = times_begun[i] > 1 && !last_of_segment;
+            const bool last_of_segment = i % 4 == 3, again = times_begun[i] > 1;
             const bool kept_there = !again && (!last_of_segment || i + 1 == times_begun.size());
             if (i % 4 == 0) {
                 diagram.lanes.push_back("segment " + std::to_string(lane + 1));

@@ -58,6 +58,8 @@ private:
     int part_collinear(const std::vector<int>& bent);
     void push_down(int cell);
     void break_lines();
+    void place_lines(const std::vector<int>& ends);
+    int line_width(int first, int last) const;
     std::vector<int> ends_of_lines(int width) const;
     std::vector<int> hops_after(int column) const;
     int strands_after(int column) const;
@@ -181,6 +183,12 @@ int Arranger::room_after(int column) const {
     return asked_ > 0 && goes_on ? bend + at(strands_, column) * return_pitch : 0;
 }
 
+int Arranger::line_width(int first, int last) const {
+    int width = room_before(first) + room_after(last);
+    for (int c = first; c <= last; ++c) width += at(column_width_, c) + (c < last ? gutter_width(c) : 0);
+    return width;
+}
+
 int Arranger::strands_after(int column) const {
     int strands = 0;
     for (int h : hops_after(column)) strands += at(grid_.edges, at(grid_.hops, h).edge).back ? 2 : 1;
@@ -233,6 +241,15 @@ void Arranger::break_lines() {
         if (narrower.size() > ends.size()) break;
         ends = std::move(narrower);
     }
+    // Better still is to leave the lanes whole, in a line of their own.
+    const int first_of_lanes = count(grid_.columns) - grid_.left_layer, end = count(grid_.columns) - 1;
+    if (asked_ > 0 && grid_.has_lanes() && ends.size() > 1 && first_of_lanes > 0 &&
+        line_width(0, first_of_lanes - 1) <= asked_ && line_width(first_of_lanes, end) <= asked_)
+        ends = {first_of_lanes - 1, end};
+    place_lines(ends);
+}
+
+void Arranger::place_lines(const std::vector<int>& ends) {
     int next_top = 0;
     for (int first = 0; int last : ends) {
         Line line{first, last, 0, 0, 0, INT_MAX, INT_MIN};

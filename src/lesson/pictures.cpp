@@ -71,23 +71,26 @@ Sheet sheet_of(const std::string& title, const Shares& shares) {
     std::string told = fmt::format("In the full batch a row counts 1/{}.", shares.rows.size());
     for (const auto& part : shares.parts)
         told += fmt::format(" In {} a row counts 1/{}.", part.name, part.rows);
-    if (!shares.parts.empty()) told += " Added up: " + compared(shares.sum, shares.full) + ".";
+    if (!shares.sum.empty()) told += " Added up: " + compared(shares.sum, shares.full) + ".";
     Sheet sheet(title, told);
-    const bool mended = !shares.divided.empty();
     const std::size_t n = shares.parts.size();
     int rows_wide = 0, weights_wide = drawing::width_of_words("1/64", "t-strong"),
         gradients_wide = drawing::width_of_words("gradient of its mean");
     for (std::size_t i = 0; i < shares.rows.size(); ++i)
         rows_wide = std::max(rows_wide,
                              drawing::width_of_words(fmt::format("row {}  {}", i, words_of(shares.rows[i]))));
+    const std::size_t all_rows = shares.rows.size();
     const auto weight = [&](std::size_t rows) {
-        return mended ? fmt::format("1/{} / {} = 1/{}", rows, n, rows * n) : fmt::format("1/{}", rows);
+        if (!shares.weighed.empty())
+            return fmt::format("1/{} x {}/{} = 1/{}", rows, rows, all_rows, all_rows);
+        if (!shares.divided.empty()) return fmt::format("1/{} / {} = 1/{}", rows, n, rows * n);
+        return fmt::format("1/{}", rows);
     };
     for (const auto& part : shares.parts) {
         weights_wide = std::max(weights_wide, drawing::width_of_words(weight(part.rows), "t-strong"));
         gradients_wide = std::max(gradients_wide, drawing::width_of_words(words_of(part.gradient)));
     }
-    for (const Vector* all : {&shares.full, &shares.sum, &shares.divided})
+    for (const Vector* all : {&shares.full, &shares.sum, &shares.divided, &shares.weighed})
         gradients_wide = std::max(gradients_wide, drawing::width_of_words(words_of(*all)));
     const int weight_at = left + rows_wide + 36, gradient_at = weight_at + weights_wide + 84;
     const Lane lane{sheet, weight_at, gradient_at, gradient_at + gradients_wide + 16};
@@ -113,8 +116,9 @@ Sheet sheet_of(const std::string& title, const Shares& shares) {
         y += line;
         sheet.text(gradient_at - 16, y, compared(sum, shares.full), "t-strong t-end");
     };
-    if (!shares.parts.empty()) result("added up, nothing divided:", shares.sum);
-    if (mended) result(fmt::format("each divided by {}, then added up:", n), shares.divided);
+    if (!shares.sum.empty()) result("added up, nothing divided:", shares.sum);
+    if (!shares.divided.empty()) result(fmt::format("each divided by {}, then added up:", n), shares.divided);
+    if (!shares.weighed.empty()) result("each by its share of the rows, then added up:", shares.weighed);
     return sheet;
 }
 

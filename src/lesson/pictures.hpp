@@ -27,8 +27,10 @@ struct Shares {
     std::vector<Vector> rows;
     Vector full;
     std::vector<Part> parts;  // none: the full batch alone
-    Vector sum;               // of the parts, nothing divided
-    Vector divided = {};      // of the parts divided by their number; empty leaves it out
+    Vector sum;               // of the parts, nothing divided; empty leaves a sum out
+    Vector divided = {};      // of the parts divided by their number
+    Vector weighed = {};      // of the parts by their share of the rows
+};                            // of the parts divided by their number; empty leaves it out
 };
 Sheet sheet_of(const std::string& title, const Shares& shares);
 

@@ -113,6 +113,14 @@ def divide(lesson):
     picture.says("1.00 times the full batch's")
 
 
+def unequal(lesson):
+    picture = lesson.pictures["unequal"]
+    picture.says(vector(lesson.column("w.grad after it")[-1]))
+    assert picture.said().count("1/4 x 4/6 = 1/6") == 4 and picture.said().count("1/2 x 2/6 = 1/6") == 2
+    picture.says("1.00 times the full batch's")
+    picture.says("not the full batch's")
+
+
 def why_a_large_batch(lesson):
     picture = lesson.pictures["cloud"]
     plot, = (event for event in lesson.events if event["event"] == "plot")
@@ -236,7 +244,7 @@ def the_best_schedule(lesson):
 
 
 OWN = {check.__name__.replace("_", "-"): check for check in (
-    full_batch, forgot_to_divide, divide, why_a_large_batch, rounding, lost_batches, once_per_update, adam_hides_it, when_it_lies, agn,
+    full_batch, forgot_to_divide, divide, unequal, why_a_large_batch, rounding, lost_batches, once_per_update, adam_hides_it, when_it_lies, agn,
     where_memory_goes, checkpointing, the_best_schedule)}
 
 

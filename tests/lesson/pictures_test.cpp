@@ -83,6 +83,7 @@ Shares shares_of(Dice& dice) {
         shares.divided = shares.sum;
         for (double& one : shares.divided) one /= static_cast<double>(shares.parts.size());
     }
+    if (dice.below(3) == 0) shares.weighed = shares.full;
     return shares;
 }
 
@@ -195,15 +196,17 @@ TEST_CASE("shares: each row, what it counts, and how many times the full batch's
         const Sheet sheet = sheet_of("Shares", shares);
         for (const Vector& row : shares.rows) CHECK(says(sheet, short_values(std::span<const double>(row))));
         CHECK(says(sheet, fmt::format("1/{}", shares.rows.size())));
-        const bool mended = !shares.divided.empty();
+        const bool mended = !shares.divided.empty(), weighed = !shares.weighed.empty();
         for (const auto& part : shares.parts)
-            CHECK(says(sheet, mended ? fmt::format("1/{} / {} = 1/{}", part.rows, shares.parts.size(),
-                                                   part.rows * shares.parts.size())
-                                     : fmt::format("1/{}", part.rows)));
+            CHECK(says(sheet, weighed  ? fmt::format("1/{} x {}/{} = 1/{}", part.rows, part.rows,
+                                                     shares.rows.size(), shares.rows.size())
+                              : mended ? fmt::format("1/{} / {} = 1/{}", part.rows, shares.parts.size(),
+                                                     part.rows * shares.parts.size())
+                                       : fmt::format("1/{}", part.rows)));
         const bool equal = std::all_of(shares.parts.begin(), shares.parts.end(),
                                        [&](const auto& part) { return part.rows == shares.parts[0].rows; });
         CHECK(says(sheet, fmt::format("{:.2f} times", static_cast<double>(shares.parts.size()))) == equal);
-        CHECK(says(sheet, "1.00 times") == (equal && (mended || shares.parts.size() == 1)));
+        CHECK(says(sheet, "1.00 times") == (weighed || (equal && (mended || shares.parts.size() == 1))));
         CHECK(says(sheet, "not the full batch's") == !equal);
     }
 }
