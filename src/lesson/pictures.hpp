@@ -30,7 +30,6 @@ struct Shares {
     Vector sum;               // of the parts, nothing divided; empty leaves a sum out
     Vector divided = {};      // of the parts divided by their number
     Vector weighed = {};      // of the parts by their share of the rows
-};                            // of the parts divided by their number; empty leaves it out
 };
 Sheet sheet_of(const std::string& title, const Shares& shares);
 
