@@ -117,8 +117,6 @@ Sheet sheet_of(const std::string& title, const Plane& plane) {
 
     const std::array circle_styles{"s-dashed", "s-line"}, styles{"s-one", "s-two"};
     const int middle_x = paper.across(plane.middle_x), middle_y = paper.up(plane.middle_y);
-    for (std::size_t i = 0; i < plane.circles.size(); ++i)
-        sheet.circle(middle_x, middle_y, rounded(plane.circles[i].radius * paper.unit), circle_styles[i % 2]);
     const auto cross = [&](int x, int y) { return fmt::format("M{},{}h30m-15,-15v30", x - 15, y); };
     const Sheet::Words all{paper.left, paper.top, paper.right, paper.bottom, ""};
     for (std::size_t kind = 0; kind < plane.points.size(); ++kind) {
@@ -129,6 +127,8 @@ Sheet sheet_of(const std::string& title, const Plane& plane) {
                 marks += mark(kind, paper.across(points.x[i]), paper.up(points.y[i]));
         if (!marks.empty()) sheet.path(marks, styles[kind % 2], all);
     }
+    for (std::size_t i = 0; i < plane.circles.size(); ++i)
+        sheet.circle(middle_x, middle_y, rounded(plane.circles[i].radius * paper.unit), circle_styles[i % 2]);
     sheet.path(cross(middle_x, middle_y), "s-truth", all);
 
     const int sign = paper.right + 50;
