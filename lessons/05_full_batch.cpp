@@ -51,7 +51,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
             arrows.row(i, brought, so_far.grad());
         }
         check_equal("the sum of six arrows", w.grad(), so_far.grad());
-        graph("full-batch", "Six rows, one w: six arrows back that are added", shares({}, w.grad(), {}));
+        graph("full-batch", "Six rows, one w: each row counts a sixth", shares({}, w.grad(), {}));
 
         step("One step of SGD: w moves against the gradient, 0.1 times as far.");
         code(1);
