@@ -263,7 +263,7 @@ def main(programs):
         print(f"{slug}: {', '.join(lesson.pictures) or 'no picture'}")
     if len(programs) > 20:
         faults += [f"{slug} was not run" for slug in OWN.keys() - seen]
-    sys.exit("\n".join(faults))
+    sys.exit("\n".join(faults) or 0)
 
 
 main(sys.argv[1:])
