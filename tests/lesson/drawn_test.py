@@ -109,6 +109,7 @@ def divide(lesson):
     picture = lesson.pictures["divide"]
     for name in ("full batch", "sum of 3x2", "sum / (6/2)"):
         picture.says(vector(lesson.shown(name)["text"]))
+    assert picture.said().count(vector(lesson.shown("full batch")["text"])) == 2, "at once, and divided"
     assert picture.said().count("1/2 / 3 = 1/6") == 6
     picture.says("1.00 times the full batch's")
 
