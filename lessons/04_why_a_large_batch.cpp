@@ -1,4 +1,5 @@
 // Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b. This is why batches are large.
+#include "tally/lesson/pictures.hpp"
 #include "tally/lesson/talk.hpp"
 
 using namespace tally;
@@ -17,11 +18,6 @@ struct WhyALargeBatch {
         for (const int size : {1, 4, 16, 64})
             some.row(std::to_string(size) + (size == 1 ? " item" : " items"), estimate(items(size, 0)));
         note("Nobody can look at all items. A batch gives an estimate.");
-        graph("why-a-large-batch", "The gradient of four items: an estimate of the true one", [](Picture& p) {
-            const WhyALargeBatch own;
-            const auto batch = items(4, 0), loss = own.loss_of(batch);
-            p.name(own.w, "w").name(batch, "4 items").name(loss, "loss").backward(loss);
-        });
 
         step("Sixty batches of one item, sixty of 16: where do their gradients lie?");
         std::vector<Series> cloud{
@@ -33,6 +29,7 @@ struct WhyALargeBatch {
                 cloud[size == 16].y.push_back(double(g[1]));
             }
         plot("gradients, first component across, second up", cloud);
+        drawn(cloud);
 
         predict(
             "Half the spread of the estimate: how many times as many items?",
@@ -86,7 +83,7 @@ struct WhyALargeBatch {
         const auto stream = static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint64_t>(draw);
         const Tensor middle = Array<real>({2}, {1, 2}, options().device);
         const Tensor around_0 =
-            random_normal<real>({size, 2}, options().seed, stream, real(0), real(2)).to(options().device);
+            random_normal<real>({size, 2}, options().seed, stream, real(0), real(sigma)).to(options().device);
         return around_0 + middle;
     }
 
@@ -114,6 +111,24 @@ struct WhyALargeBatch {
         return squares / (2 * draws);
     }
     static constexpr int draws = 2000;
+    static constexpr double sigma = 2;  // along each axis
+
+    // ---- the tools: the picture -----------------------------------------------------------------------------
+
+    // Beside the estimates two circles of their spread, sigma / root(b), around the truth.
+    static void drawn(const std::vector<Series>& cloud) {
+        Plane plane;
+        plane.across = "first component of the gradient", plane.up = "second component";
+        for (std::size_t i = 0; i < 2; ++i) plane.points.push_back({cloud[i].label, cloud[i].x, cloud[i].y});
+        plane.middle_label = cloud[2].label;
+        plane.middle_x = cloud[2].x[0], plane.middle_y = cloud[2].y[0];
+        for (const int size : {1, 16}) {
+            const double spread = sigma / std::sqrt(size);
+            plane.circles.push_back(
+                {"spread " + short_number(spread) + " = 2 / root(" + std::to_string(size) + ")", spread});
+        }
+        graph("cloud", "Sixty gradients of one item, and sixty of 16, around the true one", plane);
+    }
 
     // ---- the witness ----------------------------------------------------------------------------------------
 

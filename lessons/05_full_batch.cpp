@@ -51,16 +51,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
             arrows.row(i, brought, so_far.grad());
         }
         check_equal("the sum of six arrows", w.grad(), so_far.grad());
-        graph("full-batch", "Six items, one w: forward, and six gradients back that are added",
-              [](Picture& p) {
-                  const Toy toy;  // with a w of its own
-                  std::vector<Tensor> products;
-                  for (const auto& [row, number] : toy.micro_batches(1)) {
-                      p.name(row, "row " + number);
-                      products.push_back(matmul(row, toy.w));
-                  }
-                  p.name(toy.w, "w").backward(mean(concat(products)), "mean of six");
-              });
+        graph("full-batch", "Six rows, one w: each row counts a sixth", shares({}, w.grad(), {}));
 
         step("One step of SGD: w moves against the gradient, 0.1 times as far.");
         code(1);

@@ -28,13 +28,8 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
             after.row(rows, part, this_one, w.grad());
         }
         const auto sum = w.grad().clone();
-        graph("forgot-to-divide", "Three micro-batches, nothing divided: w receives three times the gradient",
-              [](Picture& p) {
-                  const Toy toy;
-                  p.name(toy.w, "w");
-                  for (const auto& [micro, rows] : toy.micro_batches(2))
-                      p.name(micro, "rows " + rows).backward(mean(matmul(micro, toy.w)));
-              });
+        graph("forgot-to-divide", "What a row counts in the full batch and in a micro-batch",
+              shares(micro_batches(2), full, sum));
         check_micro_batches(after, sum);
 
         predict(

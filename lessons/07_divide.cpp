@@ -39,14 +39,9 @@ struct Divide : Toy {  // six rows x, three weights w
         show("sum / (6/2)", w.grad());
         check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
         check_equal("bit for bit", w.grad(), full);
-        graph("divide", "Three micro-batches, one w: what comes back is added", [](Picture& p) {
-            const Toy toy;
-            p.name(toy.w, "w");
-            for (const auto& [micro, rows] : toy.micro_batches(2)) {
-                auto part = mean(matmul(micro, toy.w)) / 3;
-                p.name(micro, "rows " + rows).name(part, "loss / 3").backward(part);
-            }
-        });
+        auto shared = shares(micro_batches(2), full, sum);
+        shared.divided = values(w.grad());
+        graph("divide", "What a row counts, nothing divided and divided", shared);
 
         predict("And one row at a time: each micro-loss is divided by",
                 {right(6), wrong(3, "That was for three micro-batches. How many are there now?"),

@@ -66,12 +66,8 @@ struct Rounding {
         weights.row("of these, N or b is a power of two", differ_with_power_of_two);
         show("the smallest", "N = " + std::to_string(smallest_n) + ", b = " + std::to_string(smallest_b));
         check_weights(differ, differ_with_power_of_two, engine_differs);
-        graph("rounding", "One item of 7 x 5: 1/7 is rounded, then divided by 5 and rounded again",
-              [](Picture& p) {
-                  auto items = parameter(Array<real>::full({5}, real(1)));
-                  auto loss = mean(items) / 7;
-                  p.name(items, "5 items").name(loss, "mean / 7").backward(loss);
-              });
+        graph("rounding", "One rounding and two: the numbers around 1/35, with their bits",
+              around(7, 5, weight(7, 5)));
 
         predict("64 random numbers, added as 4 x 16. Which way keeps the bits of one long sum?",
                 {right("a sum that goes on"),

@@ -37,6 +37,8 @@ struct LostBatches : Toy {
         show("w.grad", w.grad());
         check_lost(total);
         note("The logged total is right. Two of three micro-batches are lost.");
+        graph("lost-batches", "As published: nothing comes back from the losses that are only added up",
+              drawn);
 
         step("Mended by one word: total.backward(). It reaches all three.");
         w.zero_grad();
@@ -46,17 +48,6 @@ struct LostBatches : Toy {
         (total / 3).backward();
         show("w.grad", w.grad());
         check_mended();
-        graph("lost-batches", "One backward at the end: three graphs are alive until it begins",
-              [](Picture& p) {
-                  const Toy toy;
-                  p.name(toy.w, "w");
-                  std::vector<Tensor> losses;
-                  for (const auto& micro : split(toy.x, 2)) {
-                      p.name(micro, "2 rows");
-                      losses.push_back(mean(matmul(micro, toy.w)));
-                  }
-                  p.backward((losses[0] + losses[1] + losses[2]) / 3, "total / 3");
-              });
 
         predict("The gradient is right. How much memory do N stored losses hold?",
                 {right("as the full batch"),
@@ -181,6 +172,22 @@ struct LostBatches : Toy {
         }
         const std::vector<real> moved = w.value().to_vector();
         return batches - std::count(moved.begin(), moved.end(), real(0));
+    }
+
+    // ---- the tools: the picture ------------------------------------------------------------------------------
+
+    static void drawn(Picture& picture) {
+        const LostBatches own;  // with another w
+        picture.name(own.w, "w");
+        const auto parts = own.micro_batches(2);
+        for (const auto& [micro, rows] : parts) {
+            const auto loss = own.loss_of(micro);
+            picture.name(micro, "rows " + rows).name(loss, "loss");
+            if (&micro == &parts.back().micro)
+                picture.backward(loss, "the last: loss.backward()");
+            else
+                picture.add(loss, "lost: no backward");
+        }
     }
 
     // ---- the witness ----------------------------------------------------------------------------------------

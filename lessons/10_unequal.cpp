@@ -42,18 +42,9 @@ struct Unequal : Toy {
             after.row(rows, share, w.grad());
         }
         check_weighed();
-        graph("unequal", "Four rows and two: each micro-batch counts as many sixths as it has rows",
-              [](Picture& p) {
-                  const Toy toy;
-                  p.name(toy.w, "w");
-                  for (const auto& micro : split(toy.x, Sizes{4, 2})) {
-                      const auto rows = micro.shape()[0];
-                      auto loss = mean(matmul(micro, toy.w)) * (double(rows) / 6);
-                      p.name(micro, std::to_string(rows) + " rows")
-                          .name(loss, "loss x " + std::to_string(rows) + "/6");
-                      p.backward(loss);
-                  }
-              });
+        auto shared = shares(micro_batches(4), grad(mean(matmul(x, w)), {w}).front(), {});
+        shared.divided = values(of_means), shared.weighed = values(w.grad());
+        graph("unequal", "What a row counts in four rows and two", shared);
 
         step("How wrong? By minus the covariance of b and g, over the mean of b.");
         const std::vector<double> g = values(own.column("g, the gradient of its mean"));

@@ -53,9 +53,10 @@ struct TheTail : Toy {
         graph("the-tail", "A tail of two micro-batches: divided by two, not by four", [](Picture& p) {
             const TheTail own;
             p.name(own.w, "w");
+            auto row = own.x.shape()[0] - own.tail.shape()[0];
             for (const auto& micro : split(own.tail, 1)) {
                 auto loss = mean(matmul(micro, own.w)) / 2;
-                p.name(micro, "1 row").name(loss, "loss / 2").backward(loss);
+                p.name(micro, "row " + std::to_string(row++)).name(loss, "loss / 2").backward(loss);
             }
         });
 

@@ -1,4 +1,5 @@
 // Lesson 13: clip, decay, momentum, Adam's t, schedule and average: each once per window, after normalising.
+#include "tally/lesson/pictures.hpp"
 #include "tally/lesson/toy.hpp"
 #include "tally/train.hpp"
 
@@ -28,6 +29,7 @@ struct OncePerUpdate {
         ways.row("the running sum, nothing divided", two_running);
         ways.row("each, then the mean of both", two_mean);
         check_ways(two_once, two_running, two_mean);
+        drawn(two_once, two_running, running(two, 1, true), two_mean);
         note("The first is what the full batch gives. Clipping is not additive.");
 
         predict("The toy, limit 0.5, each micro-loss divided by 3. Clipping after each backward gives",
@@ -250,6 +252,18 @@ struct OncePerUpdate {
     }
 
     // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static void drawn(const Array<real>& once, const Array<real>& running, const Array<real>& divided,
+                      const Array<real>& mean) {
+        Scissors lane{{"a micro-batch's gradient", "w.grad, a running sum", "after the last one", "step"},
+                      {}};
+        lane.cuts = {{0, "each gradient by itself, then the mean of them", to_string(mean)},
+                     {1, "the running sum, nothing divided", to_string(running)},
+                     {1, "the running sum, each divided by their number", to_string(divided)},
+                     {2, "once: each divided by their number, added, then clipped", to_string(once), true}};
+        graph("scissors", "Where a gradient may be clipped, and what [2 0] and [0 2] come to at limit 1",
+              lane);
+    }
 
     static Tensor number(double value) {
         return parameter(Array<real>({1}, {static_cast<real>(value)}, options().device));

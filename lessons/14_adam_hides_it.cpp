@@ -1,4 +1,5 @@
 // Lesson 14: Adam cancels the size of a gradient, and with it hides a forgotten division.
+#include "tally/lesson/pictures.hpp"
 #include "tally/lesson/toy.hpp"
 #include "tally/train.hpp"
 
@@ -38,16 +39,24 @@ struct AdamHidesIt {
 
         step("Fifty updates: w is to find (1, 1, 1) by least squares. The loss at the end:");
         auto fitted = table({"", "mean of 3", "sum of 3"});
-        const double sgd_loss = loss_after_50<Sgd<real>>(Reduction::mean, SgdOptions{.learning_rate = 0.3});
-        const double sgd_sum_loss =
-            loss_after_50<Sgd<real>>(Reduction::sum, SgdOptions{.learning_rate = 0.3});
-        const double adam_loss =
-            loss_after_50<Adam<real>>(Reduction::mean, AdamOptions{.learning_rate = rate});
-        const double adam_sum_loss =
-            loss_after_50<Adam<real>>(Reduction::sum, AdamOptions{.learning_rate = rate});
+        const auto sgd_losses = losses_of_50<Sgd<real>>(Reduction::mean, SgdOptions{.learning_rate = 0.3});
+        const auto sgd_sum_losses = losses_of_50<Sgd<real>>(Reduction::sum, SgdOptions{.learning_rate = 0.3});
+        const auto adam_losses =
+            losses_of_50<Adam<real>>(Reduction::mean, AdamOptions{.learning_rate = rate});
+        const auto adam_sum_losses =
+            losses_of_50<Adam<real>>(Reduction::sum, AdamOptions{.learning_rate = rate});
+        const double sgd_loss = sgd_losses.back(), sgd_sum_loss = sgd_sum_losses.back(),
+                     adam_loss = adam_losses.back(), adam_sum_loss = adam_sum_losses.back();
         fitted.row("SGD, rate 0.3", sgd_loss, in_powers_of_ten(sgd_sum_loss));
         fitted.row("Adam, rate 0.1", adam_loss, adam_sum_loss);
         check_fits(sgd_loss, sgd_sum_loss, adam_loss, adam_sum_loss);
+        graph("losses", "The loss over fifty updates: SGD explodes, Adam hides it",
+              Curves{"updates",
+                     "loss, by powers of ten",
+                     {{"SGD, mean of 3", sgd_losses},
+                      {"SGD, sum of 3", sgd_sum_losses},
+                      {"Adam, mean of 3", adam_losses},
+                      {"Adam, sum of 3", adam_sum_losses}}});
 
         predict(
             "A step is |g| / (|g| + eps) of the rate. With eps and g of 1e-8 it is 0.5; with 4g:",
@@ -144,18 +153,24 @@ struct AdamHidesIt {
         return move;
     }
 
-    // Fits X w to X (1, 1, 1) in 50 updates of three micro-batches each; returns the mean loss then.
-    template <class Optimizer, class Options> static double loss_after_50(Reduction reduction, Options with) {
+    // Fits X w to X (1, 1, 1) in 50 updates of three micro-batches each; returns the mean loss before, and after each.
+    template <class Optimizer, class Options>
+    static std::vector<double> losses_of_50(Reduction reduction, Options with) {
         auto w = Toy::weights();
         const auto ones = constant(Array<real>({3}, {1, 1, 1}, options().device));
         Optimizer optimizer({w}, with);
         Window window(optimizer, {.micro_batches = 3, .reduction = reduction, .weigh = Weigh::micro_batches});
+        const auto loss = [&] {
+            return double(mse(matmul(Toy::six_rows(), w), matmul(Toy::six_rows(), ones)).mean().item());
+        };
+        std::vector<double> losses{loss()};
         for (int update = 0; update < 50; ++update) {
             for (const auto& micro : split(Toy::six_rows(), 2))
                 window.add(mse(matmul(micro, w), matmul(micro, ones)));
             window.finish();
+            losses.push_back(loss());
         }
-        return double(mse(matmul(Toy::six_rows(), w), matmul(Toy::six_rows(), ones)).mean().item());
+        return losses;
     }
 
     // How far w has come down from 0, in units of the rate.

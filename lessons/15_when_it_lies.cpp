@@ -1,5 +1,6 @@
 // Lesson 15: where items meet in the loss, accumulation computes something else; and how each
 // case is repaired.
+#include "tally/lesson/pictures.hpp"
 #include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
 
@@ -89,6 +90,7 @@ struct WhenItLies {
         contrast.row("2 + 2", losses, lost[0], lost[1]);
         check_contrast({double(loss.item()), wanted[0], wanted[1], losses, lost[0], lost[1]});
         check("more than a third is lost", lost[0] < wanted[0] * 2 / 3 && lost[1] > wanted[1] * 2 / 3);
+        drawn(matmul(xq * a, reshape(yk * b, {1, 4})), double(loss.item()), losses);
 
         step("Repair: embed all without a graph; then the loss's gradient there.");
         a.zero_grad(), b.zero_grad();
@@ -197,6 +199,15 @@ struct WhenItLies {
         for (std::size_t i = 0; i < left.size(); ++i)
             largest = std::max(largest, std::abs(double(left[i]) - double(right[i])));
         return largest;
+    }
+
+    static void drawn(const Tensor& similarities, double loss, double losses) {
+        const auto numbers = values(similarities);
+        std::vector<Vector> rows;
+        for (std::size_t i = 0; i < 4; ++i) rows.emplace_back(&numbers[4 * i], &numbers[4 * i] + 4);
+        graph("similarities", "Similarities z u: each row is to find its own pair among those in its batch",
+              Matrices{{{"four pairs", "loss " + short_number(loss), 4, rows},
+                        {"two and two", "loss " + short_number(losses), 2, rows}}});
     }
 
     // ---- the witness ----------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include <array>
 #include <set>
 
+#include "tally/lesson/pictures.hpp"
 #include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
 
@@ -51,6 +52,7 @@ struct Agn {
         three.row("local SGD", path.back());
         check_close("0.1038", committed, 4152.0 / 10000 / 4, bound(5));
         check("not the step of accumulation", std::abs(double(committed - plain)) > 0.003);
+        drawn(items.column("slope at w = 0"), path, plain, committed);
         note("Hermans, Spanakis and Moeckel, 2017: for workers that do not wait for one another.");
 
         predict(
@@ -188,6 +190,26 @@ struct Agn {
 
     static Tensor weight(double w) {
         return parameter(Array<real>({1}, {static_cast<real>(w)}, options().device));
+    }
+
+    // Four steps from w = 0, and four steps each from where the one before ended.
+    static void drawn(const Numbers& slopes_at_0, const std::vector<real>& path, real plain, real committed) {
+        Walks all{"w",
+                  {{"accumulated: all slopes at w = 0",
+                    "a quarter of their sum: w = " + short_number(double(plain)),
+                    {}},
+                   {"AGN: each slope where w is by then",
+                    "a quarter of the way: w = " + short_number(double(committed)),
+                    {}}}};
+        double from = 0;
+        for (std::size_t i = 0; i < path.size(); ++i) {
+            const std::string item = "item " + std::to_string(i + 1) + ": ";
+            const double alone = -rate * values(slopes_at_0)[i], to = double(path[i]);
+            all.walks[0].steps.push_back({item + short_number(0) + " to " + short_number(alone), 0, alone});
+            all.walks[1].steps.push_back({item + short_number(from) + " to " + short_number(to), from, to});
+            from = to;
+        }
+        graph("path", "Where each slope is taken: four steps of rate 0.1, item after item", all);
     }
 
     // ---- the witness ----------------------------------------------------------------------------------------

@@ -82,9 +82,7 @@ struct WhereMemoryGoes {
         for (const std::int64_t at_a_time : {64, 16}) {
             Net net(4, 32);
             net.update(x, 64);
-            // Between updates nothing is temporary but Adam's averages and x.
-            const std::size_t adam = memory::report(options().device).in_use_by[int(MemoryClass::temporary)] -
-                                     x.value().storage()->bytes;
+            const std::size_t adam = averages_beside(x);
             memory::reset_peak(options().device);
             const Timeline timeline(options().device);
             net.update(x, at_a_time);
@@ -109,10 +107,11 @@ struct WhereMemoryGoes {
         step("One update of 64 items, operation by operation.");
         Net net(4, 32);
         net.update(x, 64);
+        const std::size_t averages = averages_beside(x);
         memory::reset_peak(options().device);
         const Timeline timeline(options().device);
         net.update(x, 64);
-        drawn_timeline(timeline);
+        drawn_timeline(timeline, averages);
         check_equal("its peak is the ledger's", timeline.peak().bytes, memory::peak(options().device));
     }
 
@@ -339,6 +338,12 @@ struct WhereMemoryGoes {
         }
     };
 
+    // Between updates nothing is temporary but Adam's averages and x.
+    static std::size_t averages_beside(const Tensor& x) {
+        return memory::report(options().device).in_use_by[int(MemoryClass::temporary)] -
+               x.value().storage()->bytes;
+    }
+
     // The ledger while f runs: what is beyond the bytes in use now.
     template <class F> static memory::Report peak_of(F f) {
         const Device device = options().device;
@@ -392,7 +397,7 @@ struct WhereMemoryGoes {
     }
 
     // What lives where in one update, as a picture; the nodes of its DOT twin are the events.
-    static void drawn_timeline(const Timeline& timeline) {
+    static void drawn_timeline(const Timeline& timeline, std::size_t adam) {
         std::string dot = "digraph bytes {\n  rankdir=LR; node [shape=box];\n";
         for (const auto& sample : timeline.samples())
             dot += "  e" + std::to_string(sample.event) + " [label=\"" + bytes_in_words(sample.in_use) +
@@ -400,8 +405,8 @@ struct WhereMemoryGoes {
                    (sample.event > 1 ? "  e" + std::to_string(sample.event - 1) + " -> e" +
                                            std::to_string(sample.event) + ";\n"
                                      : "");
-        graph("bytes", timeline.svg("One update of 64 items: bytes in use"), dot + "}\n",
-              timeline.strip({.columns = 60, .ascii = true}));
+        graph("bytes", timeline.svg("One update of 64 items: bytes in use", {"Adam's averages", adam}),
+              dot + "}\n", timeline.strip({.columns = 60, .ascii = true}));
     }
 
     // ---- the witness ----------------------------------------------------------------------------------------

@@ -47,6 +47,12 @@ struct Checkpointing {
         step("Each segment but the last begins again when backward comes to it.");
         show("layers begun", four.begun);
         drawn_beside(four.times_begun);
+        {
+            Tower many(16, 128);
+            const Timeline timeline(options().device);
+            many.segments(4);
+            graph("bytes", timeline.svg("16 layers, 128 items, four segments: bytes in use"), "");
+        }
         check_equal("16 begun, 12 of them again", four.begun, 2 * 16 - 16 / 4);
         check_equal("16 gradients: the same bits", numbers(four.gradients), numbers(plain.gradients));
 
@@ -319,7 +325,8 @@ struct Checkpointing {
         diagram.title = "16 layers in four segments: the input of each is kept, and all of the last";
         for (std::size_t i = 0; i < times_begun.size(); ++i) {
             const int lane = int(i / 4);
-            const bool last_of_segment = i % 4 == 3, again = times_begun[i] > 1 && !last_of_segment;
+            const bool last_of_segment = i % 4 == 3, again = times_begun[i] > 1;
+            const bool kept_there = !again && (!last_of_segment || i + 1 == times_begun.size());
             if (i % 4 == 0) {
                 diagram.lanes.push_back("segment " + std::to_string(lane + 1));
                 diagram.boxes.push_back({Diagram::Role::data,
@@ -339,7 +346,7 @@ struct Checkpointing {
                                      "",
                                      "",
                                      lane,
-                                     !again,
+                                     kept_there,
                                      again,
                                      {{before, false, ""}}});
         }

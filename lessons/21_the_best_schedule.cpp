@@ -2,6 +2,7 @@
 // cures at once.
 #include <functional>
 
+#include "tally/lesson/pictures.hpp"
 #include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
 
@@ -239,51 +240,25 @@ struct TheBestSchedule {
 
     // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
 
-    // A schedule as a picture: which step is begun at which time; filled where it is recorded.
+    // Its way as a picture, as a graph from run to run, and in text.
     static void drawn(const std::vector<std::size_t>& begun, const std::vector<bool>& recorded,
                       std::size_t steps) {
         const auto at = [](std::size_t number) { return std::to_string(number); };
-        const auto x = [&](std::size_t time) { return at(88 + 34 * time); };
-        const auto y = [&](std::size_t step) { return at(64 + 34 * (steps - 1 - step)); };
-        const std::string title = at(steps) + " steps, each recorded once; " + at(begun.size()) + " begun";
-        std::string svg =
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + at(104 + 34 * begun.size()) +
-            "\" height=\"" + at(144 + 34 * steps) +
-            "\" role=\"img\" aria-labelledby=\"title desc\">\n<title id=\"title\">" + title +
-            "</title>\n<desc id=\"desc\">Time goes to the right, the steps upwards. Begun, in order:";
-        for (const std::size_t step : begun) svg += " " + at(step + 1);
-        svg +=
-            ".</desc>\n<style>text{font:18px "
-            "monospace;fill:#1f2328}circle{stroke:#0b57d0;stroke-width:3}.run{fill:#ffffff}.recorded{fill:#"
-            "0b57d0}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
-        const auto words = [&](const std::string& left, const std::string& top, const std::string& text) {
-            svg += "<text x=\"" + left + "\" y=\"" + top + "\">" + text + "</text>\n";
-        };
-        const auto circle = [&](const std::string& cx, const std::string& cy, bool filled) {
-            svg += "<circle cx=\"" + cx + "\" cy=\"" + cy + "\" r=\"11\" class=\"" +
-                   (filled ? "recorded" : "run") + "\"/>\n";
-        };
-        words("16", "32", title);
-        for (std::size_t step = 0; step < steps; ++step)
-            words("40", at(70 + 34 * (steps - 1 - step)), at(step + 1));
         std::vector<std::string> rows(steps);
         std::string dot = "digraph schedule {\n  rankdir=LR; node [shape=circle];\n";
         for (std::size_t time = 0; time < begun.size(); ++time) {
-            circle(x(time), y(begun[time]), recorded[time]);
             rows[begun[time]].resize(2 * time, ' ');
             rows[begun[time]] += recorded[time] ? 'x' : 'o';
             dot += "  t" + at(time + 1) + " [label=\"" + at(begun[time] + 1) + "\"" +
                    (recorded[time] ? ", style=filled" : "") + "];\n";
             if (time > 0) dot += "  t" + at(time) + " -> t" + at(time + 1) + ";\n";
         }
-        const std::size_t below = 92 + 34 * steps;
-        circle("48", at(below), false), words("72", at(below + 6), "only run");
-        circle("248", at(below), true), words("272", at(below + 6), "recorded, and gone back through");
         std::string text;
         for (std::size_t step = steps; step-- > 0;)
             text += (step < 9 ? " " : "") + at(step + 1) + " |" + rows[step] +
                     (step + 1 == steps ? "   o only run   x recorded" : "") + "\n";
-        graph("schedule", svg + "</svg>\n", dot + "}\n", text);
+        const std::string title = at(steps) + " steps, each recorded once; " + at(begun.size()) + " begun";
+        graph("schedule", sheet_of(title, Runs{begun, recorded}).svg(), dot + "}\n", text);
     }
 
     // ---- the witness ----------------------------------------------------------------------------------------

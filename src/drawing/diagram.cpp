@@ -12,6 +12,7 @@
 #include "tally/base/error.hpp"
 #include "tally/base/text.hpp"
 #include "tally/drawing/diagram_layout.hpp"
+#include "tally/drawing/svg.hpp"
 #include "tally/drawing/xml.hpp"
 
 namespace tally {
@@ -186,7 +187,7 @@ void Svg::rows(const Shape& shape) {
     }
 }
 
-const char* const style_sheet =
+const std::string style_sheet =
     "<style>\n"
     ".t-page{fill:#ffffff}\n"
     ".t-text{font-family:monospace;font-size:18px;fill:#1f2328}\n"
@@ -209,11 +210,28 @@ const char* const style_sheet =
     ".t-loss{stroke:#8430ce;stroke-width:3}\n"
     ".t-saved{fill:#ffe69a}\n"
     ".t-recomputed{fill:url(#t-hatch)}\n"
+    ".t-blank{fill:#ffffff}\n" +
+    svg::on_dark(
+        ".t-page,.t-parameter,.t-data,.t-operation,.t-loss,.t-blank{fill:#0d1117}\n"
+        ".t-text{fill:#e6edf3}\n"
+        ".t-shape,.t-lane{fill:#9198a1}\n"
+        ".t-gradient,.t-back-head{fill:#ffa657}\n"
+        ".t-band{fill:#161b22;stroke:#3d444d}\n"
+        ".t-wire{stroke:#b1bac4}\n"
+        ".t-head{fill:#b1bac4}\n"
+        ".t-back,.t-rule{stroke:#ffa657}\n"
+        ".t-parameter,.t-inner{stroke:#79b5ff}\n"
+        ".t-inner{fill:none}\n"
+        ".t-data{stroke:#9198a1}\n"
+        ".t-operation{stroke:#56d364}\n"
+        ".t-loss{stroke:#d2a8ff}\n"
+        ".t-saved{fill:#574200}\n"
+        ".t-recomputed{fill:url(#t-hatch)}\n") +
     "</style>\n";
 
 const char* const hatch =
     "<defs><pattern id=\"t-hatch\" width=\"10\" height=\"10\" patternUnits=\"userSpaceOnUse\">"
-    "<path d=\"M0,0 H10 V10 H0 Z\" fill=\"#ffffff\"/><path d=\"M-2,2 L2,-2 M0,10 L10,0 M8,12 L12,8\" "
+    "<path d=\"M0,0 H10 V10 H0 Z\" class=\"t-blank\"/><path d=\"M-2,2 L2,-2 M0,10 L10,0 M8,12 L12,8\" "
     "stroke=\"#e3b341\"/>"
     "</pattern></defs>\n";
 
@@ -328,7 +346,11 @@ void lanes_from_losses(Diagram& diagram) {
 }
 
 std::string to_svg(const Diagram& diagram) {
-    const drawing::Layout layout = drawing::lay_out(diagram);
+    const drawing::Layout layout = [&] {
+        Diagram inner = diagram;
+        if (inner.widest > 0) inner.widest = std::max(1, inner.widest - 2 * margin);
+        return drawing::lay_out(inner);
+    }();
     const std::string title = clean_text(diagram.title, 80);
     const int top = margin + (title.empty() ? 0 : 52);
     const int one_line = Legend(diagram, INT_MAX).width();

@@ -36,6 +36,8 @@ struct Diagram {
     std::string description;         // what a screen reader says; "" for a sentence that counts the boxes
     std::vector<std::string> lanes;  // their names, shown where there is more than one lane
     std::vector<Box> boxes;          // in topological order
+    int widest =
+        0;  // pixels: longer lines wrap, if need be at several wires; 0 leaves lines as long as reads well
 };
 
 std::string to_svg(const Diagram& diagram);

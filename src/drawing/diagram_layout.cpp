@@ -18,7 +18,7 @@ constexpr int bend = 34;         // from a shape to the nearest vertical piece: 
 constexpr int shortest_gutter = 76;
 constexpr int wire_room = 2 * strand + 4;
 constexpr int return_pitch = 18;  // between the lines that run back to the next line of columns
-constexpr int widest = 2000;      // beyond it the columns wrap
+constexpr int widest = 2000;      // beyond it the columns wrap, where nothing else is asked for
 
 // A line of columns; most pictures have one.
 struct Line {
@@ -29,7 +29,8 @@ struct Line {
 
 class Arranger {
 public:
-    explicit Arranger(const Diagram& diagram) : lane_names_(diagram.lanes), grid_(make_grid(diagram)) {
+    explicit Arranger(const Diagram& diagram)
+        : lane_names_(diagram.lanes), asked_(diagram.widest), grid_(make_grid(diagram)) {
         choose_heights(grid_);
         lane_extent_ = stack_lanes(grid_);
         int attempts = 20;  // whatever needs more gets a picture with two wires that touch
@@ -43,6 +44,7 @@ public:
 
 private:
     const std::vector<std::string>& lane_names_;
+    const int asked_;  // for no wider lines than this; 0: for none
     Grid grid_;
     std::vector<Extent> lane_extent_;
     std::vector<int> tracks_, label_room_, strands_;  // in the gutter after each column
@@ -56,10 +58,14 @@ private:
     int part_collinear(const std::vector<int>& bent);
     void push_down(int cell);
     void break_lines();
+    void place_lines(const std::vector<int>& ends);
+    int line_width(int first, int last) const;
     std::vector<int> ends_of_lines(int width) const;
     std::vector<int> hops_after(int column) const;
     int strands_after(int column) const;
     int gutter_width(int column) const;
+    int room_before(int column) const;
+    int room_after(int column) const;
     int line_of(int column) const;
     std::vector<Point> route(const Edge& edge, int offset) const;
     void route_return(std::vector<Point>& points, const Hop& hop, int offset) const;
@@ -164,6 +170,25 @@ int Arranger::gutter_width(int column) const {
            at(label_room_, column);
 }
 
+// What wires take that come back to the first column of a line, and that leave its last; of strict widths only.
+int Arranger::room_before(int column) const {
+    if (asked_ == 0) return 0;
+    const int bands = grid_.has_lanes() ? 2 * band_padding : 0;
+    return column == 0 ? bands
+                       : bands + bend + at(strands_, column - 1) * return_pitch + at(label_room_, column - 1);
+}
+
+int Arranger::room_after(int column) const {
+    const bool goes_on = column + 1 < count(grid_.columns);
+    return asked_ > 0 && goes_on ? bend + at(strands_, column) * return_pitch : 0;
+}
+
+int Arranger::line_width(int first, int last) const {
+    int width = room_before(first) + room_after(last);
+    for (int c = first; c <= last; ++c) width += at(column_width_, c) + (c < last ? gutter_width(c) : 0);
+    return width;
+}
+
 int Arranger::strands_after(int column) const {
     int strands = 0;
     for (int h : hops_after(column)) strands += at(grid_.edges, at(grid_.hops, h).edge).back ? 2 : 1;
@@ -179,13 +204,13 @@ int Arranger::line_of(int column) const {
 // The last column of each line. Of the later gutters that fit, the one with the fewest wires breaks a line;
 // where all have several, the line may grow by half to find a single one or to reach its end.
 std::vector<int> Arranger::ends_of_lines(int width) const {
-    const int end = count(grid_.columns) - 1, one_wire = 2;
+    const int end = count(grid_.columns) - 1, one_wire = 2, most = asked_ > 0 ? width : width * 3 / 2;
     std::vector<int> ends;
     for (int first = 0; first <= end; first = ends.back() + 1) {
-        int last = first, best = -1, used = at(column_width_, first);
+        int last = first, best = -1, used = room_before(first) + at(column_width_, first);
         for (; last < end; ++last) {
             const int next = used + gutter_width(last) + at(column_width_, last + 1);
-            const bool fits = next <= width;
+            const bool fits = next + room_after(last + 1) <= width;
             if (!fits && best < 0) {
                 best = last;
                 for (int c = last; c >= first + (last - first) / 2; --c)
@@ -193,7 +218,7 @@ std::vector<int> Arranger::ends_of_lines(int width) const {
             } else if (!fits && at(strands_, last) <= one_wire) {
                 best = last;
             }
-            if (!fits && (at(strands_, best) <= one_wire || next > width * 3 / 2)) break;
+            if (!fits && (at(strands_, best) <= one_wire || next > most)) break;
             used = next;
         }
         ends.push_back(last < end ? best : end);
@@ -209,12 +234,22 @@ void Arranger::break_lines() {
         at(column_width_, cell.column) = std::max(at(column_width_, cell.column), cell.w);
     for (int c = 0; c < count(grid_.columns); ++c) strands_.push_back(strands_after(c));
 
-    std::vector<int> ends = ends_of_lines(widest);
-    for (int width = widest; width > widest / 2 && ends.size() > 1; width -= 20) {
+    const int widest_line = asked_ > 0 ? asked_ : widest;
+    std::vector<int> ends = ends_of_lines(widest_line);
+    for (int width = widest_line; width > widest_line / 2 && ends.size() > 1; width -= 20) {
         auto narrower = ends_of_lines(width);
         if (narrower.size() > ends.size()) break;
         ends = std::move(narrower);
     }
+    // Better still is to leave the lanes whole, in a line of their own.
+    const int first_of_lanes = count(grid_.columns) - grid_.left_layer, end = count(grid_.columns) - 1;
+    if (asked_ > 0 && grid_.has_lanes() && ends.size() > 1 && first_of_lanes > 0 &&
+        line_width(0, first_of_lanes - 1) <= asked_ && line_width(first_of_lanes, end) <= asked_)
+        ends = {first_of_lanes - 1, end};
+    place_lines(ends);
+}
+
+void Arranger::place_lines(const std::vector<int>& ends) {
     int next_top = 0;
     for (int first = 0; int last : ends) {
         Line line{first, last, 0, 0, 0, INT_MAX, INT_MIN};

@@ -105,7 +105,13 @@ int write_graph(const Running& running, const std::string& file, const std::stri
         complain(name, "this lesson draws no graph");
         return usage;
     }
-    write_whole(file, std::filesystem::path(file).extension() == ".svg" ? picture->svg : picture->dot);
+    const bool as_svg = std::filesystem::path(file).extension() == ".svg";
+    if (!as_svg && picture->dot.empty()) {
+        complain(name,
+                 fmt::format("the picture '{}' is no graph: it can be had as .svg only", picture->name));
+        return usage;
+    }
+    write_whole(file, as_svg ? picture->svg : picture->dot);
     return exit_code(end);
 }
 

@@ -320,27 +320,25 @@ void StepViewer::hint(const Place& place) {
 }
 
 void StepViewer::write_graph(const Place& place) {
-    const Graph* graph = nullptr;
-    for (std::size_t step = place.at + 1; step-- > 0 && graph == nullptr;)
-        graph = last_of<Graph>(place.record.steps[step]);
-    if (graph == nullptr) {
-        say("No graph so far in this lesson.");
+    std::vector<const Graph*> graphs;  // of the last step that has some
+    for (std::size_t step = place.at + 1; step-- > 0 && graphs.empty();)
+        for (const Event& event : place.record.steps[step])
+            if (const auto* graph = std::get_if<Graph>(&event.is)) graphs.push_back(graph);
+    if (graphs.empty()) {
+        say("No picture so far in this lesson.");
         return;
     }
     const char* work = std::getenv("TALLY_WORK");
     const std::string folder = std::string(work == nullptr ? "work" : work) + "/graphs";
-    const std::string path = folder + "/" + lesson().slug, picture = path + ".svg";
     try {
         make_folder(folder);
-        write_whole(picture, graph->svg);
-        write_whole(path + ".dot", graph->dot);
-        say(fmt::format("Wrote {}.svg and .dot: {}", path, graph->name));
-        if (!mode().presents) return;
-        write_lines({"       " + file_link(picture)});  // whole, however long: a terminal makes it a link
-        open_file(picture);
-    } catch (const WriteError& error) {
-        say(error.what());  // the lesson itself goes on
-    }
-}
-
-}  // namespace tally::lesson
+        for (const Graph* graph : graphs) {
+            const bool own = graph->name == lesson().slug;
+            const std::string path = folder + "/" + lesson().slug + (own ? "" : "-" + graph->name);
+            const std::string picture = path + ".svg";
+            write_whole(picture, graph->svg);
+            if (!graph->dot.empty()) write_whole(path + ".dot", graph->dot);
+            say(fmt::format("Wrote {}{}: {}", picture, graph->dot.empty() ? "" : " and .dot", graph->name));
+            write_lines({"       " + file_link(picture)});  // whole, however long: a terminal makes it a link
+            open_file(picture);
+        }

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "tally/drawing/sheet.hpp"
 #include "tally/lesson/lesson.hpp"
 #include "tally/tally.hpp"
 
@@ -40,8 +41,15 @@ template <std::invocable<Picture&> Draw>
 void graph(std::string_view name, std::string title, const Draw& draw) {
     Watch watch;
     Picture picture(std::move(title));
-    draw(picture);
+    draw(picture.widest(drawing::Sheet::widest));
     graph(name, picture.svg(), picture.dot());
+}
+
+// A picture that is no graph: it has no DOT.
+template <class What>
+requires requires(const std::string& title, const What& what) { sheet_of(title, what); }
+void graph(std::string_view name, const std::string& title, const What& what) {
+    graph(name, sheet_of(title, what).svg(), "");
 }
 
 }  // namespace tally::lesson

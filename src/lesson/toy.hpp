@@ -1,6 +1,9 @@
 // The toy of the course: six rows of three numbers and three weights, and the rows in micro-batches.
 #pragma once
 
+#include <optional>
+
+#include "tally/lesson/pictures.hpp"
 #include "tally/lesson/talk.hpp"
 
 namespace {
@@ -40,6 +43,21 @@ struct Toy {
             all.push_back({micro, std::to_string(from) + (last > from ? "-" + std::to_string(last) : "")});
             from = last + 1;
         }
+        return all;
+    }
+
+    // What a picture shows of these micro-batches: each row's part of a gradient, the gradient of each mean, the sums.
+    tally::lesson::Shares shares(const std::vector<MicroBatch>& parts, const tally::Array<real>& full,
+                                 const std::optional<tally::Array<real>>& sum) const {
+        using namespace tally;
+        const auto gradient_of = [&](const Tensor& rows) {
+            return lesson::values(grad(mean(matmul(rows, w)), {w}).front());
+        };
+        lesson::Shares all{{}, lesson::values(full), {}, sum ? lesson::values(*sum) : lesson::Vector()};
+        for (const auto& [row, number] : micro_batches(1)) all.rows.push_back(gradient_of(row));
+        for (const auto& [micro, rows] : parts)
+            all.parts.push_back(
+                {"rows " + rows, static_cast<std::size_t>(micro.shape()[0]), gradient_of(micro)});
         return all;
     }
 

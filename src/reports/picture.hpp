@@ -96,6 +96,12 @@ public:
             if (leaf->has_gradient()) box_of(leaf).gradient = text(leaf->gradient);
     }
 
+    // Lines wrap that would be wider than so many pixels.
+    Picture& widest(int pixels) {
+        diagram_.widest = pixels;
+        return *this;
+    }
+
     std::string svg() const { return to_svg(finished()); }
     std::string dot() const { return to_dot(finished()); }
     void write(const std::string& path) const;  // .svg or .dot, wholly or not at all

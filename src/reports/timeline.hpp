@@ -53,7 +53,12 @@ public:
     // Rows of blocks, or of plain ASCII, and the peak in words.
     std::string strip(const StripOptions& options = {}) const;
     std::string strip(int, bool = false) const = delete;  // write strip({.columns = 60, .ascii = true})
-    std::string svg(const std::string& title = "Live bytes") const;
+    // What of the temporary bytes has a name, such as an optimizer's averages: a band of its own.
+    struct Share {
+        std::string name;
+        std::size_t bytes;
+    };
+    std::string svg(const std::string& title = "Live bytes", const Share& of_temporary = {}) const;
     void write(const std::string& path, const std::string& title = "Live bytes") const;  // .svg
 
 private:

@@ -191,6 +191,7 @@ TEST_CASE("every SVG is well-formed, readable, and the same on every machine") {
         CHECK(xml_fault(svg) == "");
         CHECK(svg.find("<title id=\"t-title\">") != std::string::npos);
         CHECK(svg.find("<desc id=\"t-desc\">") != std::string::npos);
+        CHECK(svg.find("prefers-color-scheme:dark") != std::string::npos);
         for (const std::string& size : all_matches(svg, "font-size:(\\d+)px")) CHECK(std::stoi(size) >= 18);
         CHECK(all_matches(svg, "(\\d\\.\\d)[^<>]*/>").empty());  // no fraction in any drawn element
         for (const std::string& number : all_matches(svg, "<text x=\"([^\"]*)\"")) {
@@ -262,6 +263,26 @@ TEST_CASE("a long picture wraps into lines, none of them lonely") {
     }
     CHECK(per_line.size() == 7);
     CHECK(*std::min_element(per_line.begin(), per_line.end()) >= 6);
+}
+
+TEST_CASE("lines are no wider than was asked for, unless one column is") {
+    for (unsigned seed = 0; seed < 500; ++seed) {
+        INFO("random diagram " << seed);
+        Diagram diagram = random_diagram(seed);
+        diagram.widest = 900 + 100 * static_cast<int>(seed % 6);
+        CHECK(layout_fault(diagram) == "");
+        const drawing::Layout layout = drawing::lay_out(diagram);
+        if (layout.width <= diagram.widest) continue;
+        diagram.widest = 1;  // every column is a line of its own
+        CHECK(drawing::lay_out(diagram).width >= layout.width);
+    }
+    const int asked = 1336;
+    for (const auto& [name, diagram] : example_diagrams()) {
+        INFO(name);
+        Diagram narrow = diagram;
+        narrow.widest = asked;
+        CHECK(drawing::lay_out(narrow).width <= asked);
+    }
 }
 
 TEST_CASE("lanes are found from the losses") {

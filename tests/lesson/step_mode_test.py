@@ -278,11 +278,28 @@ def test_back_forward_and_restart(lesson):
 
 
 def test_graph_key_writes_the_picture(lesson):
-    with tempfile.TemporaryDirectory() as work, Terminal([lesson], TALLY_WORK=work) as t:
+    nowhere = {"DISPLAY": None, "WAYLAND_DISPLAY": None}
+    with tempfile.TemporaryDirectory() as work, Terminal([lesson], columns=200, TALLY_WORK=work, **nowhere) as t:
         at_step(t, 1)
         t.type("g")
         t.expect("sample.svg and .dot")
+        t.expect(f"file://{work}/graphs/sample.svg")
         assert sorted(os.listdir(work + "/graphs")) == ["sample.dot", "sample.svg"]
+
+
+def test_graph_key_opens_the_picture_where_there_is_a_screen(lesson):
+    with tempfile.TemporaryDirectory() as work:
+        opened = f"{work}/opened"
+        os.mkfifo(opened)  # which is waited at until the program has been begun
+        with open(f"{work}/xdg-open", "w", encoding="utf-8") as program:
+            program.write(f'#!/bin/sh\necho "$1" >{opened}\n')
+        os.chmod(f"{work}/xdg-open", 0o755)
+        with Terminal([lesson], TALLY_WORK=work, DISPLAY=":0", PATH=f"{work}:{os.environ['PATH']}") as t:
+            at_step(t, 1)
+            t.type("g")
+            with open(opened, encoding="utf-8") as asked:
+                assert asked.read().strip() == f"{work}/graphs/sample.svg"
+            t.expect(BAR)
 
 
 def test_graph_key_says_when_it_cannot_write(lesson):

@@ -226,17 +226,21 @@ TEST_CASE("the picture stacks the classes to scale and is well-formed whatever o
         std::vector<std::pair<int, int>> corners;
         char comma = 0;
         for (int x = 0, y = 0; points >> x >> comma >> y;) corners.emplace_back(x, y);
-        REQUIRE(corners.size() == 4 * below.size());
+        REQUIRE(corners.size() % 4 == 0);  // two above and two below for each stretch of one height
+        std::size_t stretch = 0;
         for (std::size_t i = 0; i < below.size(); ++i) {
             const auto y = [&](std::size_t bytes) {
                 return 412 - 312 * static_cast<double>(bytes) / static_cast<double>(timeline.peak().bytes);
             };
-            const auto &over = corners[2 * i], &under = corners[corners.size() - 1 - 2 * i];
+            const int x = 136 + static_cast<int>(792 * i / below.size());
+            while (corners[2 * stretch + 1].first <= x) REQUIRE(++stretch < corners.size() / 4);
+            const auto &over = corners[2 * stretch], &under = corners[corners.size() - 1 - 2 * stretch];
+            CHECK(over.first <= x);
             CHECK(over.first == under.first);
             CHECK(std::abs(under.second - y(below[i])) <= 0.51);
             below[i] += timeline.samples()[i].in_use_by[held_as];
             CHECK(std::abs(over.second - y(below[i])) <= 0.51);
-            CHECK(corners[2 * i + 1].second == over.second);
+            CHECK(corners[2 * stretch + 1].second == over.second);
         }
         ++areas;
         last = it->position();
@@ -247,6 +251,37 @@ TEST_CASE("the picture stacks the classes to scale and is well-formed whatever o
     timeline.write(folder / "live.svg", "Bytes <live> & more");
     CHECK(folder.files() == 1);
     CHECK_THROWS_WITH(timeline.write(folder / "live.png"), contains("the name must end in .svg"));
+}
+
+TEST_CASE("a named part of the temporary bytes is a band of its own, and the bands are as high together") {
+    const auto height = [](const std::string& svg, const std::string& style) {
+        const std::regex area("<polygon points=\"([^\"]*)\" class=\"" + style + "\"/>");
+        std::smatch found;
+        REQUIRE(std::regex_search(svg, found, area));
+        std::istringstream points(found[1]);
+        int first_x = 0, over = 0, x = 0, y = 0;
+        char comma = 0;
+        points >> first_x >> comma >> over;
+        while (points >> x >> comma >> y) continue;
+        CHECK(x == first_x);
+        return y - over;  // of its first event
+    };
+    const auto w = parameter(Array<float>::full({1 << 10}, 0.5f));
+    memory::reset_peak();
+    const Array<float> held = Array<float>::full({1 << 12}, 1.0f);
+    const Timeline timeline;
+    sum(tanh(w * 2)).backward();
+    const std::size_t bytes = held.storage()->bytes;
+    const std::string plain = timeline.svg(),
+                      named = timeline.svg("Live bytes", {"held <all> the while", bytes});
+    CHECK(plain.find("held") == std::string::npos);
+    CHECK(plain.find("class=\"t-named\"") == std::string::npos);
+    CHECK(xml_fault(named) == "");
+    CHECK_THAT(named, contains("held &lt;all&gt; the while</text>"));
+    const double unit = 312.0 / static_cast<double>(timeline.peak().bytes);
+    CHECK(std::abs(height(named, "t-named") - unit * static_cast<double>(bytes)) <= 1);
+    CHECK(std::abs(height(named, "t-named") + height(named, "t-class3") - height(plain, "t-class3")) <= 1);
+    CHECK(height(named, "t-class0") == height(plain, "t-class0"));
 }
 
 TEST_CASE("a timeline that saw nothing says so") {

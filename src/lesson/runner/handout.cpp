@@ -48,7 +48,7 @@ std::string lines_to_write_on(int count) {
     return lines;
 }
 
-std::vector<json> events_of(const Told& told) {
+std::vector<json> events_of(const LessonEvents& told) {
     std::vector<json> events;
     std::istringstream lines(told.events);
     for (std::string line; std::getline(lines, line);) events.push_back(json::parse(line));
@@ -142,7 +142,7 @@ std::string page(const std::string& title, const std::string& body) {
         title, style, body);
 }
 
-std::string students_part(const Told& told) {
+std::string students_part(const LessonEvents& told) {
     std::string opening, questions;
     for (const auto& event : events_of(told)) {
         if (event["event"] == "prediction")
@@ -154,7 +154,7 @@ std::string students_part(const Told& told) {
            lines_to_write_on(3);
 }
 
-std::string teachers_part(const Told& told) {
+std::string teachers_part(const LessonEvents& told) {
     const Unit* unit = unit_of(told.lesson.slug);
     std::string body, minutes = fmt::format("{} minutes alone", told.lesson.minutes);
     if (unit != nullptr) minutes += fmt::format(", {} in class", unit->in_class);
@@ -183,7 +183,7 @@ bool builds_on_toy(std::string_view slug) {
 }
 
 // Nothing where the lesson cannot run here, or fails; then `code` says which.
-std::optional<Told> told_by(const Program& program, const Flags& flags, int& code) {
+std::optional<LessonEvents> events_said_by(const Program& program, const Flags& flags, int& code) {
     Flags silent = flags;
     silent.json = true;
     silent.step = silent.no_step = silent.present = false;
@@ -193,7 +193,7 @@ std::optional<Told> told_by(const Program& program, const Flags& flags, int& cod
     Finished finished = run_capturing(command, STDOUT_FILENO);
     if (finished.asked_by != 0) throw AskedToEnd{finished.asked_by};
     code = finished.signal != 0 ? int{check_failed} : finished.code;
-    if (code == good) return Told{program.lesson, std::move(finished.captured)};
+    if (code == good) return LessonEvents{program.lesson, std::move(finished.captured)};
     const char* why = code == Exit::skipped ? "cannot run here" : "does not pass";
     complain("learn", fmt::format("lesson {0} {1} and is left out (./learn run {0} says why)",
                                   program.lesson.slug, why));
@@ -216,7 +216,7 @@ void write_both(const std::string& first, const std::string& one, const std::str
 
 }  // namespace
 
-std::string students_sheet(const std::vector<Told>& lessons, const Told* toy) {
+std::string students_sheet(const std::vector<LessonEvents>& lessons, const LessonEvents* toy) {
     std::string body = "<p>Name: ______________________________</p>\n";
     if (toy != nullptr) {
         std::string numbers;
@@ -233,7 +233,7 @@ std::string students_sheet(const std::vector<Told>& lessons, const Told* toy) {
     return page("tally: questions", body);
 }
 
-std::string teachers_sheet(const std::vector<Told>& lessons) {
+std::string teachers_sheet(const std::vector<LessonEvents>& lessons) {
     std::string body;
     for (const auto& told : lessons) body += "<section>\n" + teachers_part(told) + "</section>\n";
     return page("tally: questions with answers", body);
@@ -251,22 +251,22 @@ int write_handout(const std::vector<Program>& all, const std::vector<const Progr
     }
     teachers.replace_extension(".answers.html");
 
-    std::vector<Told> lessons;
+    std::vector<LessonEvents> lessons;
     int worst = good;
     bool toys = false, shows_toy = false;
     for (const Program* program : chosen) {
         int code = good;
-        if (auto told = told_by(*program, flags, code)) lessons.push_back(std::move(*told));
+        if (auto told = events_said_by(*program, flags, code)) lessons.push_back(std::move(*told));
         if (code != good && worst != check_failed) worst = code == Exit::skipped ? code : int{check_failed};
         toys = toys || (code == good && builds_on_toy(program->lesson.slug));
         shows_toy = shows_toy || program->lesson.slug == toy_is_in;
     }
     if (lessons.empty() || worst == check_failed) return worst;  // no sheet with numbers that a check refuses
 
-    std::optional<Told> toy;
+    std::optional<LessonEvents> toy;
     for (const Program& program : all)
         if (int code = good; toys && !shows_toy && program.lesson.slug == toy_is_in)
-            toy = told_by(program, flags, code);
+            toy = events_said_by(program, flags, code);
     if (!students.parent_path().empty()) make_folder(students.parent_path().string());
     const std::string questions = students_sheet(lessons, toy ? &*toy : nullptr),
                       answers = teachers_sheet(lessons);

@@ -1,0 +1,48 @@
+// Sheet: a page on which words, lines and marks are put at their places. It grows with them, and knows where its
+// words lie.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tally::drawing {
+
+class Sheet {
+public:
+    static constexpr int widest = 1400;  // what a projector shows at 18 px
+    static constexpr int margin = 32;
+
+    struct Words {
+        int left = 0, top = 0, right = 0, bottom = 0;
+        std::string text;
+    };
+
+    // What it tells to who cannot see it follows the title.
+    Sheet(std::string title, std::string told);
+
+    // y is the base line. Styles: t-middle, t-end; t-strong; t-quiet, t-good, t-bad. Returns where it ends.
+    int text(int x, int y, const std::string& words, const std::string& style = "");
+    void rule(int x1, int y1, int x2, int y2, const std::string& style = "s-line");
+    void arrow(int x1, int y1, int x2, int y2, const std::string& style = "");  // s-bad, s-good
+    void box(int x, int y, int w, int h, const std::string& style = "s-band", int radius = 10);
+    void circle(int x, int y, int radius, const std::string& style = "s-ring");
+    // A path of commands and integers; its corners lie within what it is said to cover.
+    void path(const std::string& commands, const std::string& style, const Words& covers);
+
+    int width() const { return right_ + margin; }
+    int height() const { return bottom_ + margin; }
+    int top() const { return margin + 56; }  // of what stands under the title
+    const std::vector<Words>& words() const { return words_; }
+    std::string svg() const;
+
+private:
+    void cover(int x, int y);
+
+    std::string title_, told_, body_;
+    std::vector<Words> words_;
+    int right_ = 0, bottom_ = 0;
+};
+
+int width_of_words(const std::string& words, const std::string& style = "");
+
+}  // namespace tally::drawing

@@ -1,0 +1,328 @@
+// The pictures of lessons: laws of geometry over random numbers, and the numbers that were handed in.
+#include "tally/lesson/pictures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <regex>
+#include <span>
+
+#include "catch.hpp"
+#include "drawing/xml_fault.hpp"
+#include "tally/base/text.hpp"
+#include "tally/drawing/diagram.hpp"
+#include "tally/drawing/xml.hpp"
+
+using namespace tally;
+using namespace tally::lesson;
+
+namespace {
+
+std::string fault_of(const Sheet& sheet) {
+    const auto& all = sheet.words();
+    const std::string svg = sheet.svg();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto& a = all[i];
+        if (a.left < 0 || a.top < 0 || a.right > sheet.width() || a.bottom > sheet.height())
+            return fmt::format("'{}' leaves the page", a.text);
+        if (svg.find(">" + escape_xml(a.text) + "</text>") == std::string::npos)
+            return fmt::format("'{}' is not drawn", a.text);
+        for (std::size_t j = 0; j < i; ++j) {
+            const auto& b = all[j];
+            if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+                return fmt::format("'{}' lies on '{}'", a.text, b.text);
+        }
+    }
+    if (sheet.width() > Sheet::widest) return fmt::format("{} wide", sheet.width());
+    if (svg.size() >= 12'000) return fmt::format("{} bytes", svg.size());
+    if (svg.find("prefers-color-scheme:dark") == std::string::npos) return "light only";
+    const std::regex size("font-size:(\\d+)px");
+    for (std::sregex_iterator at(svg.begin(), svg.end(), size), end; at != end; ++at)
+        if (std::stoi((*at)[1]) < 18) return "small letters";
+    return test::xml_fault(svg);
+}
+
+bool says(const Sheet& sheet, const std::string& text) {
+    return std::any_of(sheet.words().begin(), sheet.words().end(),
+                       [&](const auto& words) { return words.text.find(text) != std::string::npos; });
+}
+
+// Random numbers whose scale is random, too.
+struct Dice {
+    explicit Dice(unsigned seed) : bits(seed) {}
+    std::mt19937 bits;
+    std::size_t below(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(bits); }
+    double number(double scale = 1) { return scale * std::normal_distribution<double>()(bits); }
+    double scale() { return std::pow(10.0, static_cast<double>(below(7)) - 3); }
+    Vector numbers(std::size_t n, double scale = 1) {
+        Vector all(n);
+        for (double& one : all) one = number(scale);
+        return all;
+    }
+};
+
+Shares shares_of(Dice& dice) {
+    Shares shares;
+    shares.full = shares.sum = Vector(3);
+    for (std::size_t parts = 1 + dice.below(4); parts > 0; --parts) {
+        Shares::Part part{"rows of part " + std::to_string(parts), 1 + dice.below(4), Vector(3)};
+        for (std::size_t row = 0; row < part.rows; ++row) {
+            shares.rows.push_back(dice.numbers(3));
+            for (std::size_t i = 0; i < 3; ++i) {
+                shares.full[i] += shares.rows.back()[i];
+                part.gradient[i] += shares.rows.back()[i] / static_cast<double>(part.rows);
+            }
+        }
+        for (std::size_t i = 0; i < 3; ++i) shares.sum[i] += part.gradient[i];
+        shares.parts.push_back(part);
+    }
+    for (double& one : shares.full) one /= static_cast<double>(shares.rows.size());
+    if (dice.below(2) == 0) {
+        shares.divided = shares.sum;
+        for (double& one : shares.divided) one /= static_cast<double>(shares.parts.size());
+    }
+    if (dice.below(3) == 0) shares.weighed = shares.full;
+    return shares;
+}
+
+Plane plane_of(Dice& dice) {
+    const double across = dice.scale(), up = dice.scale();
+    Plane plane{"first component of the gradient",
+                "second component",
+                {},
+                "the truth",
+                dice.number(across),
+                dice.number(up),
+                {}};
+    for (const char* name : {"from 1 item", "from 16 items"})
+        plane.points.push_back({name, dice.numbers(60, across), dice.numbers(60, up)});
+    if (dice.below(4) == 0) plane.points[0].x[0] = std::nan("");
+    const double spread = std::abs(dice.number(std::min(across, up))) + 1e-6;
+    plane.circles = {{"spread " + short_number(spread), spread}, {"a quarter", spread / 4}};
+    return plane;
+}
+
+NumberLine line_of(Dice& dice) {
+    NumberLine line;
+    for (int i = -1; i < 3; ++i)
+        line.exist.push_back({static_cast<double>(i), std::string(dice.below(2) == 0 ? 32 : 62, '1')});
+    for (std::size_t i = 0; i < 3; ++i)
+        line.marks.push_back({dice.below(3) == 0 ? 0 : dice.number(), "mark " + std::to_string(i)});
+    return line;
+}
+
+Scissors scissors_of(Dice& dice) {
+    Scissors scissors{{"a micro-batch's gradient", "w.grad, a running sum", "after the last one", "step"},
+                      {}};
+    const std::size_t cuts = dice.below(5);
+    for (std::size_t i = 0; i < cuts; ++i)
+        scissors.cuts.push_back({dice.below(3), "way " + std::to_string(i),
+                                 short_values(std::span<const double>(dice.numbers(2))), dice.below(2) == 0});
+    return scissors;
+}
+
+Curves curves_of(Dice& dice) {
+    Curves curves{"updates", "loss, by powers of ten", {}};
+    const std::size_t updates = 2 + dice.below(60);
+    for (std::size_t c = 1 + dice.below(4); c > 0; --c) {
+        Vector heights{2.5};
+        const double factor = std::exp(dice.number());
+        while (heights.size() < updates) heights.push_back(heights.back() * factor);
+        curves.curves.push_back({"curve number " + std::to_string(c), heights});
+    }
+    return curves;
+}
+
+Matrices matrices_of(Dice& dice) {
+    const std::size_t blocks = 1 + dice.below(2), in = 1 + dice.below(2), n = blocks * in;
+    std::vector<Vector> rows;
+    for (std::size_t i = 0; i < n; ++i) rows.push_back(dice.numbers(n, dice.scale()));
+    return {{{"all of them", "loss 1.5000", n, rows}, {"in blocks", "loss 0.5000", in, rows}}};
+}
+
+Walks walks_of(Dice& dice) {
+    Walks walks{"w", {{"all from the start", "ends here", {}}, {"each from the last", "ends there", {}}}};
+    double from = 0;
+    const double scale = dice.scale();
+    for (std::size_t steps = 1 + dice.below(6); steps > 0; --steps) {
+        const double to = dice.number(scale);
+        walks.walks[0].steps.push_back({short_number(0) + " to " + short_number(to), 0, to});
+        walks.walks[1].steps.push_back({short_number(from) + " to " + short_number(to), from, to});
+        from = to;
+    }
+    return walks;
+}
+
+// A chain gone back through step by step, each time from a random step that is kept.
+Runs runs_of(Dice& dice) {
+    Runs runs;
+    std::vector<std::size_t> kept{0};
+    for (std::size_t step = 3 + dice.below(8); step-- > 0;) {
+        while (kept.back() > step) kept.pop_back();
+        for (std::size_t at = kept.back(); at <= step; ++at) {
+            if (at > kept.back() && dice.below(4) == 0 && kept.size() < 4) kept.push_back(at);
+            runs.begun.push_back(at), runs.recorded.push_back(at == step);
+        }
+    }
+    return runs;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "pictures of random numbers: nothing leaves the page, nothing lies on something else, all is large "
+    "enough") {
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        INFO("seed " << seed);
+        Dice dice(seed);
+        CHECK(fault_of(sheet_of("Shares", shares_of(dice))) == "");
+        CHECK(fault_of(sheet_of("A plane", plane_of(dice))) == "");
+        CHECK(fault_of(sheet_of("A number line", line_of(dice))) == "");
+        CHECK(fault_of(sheet_of("Scissors", scissors_of(dice))) == "");
+        CHECK(fault_of(sheet_of("Curves", curves_of(dice))) == "");
+        CHECK(fault_of(sheet_of("Matrices", matrices_of(dice))) == "");
+        CHECK(fault_of(sheet_of("Walks", walks_of(dice))) == "");
+        CHECK(fault_of(sheet_of("Runs", runs_of(dice))) == "");
+    }
+}
+
+TEST_CASE("shares: each row, what it counts, and how many times the full batch's gradient comes out") {
+    for (unsigned seed = 0; seed < 50; ++seed) {
+        INFO("seed " << seed);
+        Dice dice(seed);
+        const Shares shares = shares_of(dice);
+        const Sheet sheet = sheet_of("Shares", shares);
+        for (const Vector& row : shares.rows) CHECK(says(sheet, short_values(std::span<const double>(row))));
+        CHECK(says(sheet, fmt::format("1/{}", shares.rows.size())));
+        const bool mended = !shares.divided.empty(), weighed = !shares.weighed.empty();
+        for (const auto& part : shares.parts)
+            CHECK(says(sheet, weighed  ? fmt::format("1/{} x {}/{} = 1/{}", part.rows, part.rows,
+                                                     shares.rows.size(), shares.rows.size())
+                              : mended ? fmt::format("1/{} / {} = 1/{}", part.rows, shares.parts.size(),
+                                                     part.rows * shares.parts.size())
+                                       : fmt::format("1/{}", part.rows)));
+        const bool equal = std::all_of(shares.parts.begin(), shares.parts.end(),
+                                       [&](const auto& part) { return part.rows == shares.parts[0].rows; });
+        CHECK(says(sheet, fmt::format("{:.2f} times", static_cast<double>(shares.parts.size()))) == equal);
+        CHECK(says(sheet, "1.00 times") == (weighed || (equal && (mended || shares.parts.size() == 1))));
+        CHECK(says(sheet, "not the full batch's") == !equal);
+    }
+}
+
+TEST_CASE("a plane has one scale for both axes") {
+    const std::regex circle("<circle[^>]* r=\"(\\d+)\""),
+        rule("M(-?\\d+),(-?\\d+) L(-?\\d+),(-?\\d+)\" class=\"t-rule\"");
+    for (unsigned seed = 0; seed < 50; ++seed) {
+        INFO("seed " << seed);
+        Dice dice(seed);
+        Plane plane = plane_of(dice);
+        const double scale = dice.scale();
+        for (auto& points : plane.points)
+            points.x = dice.numbers(60, scale), points.y = dice.numbers(60, scale);
+        plane.middle_x = plane.middle_y = 0;
+        plane.circles = {{"around", scale}};
+        const std::string svg = sheet_of("A plane", plane).svg();
+        std::vector<int> across, up;
+        for (std::sregex_iterator at(svg.begin(), svg.end(), rule), end; at != end; ++at)
+            if ((*at)[1] == (*at)[3])
+                across.push_back(std::stoi((*at)[1]));
+            else
+                up.push_back(std::stoi((*at)[2]));
+        REQUIRE(across.size() >= 2);
+        REQUIRE(up.size() >= 2);
+        CHECK(std::abs((across[1] - across[0]) - (up[0] - up[1])) <= 1);
+        std::smatch found;
+        REQUIRE(std::regex_search(svg, found, circle));
+        // One tick is 1, 2 or 5 times a power of ten: so many pixels are the radius in ticks.
+        const double ticks = std::stod(found[1]) / (across[1] - across[0]), power = std::log10(scale / ticks);
+        const double mantissa = std::pow(10, power - std::floor(power + 0.02));
+        CHECK(std::min({std::abs(mantissa - 1), std::abs(mantissa - 2), std::abs(mantissa - 5)}) < 0.1);
+    }
+}
+
+TEST_CASE("no line of a number line runs through words, and places keep their order") {
+    const std::regex rule("M(\\d+),(\\d+) L(\\d+),(\\d+)\" class=\"s-");
+    for (unsigned seed = 0; seed < 100; ++seed) {
+        INFO("seed " << seed);
+        Dice dice(seed);
+        NumberLine line = line_of(dice);
+        const Sheet sheet = sheet_of("A number line", line);
+        const std::string svg = sheet.svg();
+        for (std::sregex_iterator at(svg.begin(), svg.end(), rule), end; at != end; ++at) {
+            const int x = std::stoi((*at)[1]), from = std::stoi((*at)[2]), to = std::stoi((*at)[4]);
+            for (const auto& words : sheet.words())
+                CHECK_FALSE((words.left < x && x < words.right && words.top < std::max(from, to) &&
+                             std::min(from, to) < words.bottom));
+        }
+        std::stable_sort(line.marks.begin(), line.marks.end(),
+                         [](const auto& a, const auto& b) { return a.at < b.at; });
+        int left = 0;
+        for (const auto& mark : line.marks)
+            for (const auto& words : sheet.words())
+                if (words.text == mark.label) {
+                    CHECK(words.left >= left);
+                    left = words.left;
+                }
+    }
+}
+
+TEST_CASE("scissors: who gives the right result at a wrong place is called lucky") {
+    Scissors scissors{{"a", "b", "c"},
+                      {{0, "early", "[1 0]"}, {1, "late", "[1 0]", true}, {0, "else", "[0 1]"}}};
+    const Sheet sheet = sheet_of("Scissors", scissors);
+    CHECK(says(sheet, "[1 0], by luck"));
+    CHECK_FALSE(says(sheet, "[0 1], by luck"));
+}
+
+TEST_CASE("curves: labels stand from the top in the order in which the curves end") {
+    for (unsigned seed = 0; seed < 50; ++seed) {
+        INFO("seed " << seed);
+        Dice dice(seed);
+        Curves curves = curves_of(dice);
+        const Sheet sheet = sheet_of("Curves", curves);
+        std::sort(curves.curves.begin(), curves.curves.end(),
+                  [](const auto& a, const auto& b) { return a.heights.back() > b.heights.back(); });
+        int last = 0;
+        for (const auto& curve : curves.curves)
+            for (const auto& words : sheet.words())
+                if (words.text == curve.label) {
+                    CHECK(words.top >= last);
+                    last = words.top;
+                }
+    }
+}
+
+TEST_CASE("matrices: what is compared is said, and nothing else") {
+    Dice dice(7);
+    const std::vector<Vector> rows{dice.numbers(4), dice.numbers(4), dice.numbers(4), dice.numbers(4)};
+    const Sheet sheet = sheet_of("Matrices", Matrices{{{"two and two", "loss", 2, rows}}});
+    for (std::size_t i = 0; i < 4; ++i)
+        for (std::size_t j = 0; j < 4; ++j) CHECK(says(sheet, short_number(rows[i][j])) == (i / 2 == j / 2));
+}
+
+TEST_CASE("runs: whenever the chain is begun anew, the input of its step is kept since it was made") {
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        INFO("seed " << seed);
+        Dice dice(seed);
+        const Runs runs = runs_of(dice);
+        const auto kept = runs.kept();
+        for (std::size_t time = 0; time < runs.begun.size(); ++time) {
+            const std::size_t step = runs.begun[time];
+            if (time > 0 && runs.begun[time - 1] + 1 == step) continue;
+            CHECK(std::any_of(kept.begin(), kept.end(), [&](const auto& bar) {
+                return bar.input == step && bar.from <= time && time <= bar.until &&
+                       (step == 0 ? bar.from == 0 : runs.begun.at(bar.from - 1) + 1 == step);
+            }));
+        }
+        std::size_t most = 0;
+        for (std::size_t time = 0; time < runs.begun.size(); ++time) {
+            std::size_t here = 0;
+            for (const auto& bar : kept) here += bar.from <= time && time <= bar.until;
+            most = std::max(most, here);
+        }
+        CHECK(runs.kept_at_most() == most);
+        CHECK(says(sheet_of("Runs", runs), fmt::format("{} at once", most)));
+    }
+}
