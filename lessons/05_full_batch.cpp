@@ -7,6 +7,8 @@ using namespace tally::lesson;
 namespace {
 
 struct FullBatch : Toy {  // six rows x, three weights w
+    const double rate = dial("rate");
+
     void talk() {
         step("The toy: six items of three numbers, and three weights.");
         show("x", x);
@@ -62,14 +64,14 @@ struct FullBatch : Toy {  // six rows x, three weights w
                   p.name(toy.w, "w").backward(mean(concat(products)), "mean of six");
               });
 
-        step("One step of SGD: w moves against the gradient, 0.1 times as far.");
+        step(say("One step of SGD: w moves against the gradient, {} as far.", times_of(rate)));
         code(1);
-        sgd_step({w}, 0.1);
+        sgd_step({w}, rate);
         const auto after = mean(matmul(x, w));
         show("w", w);
         show("loss before", loss);
         show("loss after", after);
-        note("A linear loss falls by exactly 0.1 |w.grad|^2. It has no minimum.");
+        note(say("A linear loss falls by exactly {} |w.grad|^2. It has no minimum.", rate));
         check_fall(loss, after);
     }
 
@@ -93,8 +95,8 @@ struct FullBatch : Toy {  // six rows x, three weights w
 
     void check_fall(const Tensor& before, const Tensor& after) {
         const double slope = std::pow(exact[0], 2) + std::pow(exact[1], 2) + std::pow(exact[2], 2);
-        check_close("falls by 0.1 |w.grad|^2", double(before.item()) - double(after.item()), 0.1 * slope,
-                    4 * loss_bound);
+        check_close(say("falls by {} |w.grad|^2", rate), double(before.item()) - double(after.item()),
+                    rate * slope, 4 * loss_bound);
     }
 
     double magnitude() const {
@@ -107,7 +109,11 @@ struct FullBatch : Toy {  // six rows x, three weights w
     const std::vector<double> exact{-2.1216 / 6, 0.1240 / 6, -3.6750 / 6};  // column sums in exact decimals
 };
 
-const Given<FullBatch> lesson(
-    {.number = 5, .slug = "full-batch", .title = "full batch", .minutes = 10, .steps = 5});
+const Given<FullBatch> lesson({.number = 5,
+                               .slug = "full-batch",
+                               .title = "full batch",
+                               .minutes = 10,
+                               .steps = 5,
+                               .dials = {learning_rate(0.1, 0.01, 1)}});
 
 }  // namespace

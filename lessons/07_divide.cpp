@@ -14,55 +14,66 @@ using namespace tally::lesson;
 
 namespace {
 
-struct Divide : Toy {  // six rows x, three weights w
+struct Divide : Toy {                        // six rows x, three weights w
+    const int n = dial("micro"), b = 6 / n;  // micro-batches, and the rows of one
+
     void talk() {
-        step("The full batch, and what lesson 6 left us with: three times too much.");
+        step(n == 1 ? "The full batch, and what lesson 6 does with one micro-batch: the same."
+                    : say("The full batch, and what lesson 6 left us with: {} too much.", times(n)));
         auto loss = mean(matmul(x, w));
         loss.backward();
         const auto full = w.grad().clone();
         show("full batch", full);
         w.zero_grad();
-        for (const auto& micro : split(x, 2)) mean(matmul(micro, w)).backward();
+        for (const auto& micro : split(x, b)) mean(matmul(micro, w)).backward();
         const auto sum = w.grad().clone();
-        show("sum of 3x2", sum);
+        show(say("sum of {}x{}", n, b), sum);
         check_lesson_6(loss, full, sum);
 
-        step("Each micro-loss divided by 3: a row weighs 1/2 of 1/3, and 1/6 is what it should.");
+        step(say("Each micro-loss divided by {}: a row weighs {} of {}, and 1/6 is what it should.", n,
+                 one_in(b), one_in(n)));
         w.zero_grad();
-        auto after = table({"rows", "loss / 3", "w.grad after it"});
-        for (const auto& [micro, rows] : micro_batches(2)) {
+        auto after = table({"rows", say("loss / {}", n), "w.grad after it"});
+        for (const auto& [micro, rows] : micro_batches(b)) {
             if (!w.has_grad()) code(2);
-            auto part = mean(matmul(micro, w)) / 3;
+            auto part = mean(matmul(micro, w)) / n;
             part.backward();
             after.row(rows, part, w.grad());
         }
-        show("sum / (6/2)", w.grad());
+        show(say("sum / (6/{})", b), w.grad());
         check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
         check_equal("bit for bit", w.grad(), full);
-        graph("divide", "Three micro-batches, one w: what comes back is added", [](Picture& p) {
-            const Toy toy;
-            p.name(toy.w, "w");
-            for (const auto& [micro, rows] : toy.micro_batches(2)) {
-                auto part = mean(matmul(micro, toy.w)) / 3;
-                p.name(micro, "rows " + rows).name(part, "loss / 3").backward(part);
-            }
-        });
+        graph("divide",
+              say("{}, one w: what comes back is added", capital(many_in_words(n, "micro-batches"))),
+              [this](Picture& p) {
+                  const Toy toy;
+                  p.name(toy.w, "w");
+                  for (const auto& [micro, rows] : toy.micro_batches(b)) {
+                      auto part = mean(matmul(micro, toy.w)) / n;
+                      p.name(micro, "rows " + rows).name(part, say("loss / {}", n)).backward(part);
+                  }
+              });
 
-        predict("And one row at a time: each micro-loss is divided by",
-                {right(6), wrong(3, "That was for three micro-batches. How many are there now?"),
-                 wrong(1, "Then six gradients are added, each a whole mean of one row: six times too much."),
-                 wrong(2, "No micro-batch has two rows any more."),
-                 wrong(18, "6 x 3: but the 3 belongs to the cut before.")},
-                hint("What must one row weigh in the end, and what does it weigh in a mean of one?",
+        const int now = n == 6 ? 3 : 6, rows_now = 6 / now;  // another cut
+        predict(say("And {} at a time: each micro-loss is divided by", many_in_words(rows_now, "rows")),
+                {right(now),
+                 wrong(n, say("That was for {}. How many are there now?", many_in_words(n, "micro-batches"))),
+                 wrong(1, say("Then {} gradients are added, each a whole mean of {}: {} too much.",
+                              in_words(now), many_in_words(rows_now, "rows"), times(now))),
+                 wrong(b, say("No micro-batch has {} any more.", many_in_words(b, "rows"))),
+                 wrong(now * n, say("{} x {}: but the {} belongs to the cut before.", now, n, n))},
+                hint(say("What must one row weigh in the end, and what does it weigh in a mean of {}?",
+                         in_words(rows_now)),
                      "Count the micro-batches, not the rows of one of them."),
-                "Six micro-batches of one. By the number of micro-batches, in every cut of equal parts:");
+                say("{} micro-batches of {}. By the number of micro-batches, in every cut of equal parts:",
+                    capital(in_words(now)), in_words(rows_now)));
         note("The twin's last row differs a little: its sums are exact in float32.");
         auto cuts = table({"micro-batches", "float32", "float64", "twin, float32", "twin, float64"});
-        for (const int n : {1, 2, 3, 6})
-            cuts.row(n, same_bits(six_rows<float>(), n), same_bits(six_rows<double>(), n),
-                     same_bits(twin<float>(), n), same_bits(twin<double>(), n));
+        for (const int parts : {1, 2, 3, 6})
+            cuts.row(parts, same_bits(six_rows<float>(), parts), same_bits(six_rows<double>(), parts),
+                     same_bits(twin<float>(), parts), same_bits(twin<double>(), parts));
         check_cuts(cuts);
-        check("the twin prints the same", to_string(accumulated(twin<real>(), w, 3)) == to_string(full));
+        check("the twin prints the same", to_string(accumulated(twin<real>(), w, n)) == to_string(full));
 
         predict(
             "1000 rows times a (32, 16) matrix, as 4 x 250: no toy any more. What is promised?",
@@ -106,18 +117,20 @@ struct Divide : Toy {  // six rows x, three weights w
         return {whole, parts};
     }
 
-    // The gradient of one batch in n micro-batches, each micro-loss divided by n. In either type: the table has both.
+    // The gradient of one batch in so many parts, each micro-loss divided by their number. In either type: the table has both.
     template <class S>
-    static Array<S> accumulated(const Var<Array<S>>& rows, const Var<Array<S>>& to, std::int64_t n) {
+    static Array<S> accumulated(const Var<Array<S>>& rows, const Var<Array<S>>& to, std::int64_t parts) {
         to.zero_grad();
-        for (const auto& micro : split(rows, rows.shape()[0] / n)) (mean(matmul(micro, to)) / n).backward();
+        for (const auto& micro : split(rows, rows.shape()[0] / parts))
+            (mean(matmul(micro, to)) / parts).backward();
         return to.grad().clone();
     }
 
-    // Has the gradient in n micro-batches the bits of the full batch's?
-    template <class S> static bool same_bits(const Var<Array<S>>& rows, int n) {
+    // Has the gradient in so many parts the bits of the full batch's?
+    template <class S> static bool same_bits(const Var<Array<S>>& rows, int count) {
         const auto to = weights<S>();
-        const auto full = accumulated(rows, to, 1).to_vector(), parts = accumulated(rows, to, n).to_vector();
+        const auto full = accumulated(rows, to, 1).to_vector(),
+                   parts = accumulated(rows, to, count).to_vector();
         return std::memcmp(full.data(), parts.data(), full.size() * sizeof(S)) == 0;
     }
 
@@ -126,12 +139,17 @@ struct Divide : Toy {  // six rows x, three weights w
         return six_rows<S>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096);
     }
 
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    static std::string one_in(int k) { return k == 1 ? "all" : say("1/{}", k); }
+
     // ---- the witness -----------------------------------------------------------------------------------------
 
-    static void check_lesson_6(const Tensor& loss, const Array<real>& full, const Array<real>& sum) {
+    void check_lesson_6(const Tensor& loss, const Array<real>& full, const Array<real>& sum) const {
         check_close("loss, in exact decimals", loss, -3.97205 / 6, roundings(12) * 2);
         check("prints [-0.3536  0.0207 -0.6125]", to_string(full) == "[-0.3536  0.0207 -0.6125]");
-        check("prints [-1.0608  0.0620 -1.8375]", to_string(sum) == "[-1.0608  0.0620 -1.8375]");
+        const std::string wanted = as_printed(column_sums(n / 6.0));
+        check("prints " + wanted, to_string(sum) == wanted);
     }
 
     static void check_cuts(const Table& cuts) {
@@ -153,6 +171,11 @@ struct Divide : Toy {  // six rows x, three weights w
     }
 };
 
-const Given<Divide> lesson({.number = 7, .slug = "divide", .title = "divide", .minutes = 10, .steps = 4});
+const Given<Divide> lesson({.number = 7,
+                            .slug = "divide",
+                            .title = "divide",
+                            .minutes = 10,
+                            .steps = 4,
+                            .dials = {equal_micro_batches()}});
 
 }  // namespace

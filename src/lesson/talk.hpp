@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "tally/lesson/lesson.hpp"
+#include "tally/lesson/wording.hpp"
 #include "tally/tally.hpp"
 
 #ifndef TALLY_REAL

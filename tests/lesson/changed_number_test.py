@@ -20,9 +20,9 @@ LESSONS = Path(__file__).resolve().parents[2] / "lessons"
 CHANGES = {  # lesson: an input number of it, as its source has it in exactly one place, and another instead
     "03_arrays": ("{0.5, -0.5}, device", "{0.5, -0.75}, device"),
     "04_why_a_large_batch": ("stream, real(0), real(2)", "stream, real(0), real(3)"),
-    "05_full_batch": ("sgd_step({w}, 0.1)", "sgd_step({w}, 0.2)"),
-    "06_forgot_to_divide": ("sgd_step({by_mean, by_sum}, 0.1)", "sgd_step({by_mean, by_sum}, 0.2)"),
-    "07_divide": ("mean(matmul(micro, w)) / 3", "mean(matmul(micro, w)) / 2"),
+    "05_full_batch": ("sgd_step({w}, rate)", "sgd_step({w}, 2 * rate)"),
+    "06_forgot_to_divide": ("sgd_step({by_mean, by_sum}, rate)", "sgd_step({by_mean, by_sum}, 2 * rate)"),
+    "07_divide": ("mean(matmul(micro, w)) / n", "mean(matmul(micro, w)) / (n + 1)"),
     "08_rounding": ("draw < 3000", "draw < 300"),
     "09_lost_batches": ("Listing::mended, 938, 5", "Listing::mended, 938, 6"),
     "10_unequal": ("four_and_two{4, 2}", "four_and_two{3, 3}"),

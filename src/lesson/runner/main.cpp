@@ -296,6 +296,7 @@ int main_of_the_runner(int argc, const char* const* argv) {
     app.require_subcommand(0, 1);
     app.fallthrough();
     add_flags(app, flags);
+    add_dials(app, flags);
     auto* list = app.add_subcommand("list", "number, slug, minutes, status, what comes before");
     auto* run = app.add_subcommand("run", "run one lesson, or all");
     run->add_option("WHICH", which, "a slug or a part of one, a number, or all")->required();
