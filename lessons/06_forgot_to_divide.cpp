@@ -6,8 +6,9 @@ using namespace tally::lesson;
 
 namespace {
 
-struct ForgotToDivide : Toy {                // six rows x, three weights w
-    const int n = dial("micro"), b = 6 / n;  // micro-batches, and the rows of one
+struct ForgotToDivide : Toy {  // six rows x, three weights w
+    // Micro-batches, and the rows of one.
+    const int n = dial("micro"), b = 6 / n;
     const double rate = dial("rate");
 
     void talk() {
@@ -53,7 +54,8 @@ struct ForgotToDivide : Toy {                // six rows x, three weights w
              wrong(1.0 / n, "The other way round: which of the two is the larger?")},
             hint(say("What does one row weigh in a mean of {}, and in a mean of six?", in_words(b)),
                  say("Compare the two first components: {} and {}.", first_of(sum), first_of(full))),
-            say("A row weighs 1/{} in a micro-batch of {}, and 1/6 in the full batch.", b, in_words(b)));
+            say("A row weighs {} in a micro-batch of {}, and 1/6 in the full batch.",
+                b == 1 ? "1" : say("1/{}", b), in_words(b)));
         show("full batch", full);
         show(say("sum of {}x{}", n, b), sum);
         show("sum / full", quotients(sum, full));
@@ -139,7 +141,8 @@ struct ForgotToDivide : Toy {                // six rows x, three weights w
         }
         check(say("before rounding: {}.00 {}.00 {}.00 times as far", n, n, n),
               row_text(Numbers(ratios), 2) == say(" {}.00  {}.00  {}.00", n, n, n));
-        check_close(say("moved {} times as far", n), way(wrong), expected, step_bound);
+        check_close(n == 1 ? "moved as far" : say("moved {} times as far", n), way(wrong), expected,
+                    step_bound);
         check_close(say("{} x g", n * rate), way(wrong), column_sums(-n * rate / 6), step_bound);
     }
 

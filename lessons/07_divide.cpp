@@ -14,8 +14,9 @@ using namespace tally::lesson;
 
 namespace {
 
-struct Divide : Toy {                        // six rows x, three weights w
-    const int n = dial("micro"), b = 6 / n;  // micro-batches, and the rows of one
+struct Divide : Toy {  // six rows x, three weights w
+    // Micro-batches, and the rows of one.
+    const int n = dial("micro"), b = 6 / n;
 
     void talk() {
         step(n == 1 ? "The full batch, and what lesson 6 does with one micro-batch: the same."
@@ -117,7 +118,8 @@ struct Divide : Toy {                        // six rows x, three weights w
         return {whole, parts};
     }
 
-    // The gradient of one batch in so many parts, each micro-loss divided by their number. In either type: the table has both.
+    // The gradient of one batch in so many parts, each micro-loss divided by their number. In either type: the
+    // table has both.
     template <class S>
     static Array<S> accumulated(const Var<Array<S>>& rows, const Var<Array<S>>& to, std::int64_t parts) {
         to.zero_grad();

@@ -122,6 +122,10 @@ Settings settings_of(const std::vector<Dial>& dials, const std::map<std::string,
     Settings settings;
     std::vector<std::string> taken;
     for (const auto& dial : dials) {
+        const auto& names = dial_names();
+        if (std::none_of(names.begin(), names.end(),
+                         [&](const auto& name) { return name.first == dial.name; }))
+            throw std::logic_error(fmt::format("[dial] there is no flag --{}", dial.name));
         settings[dial.name] = dial.usual;
         taken.push_back(fmt::format("--{} ({})", dial.name, range_of(dial)));
     }
@@ -131,7 +135,7 @@ Settings settings_of(const std::vector<Dial>& dials, const std::map<std::string,
         if (found == dials.end()) {
             taken.emplace_back("--seed");
             throw std::invalid_argument(
-                fmt::format("--{}: of the numbers to turn this lesson takes {}", name, joined(taken, ", ")));
+                fmt::format("--{}: this lesson takes {}", name, list_of(taken, "and")));
         }
         settings[name] = turned_to(*found, text);
     }
