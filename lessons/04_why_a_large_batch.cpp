@@ -137,8 +137,8 @@ struct WhyALargeBatch {
     const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
 
     void check_updates(const Table& left) const {
-        const auto w = values(left.column("w"));
-        check_close("one update, four updates", {w[0], w[3]}, {1 - rate, std::pow(1 - rate, 4)},
+        const auto after = values(left.column("w"));
+        check_close("one update, four updates", {after[0], after[3]}, {1 - rate, std::pow(1 - rate, 4)},
                     roundings(12));
     }
 };

@@ -141,10 +141,6 @@ struct Divide : Toy {  // six rows x, three weights w
         return six_rows<S>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096);
     }
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
-
-    static std::string one_in(int k) { return k == 1 ? "all" : say("1/{}", k); }
-
     // ---- the witness -----------------------------------------------------------------------------------------
 
     void check_lesson_6(const Tensor& loss, const Array<real>& full, const Array<real>& sum) const {

@@ -58,12 +58,20 @@ std::string many_in_words(std::int64_t n, const std::string& things) {
 
 std::string times(std::int64_t n) { return n == 1 ? "once" : n == 2 ? "twice" : in_words(n) + " times"; }
 
+std::string one_in(std::int64_t k) { return k == 1 ? "all" : "1/" + std::to_string(k); }
+
 std::string times_of(double factor) { return factor == 1 ? "just" : Filling(factor).text + " times"; }
 
 std::string list_of(const std::vector<std::string>& words, std::string_view last) {
     std::string text;
     for (std::size_t i = 0; i < words.size(); ++i)
         text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " " + std::string(last) + " ") + words[i];
+    return text;
+}
+
+std::string sum_of(const std::vector<std::int64_t>& sizes) {
+    std::string text;
+    for (const std::int64_t size : sizes) text += (text.empty() ? "" : " + ") + std::to_string(size);
     return text;
 }
 

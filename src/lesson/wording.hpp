@@ -31,7 +31,10 @@ std::string capital(std::string words);  // "Three"
 std::string many(std::int64_t n, const std::string& things);           // "2 rows", "1 row"
 std::string many_in_words(std::int64_t n, const std::string& things);  // "two rows", "one row"
 std::string times(std::int64_t n);                                     // "once", "twice", "three times"
+std::string one_in(std::int64_t k);                                    // "1/3"; of 1 "all"
 std::string times_of(double factor);                                   // "0.1 times"; of 1 "just"
 std::string list_of(const std::vector<std::string>& words, std::string_view last);  // "1, 2 or 3"
+
+std::string sum_of(const std::vector<std::int64_t>& sizes);  // "4 + 2"
 
 }  // namespace tally::lesson
