@@ -31,8 +31,10 @@ struct Divide : Toy {  // six rows x, three weights w
         show(say("sum of {}x{}", n, b), sum);
         check_lesson_6(loss, full, sum);
 
-        step(say("Each micro-loss divided by {}: a row weighs {} of {}, and 1/6 is what it should.", n,
-                 one_in(b), one_in(n)));
+        step(n == 1 || b == 1
+                 ? say("Each micro-loss divided by {}: a row weighs 1/6, as it should.", n)
+                 : say("Each micro-loss divided by {}: a row weighs 1/{} of 1/{}, and 1/6 is what it should.",
+                       n, b, n));
         w.zero_grad();
         auto after = table({"rows", say("loss / {}", n), "w.grad after it"});
         for (const auto& [micro, rows] : micro_batches(b)) {
