@@ -83,6 +83,11 @@ void run_body(Running& running, const std::optional<Device>& device, void (*body
 
 // Why these flags cannot be followed; empty where they can.
 std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode) {
+    try {
+        settings_of(lesson.dials, flags.dials);
+    } catch (const std::invalid_argument& fault) {
+        return fault.what();
+    }
     if (flags.from > lesson.steps)
         return fmt::format("--from {}: this lesson has {} steps", flags.from, lesson.steps);
     const auto kind = std::filesystem::path(flags.graph).extension();
@@ -137,19 +142,12 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
             complain(name, fault);
             return usage;
         }
-        Settings dials;
-        try {
-            dials = settings_of(lesson.dials, flags.dials);
-        } catch (const std::invalid_argument& fault) {
-            complain(name, fault.what());
-            return usage;
-        }
         const auto device = device_named(flags.device.empty() ? lesson.device : flags.device);
         const Options options{.seed = flags.seed,
                               .device = device.value_or(Device::cpu),
                               .threads = flags.threads,
                               .digits = flags.digits,
-                              .dials = std::move(dials)};
+                              .dials = settings_of(lesson.dials, flags.dials)};
         use_threads(flags.threads);
         use_products(flags.products);
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
