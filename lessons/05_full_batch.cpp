@@ -8,6 +8,7 @@ namespace {
 
 struct FullBatch : Toy {  // six rows x, three weights w
     const double rate = dial("rate");
+    const int steps = dial("steps");
 
     void talk() {
         step("The toy: six items of three numbers, and three weights.");
@@ -64,14 +65,16 @@ struct FullBatch : Toy {  // six rows x, three weights w
                   p.name(toy.w, "w").backward(mean(concat(products)), "mean of six");
               });
 
-        step(say("One step of SGD: w moves against the gradient, {} as far.", times_of(rate)));
+        step(say("{} of SGD: w moves against the gradient, {} as far{}.",
+                 capital(many_in_words(steps, "steps")), times_of(rate), steps > 1 ? " each" : ""));
         code(1);
         sgd_step({w}, rate);
+        for (int more = 1; more < steps; ++more) sgd_step({w}, rate);  // its slope is the same everywhere
         const auto after = mean(matmul(x, w));
         show("w", w);
         show("loss before", loss);
         show("loss after", after);
-        note(say("A linear loss falls by exactly {} |w.grad|^2. It has no minimum.", rate));
+        note(say("A linear loss falls by exactly {} |w.grad|^2. It has no minimum.", steps * rate));
         check_fall(loss, after);
     }
 
@@ -95,8 +98,9 @@ struct FullBatch : Toy {  // six rows x, three weights w
 
     void check_fall(const Tensor& before, const Tensor& after) {
         const double slope = std::pow(exact[0], 2) + std::pow(exact[1], 2) + std::pow(exact[2], 2);
-        check_close(say("falls by {} |w.grad|^2", rate), double(before.item()) - double(after.item()),
-                    rate * slope, 4 * loss_bound);
+        // Each step rounds w once more, and takes it further out.
+        check_close(say("falls by {} |w.grad|^2", steps * rate), double(before.item()) - double(after.item()),
+                    steps * rate * slope, 4 * loss_bound * steps * std::max(1.0, steps * rate));
     }
 
     double magnitude() const {
@@ -114,6 +118,7 @@ const Given<FullBatch> lesson({.number = 5,
                                .title = "full batch",
                                .minutes = 10,
                                .steps = 5,
-                               .dials = {learning_rate(0.1, 0.01, 1)}});
+                               .dials = {learning_rate(0.1, 0.01, 1),
+                                         whole_number("steps", "steps of SGD", 1, 1, 20)}});
 
 }  // namespace
