@@ -9,53 +9,61 @@ using namespace tally::lesson;
 namespace {
 
 struct LostBatches : Toy {
+    const int pieces = dial("micro"), b = 6 / pieces;  // micro-batches, and the rows of one
+
     void talk() {
-        step("Three micro-batches of two rows, each alone, and the gradient we want.");
+        step(say("{} of {}, each alone, and the gradient we want.",
+                 capital(many_in_words(pieces, "micro-batches")), many_in_words(b, "rows")));
         auto alone = table({"rows", "loss", "gradient of this loss alone"});
-        for (const auto& [micro, rows] : micro_batches(2))
+        for (const auto& [micro, rows] : micro_batches(b))
             alone.row(rows, loss_of(micro), grad(loss_of(micro), {w}).front());
         const auto full = grad(loss_of(x), {w}).front();
         show("full batch", full);
         check_alone(alone, full);
 
         step("A published listing. It sums the losses, and goes backward when all have come.");
-        const auto parts = split(x, 2);
+        const auto parts = split(x, b);
         Tensor total = Array<real>::zeros({}, options().device), loss;
         code(3);
         for (const auto& p : parts) loss = loss_of(p), total = total + loss;
-        total = total / 3;
+        total = total / pieces;
         loss.backward();
 
         predict("w.grad is now the gradient of",
                 {right("the last micro-batch"),
-                 wrong("all three, divided", "So it was meant. But which variable goes backward?"),
-                 wrong("all three, summed", "`total` is a sum of three. Is it `total` that goes backward?"),
+                 wrong(all_of_them() + ", divided", "So it was meant. But which variable goes backward?"),
+                 wrong(all_of_them() + ", summed",
+                       say("`total` is a sum of {}. Is it `total` that goes backward?", in_words(pieces))),
                  wrong("no micro-batch", "`loss` was made by w: something comes back from it.")},
                 hint("Which variable is backward called on?", "Say what `loss` holds after the loop."),
                 "`loss` is the last micro-loss.");
         show("total", total);
         show("w.grad", w.grad());
         check_lost(total);
-        note("The logged total is right. Two of three micro-batches are lost.");
+        note(say("The logged total is right. {} of {} micro-batches {} lost.", capital(in_words(pieces - 1)),
+                 in_words(pieces), pieces == 2 ? "is" : "are"));
 
-        step("Mended by one word: total.backward(). It reaches all three.");
+        step(say("Mended by one word: total.backward(). It reaches {}.", all_of_them()));
         w.zero_grad();
         total = constant(Array<real>::zeros({}, options().device));
         code(2);
         for (const auto& part : parts) total = total + loss_of(part);
-        (total / 3).backward();
+        (total / pieces).backward();
         show("w.grad", w.grad());
         check_mended();
-        graph("lost-batches", "One backward at the end: three graphs are alive until it begins",
-              [](Picture& p) {
+        graph("lost-batches",
+              say("One backward at the end: {} graphs are alive until it begins", in_words(pieces)),
+              [this](Picture& p) {
                   const Toy toy;
                   p.name(toy.w, "w");
                   std::vector<Tensor> losses;
-                  for (const auto& micro : split(toy.x, 2)) {
-                      p.name(micro, "2 rows");
+                  for (const auto& micro : split(toy.x, b)) {
+                      p.name(micro, many(b, "rows"));
                       losses.push_back(mean(matmul(micro, toy.w)));
                   }
-                  p.backward((losses[0] + losses[1] + losses[2]) / 3, "total / 3");
+                  Tensor sum_of_all = losses[0];
+                  for (std::size_t i = 1; i < losses.size(); ++i) sum_of_all = sum_of_all + losses[i];
+                  p.backward(sum_of_all / pieces, say("total / {}", pieces));
               });
 
         predict("The gradient is right. How much memory do N stored losses hold?",
@@ -78,7 +86,7 @@ struct LostBatches : Toy {
         step("Backward at once, as a window does: one graph is alive at a time.");
         w.zero_grad();
         Sgd sgd({w}, {.learning_rate = 0.1});
-        Window window(sgd, {.micro_batches = 3, .total = 6});
+        Window window(sgd, {.micro_batches = pieces, .total = 6});
         code(1);
         for (const auto& part : parts) window.add(counted(matmul(part, w)));
         show("w.grad", w.grad());
@@ -183,6 +191,10 @@ struct LostBatches : Toy {
         return batches - std::count(moved.begin(), moved.end(), real(0));
     }
 
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    std::string all_of_them() const { return pieces == 2 ? "both" : "all " + in_words(pieces); }
+
     // ---- the witness ----------------------------------------------------------------------------------------
 
     static void check_stored(const Table& late, const Alive& one) {
@@ -217,19 +229,35 @@ struct LostBatches : Toy {
         check("stored: the peak grows with N", peak_grows);
     }
 
-    // A row weighs 1/2 at most, and meets 9 roundings.
-    const double bound = roundings(9) * largest_column() / 2;
+    // A row weighs 1/b at most, and meets 9 roundings.
+    const double bound = roundings(9) * largest_column() / b;
+
+    // The means of these rows, from whole numbers: the toy in units of 1/10000.
+    std::vector<double> exact_means(int from, int to) const {
+        std::vector<double> means;
+        for (int column = 0; column < 3; ++column) {
+            std::int64_t sum = 0;
+            for (int row = from; row < to; ++row)
+                sum += std::llround(values(x)[std::size_t(3 * row + column)] * 10000);
+            means.push_back(double(sum) / (10000.0 * (to - from)));
+        }
+        return means;
+    }
 
     void check_alone(const Table& alone, const Array<real>& full) const {
-        check_close("the means of two rows", alone.column("gradient of this loss alone"),
-                    {-0.375, -0.375, -0.1875, 0.1875, 0.3125, -0.625, -0.8733, 0.1245, -1.025}, bound);
+        std::vector<double> means;
+        for (int from = 0; from < 6; from += b)
+            for (const double one : exact_means(from, from + b)) means.push_back(one);
+        check_close("the means of " + many_in_words(b, "rows"), alone.column("gradient of this loss alone"),
+                    means, bound);
         check("prints [-0.3536  0.0207 -0.6125]", to_string(full) == "[-0.3536  0.0207 -0.6125]");
     }
 
     void check_lost(const Tensor& total) const {
         check_close("total", total, -3.97205 / 6, roundings(12) * 2);
-        check("prints [-0.8733  0.1245 -1.0250]", to_string(w.grad()) == "[-0.8733  0.1245 -1.0250]");
-        check_close("w.grad", w.grad(), {-1.7466 / 2, 0.2490 / 2, -2.05 / 2}, bound);
+        const std::vector<double> last = exact_means(6 - b, 6);
+        check("prints " + as_printed(last), to_string(w.grad()) == as_printed(last));
+        check_close("w.grad", w.grad(), last, bound);
     }
 
     void check_mended() const {
@@ -238,7 +266,12 @@ struct LostBatches : Toy {
     }
 };
 
-const Given<LostBatches> lesson(
-    {.number = 9, .slug = "lost-batches", .title = "lost batches", .minutes = 15, .steps = 7});
+const Given<LostBatches> lesson({.number = 9,
+                                 .slug = "lost-batches",
+                                 .title = "lost batches",
+                                 .minutes = 15,
+                                 .steps = 7,
+                                 .dials = {
+                                     one_of("micro", "equal micro-batches of the six rows", 3, {2, 3, 6})}});
 
 }  // namespace

@@ -33,8 +33,8 @@ struct Unequal : Toy {
                      wrong("half as long", "The weights of all rows still add up to 1.")},
                     hint(say("What does a row of the {} weigh? And {}?", in_words(large), one_of_the(small)),
                          say("{} of {}, or {} of {}.", one_in(large), a_part(), one_in(small), a_part())),
-                    say("A row weighs {}, not {}.", weights_of_a_row(),
-                        weights_of_a_row().find("1/6") == std::string::npos ? "1/6" : "always 1/6"));
+                    say("A row weighs {}, not {}.", of_each("1/{}", n),
+                        of_each("1/{}", n).find("1/6") == std::string::npos ? "1/6" : "always 1/6"));
         const std::vector<real> full = grad(mean(matmul(x, w)), {w}).front().to_vector();
         const std::vector<real> of_means = mean_of_means(x, w, sizes);
         auto both = table({"", "gradient"});
@@ -42,8 +42,7 @@ struct Unequal : Toy {
         both.row("mean of means", six_digits(of_means));
         check_both(full, of_means);
 
-        step(say("The weights b / B: each micro-loss times {}, its share of the rows.",
-                 list_of(shares(), "or")));
+        step(say("The weights b / B: each micro-loss times {}, its share of the rows.", of_each("{}/6", 1)));
         w.zero_grad();
         auto after = table({"rows", "share", "w.grad after it"});
         for (const auto& [micro, rows] : micro_batches(sizes)) {
@@ -183,20 +182,13 @@ struct Unequal : Toy {
     }
     std::string a_part() const { return n == 2 ? "a half" : say("1/{}", n); }
 
-    Sizes different() const {  // in the order in which they come
-        Sizes all;
+    // "4/6 or 2/6": each size once.
+    std::string of_each(std::string_view pattern, std::int64_t factor) const {
+        std::vector<std::string> all;
         for (const std::int64_t size : sizes)
-            if (std::find(all.begin(), all.end(), size) == all.end()) all.push_back(size);
-        return all;
-    }
-    std::vector<std::string> shares() const {
-        std::vector<std::string> all;
-        for (const std::int64_t size : different()) all.push_back(say("{}/6", size));
-        return all;
-    }
-    std::string weights_of_a_row() const {
-        std::vector<std::string> all;
-        for (const std::int64_t size : different()) all.push_back(say("1/{}", n * size));
+            if (const std::string one = say(pattern, factor * size);
+                std::find(all.begin(), all.end(), one) == all.end())
+                all.push_back(one);
         return list_of(all, "or");
     }
     std::string in_a_row() const {  // "Four rows and two"
