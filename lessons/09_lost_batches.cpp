@@ -193,7 +193,7 @@ struct LostBatches : Toy {
 
     // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
 
-    std::string all_of_them() const { return pieces == 2 ? "both" : "all " + in_words(pieces); }
+    std::string all_of_them() const { return pieces == 2 ? "both of them" : "all " + in_words(pieces); }
 
     // ---- the witness ----------------------------------------------------------------------------------------
 
