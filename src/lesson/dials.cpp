@@ -130,8 +130,8 @@ Settings settings_of(const std::vector<Dial>& dials, const std::map<std::string,
         taken.push_back(fmt::format("--{} ({})", dial.name, range_of(dial)));
     }
     for (const auto& [name, text] : given) {
-        const auto found =
-            std::find_if(dials.begin(), dials.end(), [&](const auto& dial) { return dial.name == name; });
+        const auto found = std::find_if(dials.begin(), dials.end(),
+                                        [&called = name](const auto& dial) { return dial.name == called; });
         if (found == dials.end()) {
             taken.emplace_back("--seed");
             throw std::invalid_argument(
