@@ -8,6 +8,9 @@ using namespace tally::lesson;
 namespace {
 
 struct WhyALargeBatch {
+    // Items of the large batch, of a micro-batch, and of the smaller batches that it is compared with.
+    const int b = dial("items"), micro = b / 4, few = b / 16;
+    const double rate = dial("rate");
     Tensor w = parameter(Array<real>({2}, {3, -1}, options().device));
 
     void talk() {
@@ -15,18 +18,17 @@ struct WhyALargeBatch {
         note("Its gradient is w - x. Over all items that is w - (1, 2) = (2, -3): the truth.");
         show("w", w);
         auto some = table({"from", "gradient"});
-        for (const int size : {1, 4, 16, 64})
-            some.row(std::to_string(size) + (size == 1 ? " item" : " items"), estimate(items(size, 0)));
+        for (const int size : {1, few, micro, b}) some.row(many(size, "items"), estimate(items(size, 0)));
         note("Nobody can look at all items. A batch gives an estimate.");
 
-        step("Sixty batches of one item, sixty of 16: where do their gradients lie?");
+        step(say("Sixty batches of one item, sixty of {}: where do their gradients lie?", micro));
         std::vector<Series> cloud{
-            {"from 1 item", {}, {}}, {"from 16 items", {}, {}}, {"the truth", {2}, {-3}}};
-        for (const int size : {1, 16})
+            {"from 1 item", {}, {}}, {say("from {} items", micro), {}, {}}, {"the truth", {2}, {-3}}};
+        for (const int size : {1, micro})
             for (int draw = 0; draw < 60; ++draw) {
                 const std::vector<real> g = estimate(items(size, draw));
-                cloud[size == 16].x.push_back(double(g[0]));
-                cloud[size == 16].y.push_back(double(g[1]));
+                cloud[size == micro].x.push_back(double(g[0]));
+                cloud[size == micro].y.push_back(double(g[1]));
             }
         plot("gradients, first component across, second up", cloud);
         drawn(cloud);
@@ -40,37 +42,41 @@ struct WhyALargeBatch {
                  "Take sigma^2 / b for b and for twice b, and the square roots of both."),
             "The variance falls as 1/b; the spread is its root.");
         auto noise = table({"items", "measured variance", "4 / items", "ratio", "spread"});
-        for (const int size : {1, 4, 16, 64}) {
+        for (const int size : {1, few, micro, b}) {
             const double variance = measured([&](int draw) { return estimate(items(size, draw)); });
             noise.row(size, variance, 4.0 / size, variance / (4.0 / size), std::sqrt(variance));
         }
         check_close("the ratios are near 1", noise.column("ratio"), {1.0, 1.0, 1.0, 1.0}, allowed);
 
-        step("64 items in four micro-batches of 16, accumulated: as good as 64 at once?");
-        const auto batch = items(64, 0);
-        show("64 at once", estimate(batch));
-        show("4 x 16", accumulated(batch));
+        step(say("{} items in four micro-batches of {}, accumulated: as good as {} at once?", b, micro, b));
+        const auto batch = items(b, 0);
+        show(say("{} at once", b), estimate(batch));
+        show(say("4 x {}", micro), accumulated(batch));
         check_the_same(batch);
-        const double variance = measured([&](int draw) { return accumulated(items(64, draws + draw)); });
+        const double variance = measured([&](int draw) { return accumulated(items(b, draws + draw)); });
         show("its variance", variance);
-        check_close("fresh draws: variance / (4 / 64)", variance / (4.0 / 64), 1.0, allowed);
+        check_close(say("fresh draws: variance / (4 / {})", b), variance / (4.0 / b), 1.0, allowed);
 
-        predict("One update of 64 leaves 0.9 of the way to go. Four updates of 16 leave",
-                {right(0.6561).within(0.005),
-                 wrong(0.9, "Four times the rate is gone, not once: each update goes by itself."),
-                 wrong(0.6, "Not 0.1 of the whole way each: 0.1 of what is left by then."),
-                 wrong(0.225, "Nothing is divided by 4. Each update leaves 0.9."),
-                 wrong(0.3439, "That is what has been gone. What is left?")},
+        const double left_by_one = 1 - rate, left_by_four = std::pow(left_by_one, 4);
+        predict(say("One update of {} leaves {} of the way to go. Four updates of {} leave", b, left_by_one,
+                    micro),
+                {right(left_by_four).within(0.005),
+                 wrong(left_by_one, "Four times the rate is gone, not once: each update goes by itself."),
+                 wrong(1 - 4 * rate,
+                       say("Not {} of the whole way each: {} of what is left by then.", rate, rate)),
+                 wrong(left_by_one / 4, say("Nothing is divided by 4. Each update leaves {}.", left_by_one)),
+                 wrong(1 - left_by_four, "That is what has been gone. What is left?")},
                 hint("What does the second update see: the whole way, or what the first has left?",
-                     "0.9 of the way; then 0.9 of that; and twice more."),
-                "Each looks again: 0.9 of 0.9 of 0.9 of 0.9.");
-        note("Loss w^2 / 2, learning rate 0.1: each update takes 0.1 w off w.");
+                     say("{} of the way; then {} of that; and twice more.", left_by_one, left_by_one)),
+                say("Each looks again: {} of {} of {} of {}.", left_by_one, left_by_one, left_by_one,
+                    left_by_one));
+        note(say("Loss w^2 / 2, learning rate {}: each update takes {} w off w.", rate, rate));
         auto left = table({"updates", "w"});
         auto distance = parameter(real(1));
         for (int update = 1; update <= 4; ++update) {
             distance.zero_grad();
             (pow(distance, 2) / 2).backward();
-            sgd_step({distance}, 0.1);
+            sgd_step({distance}, rate);
             left.row(update, distance);
         }
         note("Fewer updates per epoch: learning rate or epochs must be tuned again.");
@@ -94,10 +100,10 @@ struct WhyALargeBatch {
         return grad(loss_of(batch), {w}).front().to_vector();
     }
 
-    // The gradient of 64 items in four micro-batches of 16.
+    // The gradient of the large batch in four micro-batches.
     std::vector<real> accumulated(const Tensor& batch) const {
         w.zero_grad();
-        for (const auto& micro : split(batch, 16)) (loss_of(micro) / 4).backward();
+        for (const auto& part : split(batch, micro)) (loss_of(part) / 4).backward();
         return w.grad().to_vector();
     }
 
@@ -133,11 +139,10 @@ struct WhyALargeBatch {
     // ---- the witness ----------------------------------------------------------------------------------------
 
     void check_the_same(const Tensor& batch) const {
-        std::vector<double> bound(2);  // 64 terms, each with at most 70 roundings, in both
-        for (std::size_t i = 0; i < 128; ++i)
-            bound[i % 2] += 2 * roundings(70) *
-                            std::abs(double(w.value().to_vector()[i % 2] - batch.value().to_vector()[i])) /
-                            64;
+        const std::vector<real> drawn = batch.value().to_vector(), at = w.value().to_vector();
+        std::vector<double> bound(2);  // b terms, each with at most b + 6 roundings, in both
+        for (std::size_t i = 0; i < drawn.size(); ++i)
+            bound[i % 2] += 2 * roundings(b + 6) * std::abs(double(at[i % 2]) - double(drawn[i])) / b;
         check_close("the same gradient", accumulated(batch), estimate(batch), bound);
     }
 
@@ -146,13 +151,20 @@ struct WhyALargeBatch {
     // exceeds five times that. There are five ratios.
     const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
 
-    static void check_updates(const Table& left) {
-        const auto w = values(left.column("w"));
-        check_close("one update, four updates", {w[0], w[3]}, {0.9, 0.6561}, roundings(12));
+    void check_updates(const Table& left) const {
+        const auto after = values(left.column("w"));
+        check_close("one update, four updates", {after[0], after[3]}, {1 - rate, std::pow(1 - rate, 4)},
+                    roundings(12));
     }
 };
 
-const Given<WhyALargeBatch> lesson(
-    {.number = 4, .slug = "why-a-large-batch", .title = "why a large batch", .minutes = 15, .steps = 5});
+const Given<WhyALargeBatch> lesson({.number = 4,
+                                    .slug = "why-a-large-batch",
+                                    .title = "why a large batch",
+                                    .minutes = 15,
+                                    .steps = 5,
+                                    .dials = {
+                                        one_of("items", "items of the large batch", 64, {32, 64, 128, 256}),
+                                        real_number("rate", "learning rate", 0.1, 0.01, 0.9)}});
 
 }  // namespace

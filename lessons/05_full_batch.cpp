@@ -7,6 +7,9 @@ using namespace tally::lesson;
 namespace {
 
 struct FullBatch : Toy {  // six rows x, three weights w
+    const double rate = dial("rate");
+    const int steps = dial("steps");
+
     void talk() {
         step("The toy: six items of three numbers, and three weights.");
         show("x", x);
@@ -53,14 +56,16 @@ struct FullBatch : Toy {  // six rows x, three weights w
         check_equal("the sum of six arrows", w.grad(), so_far.grad());
         graph("full-batch", "Six rows, one w: each row counts a sixth", shares({}, w.grad(), {}));
 
-        step("One step of SGD: w moves against the gradient, 0.1 times as far.");
+        step(say("{} of SGD: w moves against the gradient, {} as far{}.",
+                 capital(many_in_words(steps, "steps")), times_of(rate), steps > 1 ? " each" : ""));
         code(1);
-        sgd_step({w}, 0.1);
+        sgd_step({w}, rate);
+        for (int more = 1; more < steps; ++more) sgd_step({w}, rate);  // its slope is the same everywhere
         const auto after = mean(matmul(x, w));
         show("w", w);
         show("loss before", loss);
         show("loss after", after);
-        note("A linear loss falls by exactly 0.1 |w.grad|^2. It has no minimum.");
+        note(say("A linear loss falls by exactly {} |w.grad|^2. It has no minimum.", steps * rate));
         check_fall(loss, after);
     }
 
@@ -84,8 +89,9 @@ struct FullBatch : Toy {  // six rows x, three weights w
 
     void check_fall(const Tensor& before, const Tensor& after) {
         const double slope = std::pow(exact[0], 2) + std::pow(exact[1], 2) + std::pow(exact[2], 2);
-        check_close("falls by 0.1 |w.grad|^2", double(before.item()) - double(after.item()), 0.1 * slope,
-                    4 * loss_bound);
+        // Each step rounds w once more, and takes it further out.
+        check_close(say("falls by {} |w.grad|^2", steps * rate), double(before.item()) - double(after.item()),
+                    steps * rate * slope, 4 * loss_bound * steps * std::max(1.0, steps * rate));
     }
 
     double magnitude() const {
@@ -98,7 +104,12 @@ struct FullBatch : Toy {  // six rows x, three weights w
     const std::vector<double> exact{-2.1216 / 6, 0.1240 / 6, -3.6750 / 6};  // column sums in exact decimals
 };
 
-const Given<FullBatch> lesson(
-    {.number = 5, .slug = "full-batch", .title = "full batch", .minutes = 10, .steps = 5});
+const Given<FullBatch> lesson({.number = 5,
+                               .slug = "full-batch",
+                               .title = "full batch",
+                               .minutes = 10,
+                               .steps = 5,
+                               .dials = {learning_rate(0.1, 0.01, 1),
+                                         whole_number("steps", "steps of SGD", 1, 1, 20)}});
 
 }  // namespace

@@ -15,31 +15,38 @@ using namespace tally::lesson;
 namespace {
 
 struct Divide : Toy {  // six rows x, three weights w
+    // Micro-batches, and the rows of one.
+    const int n = dial("micro"), b = 6 / n;
+
     void talk() {
-        step("The full batch, and what lesson 6 left us with: three times too much.");
+        step(n == 1 ? "The full batch, and what lesson 6 does with one micro-batch: the same."
+                    : say("The full batch, and what lesson 6 left us with: {} too much.", times(n)));
         auto loss = mean(matmul(x, w));
         loss.backward();
         const auto full = w.grad().clone();
         show("full batch", full);
         w.zero_grad();
-        for (const auto& micro : split(x, 2)) mean(matmul(micro, w)).backward();
+        for (const auto& micro : split(x, b)) mean(matmul(micro, w)).backward();
         const auto sum = w.grad().clone();
-        show("sum of 3x2", sum);
+        show(say("sum of {}x{}", n, b), sum);
         check_lesson_6(loss, full, sum);
 
-        step("Each micro-loss divided by 3: a row weighs 1/2 of 1/3, and 1/6 is what it should.");
+        step(n == 1 || b == 1
+                 ? say("Each micro-loss divided by {}: a row weighs 1/6, as it should.", n)
+                 : say("Each micro-loss divided by {}: a row weighs 1/{} of 1/{}, and 1/6 is what it should.",
+                       n, b, n));
         w.zero_grad();
-        auto after = table({"rows", "loss / 3", "w.grad after it"});
-        for (const auto& [micro, rows] : micro_batches(2)) {
+        auto after = table({"rows", say("loss / {}", n), "w.grad after it"});
+        for (const auto& [micro, rows] : micro_batches(b)) {
             if (!w.has_grad()) code(2);
-            auto part = mean(matmul(micro, w)) / 3;
+            auto part = mean(matmul(micro, w)) / n;
             part.backward();
             after.row(rows, part, w.grad());
         }
-        show("sum / (6/2)", w.grad());
+        show(say("sum / (6/{})", b), w.grad());
         check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
         check_equal("bit for bit", w.grad(), full);
-        auto shared = shares(micro_batches(2), full, sum);
+        auto shared = shares(micro_batches(b), full, sum);
         shared.divided = values(w.grad());
         graph("divide", "What a row counts, nothing divided and divided", shared);
 
@@ -50,14 +57,15 @@ struct Divide : Toy {  // six rows x, three weights w
                  wrong(18, "6 x 3: but the 3 belongs to the cut before.")},
                 hint("What must one row weigh in the end, and what does it weigh in a mean of one?",
                      "Count the micro-batches, not the rows of one of them."),
-                "Six micro-batches of one. By the number of micro-batches, in every cut of equal parts:");
+                say("{} micro-batches of {}. By the number of micro-batches, in every cut of equal parts:",
+                    capital(in_words(now)), in_words(rows_now)));
         note("The twin's last row differs a little: its sums are exact in float32.");
         auto cuts = table({"micro-batches", "float32", "float64", "twin, float32", "twin, float64"});
-        for (const int n : {1, 2, 3, 6})
-            cuts.row(n, same_bits(six_rows<float>(), n), same_bits(six_rows<double>(), n),
-                     same_bits(twin<float>(), n), same_bits(twin<double>(), n));
+        for (const int parts : {1, 2, 3, 6})
+            cuts.row(parts, same_bits(six_rows<float>(), parts), same_bits(six_rows<double>(), parts),
+                     same_bits(twin<float>(), parts), same_bits(twin<double>(), parts));
         check_cuts(cuts);
-        check("the twin prints the same", to_string(accumulated(twin<real>(), w, 3)) == to_string(full));
+        check("the twin prints the same", to_string(accumulated(twin<real>(), w, n)) == to_string(full));
 
         predict(
             "1000 rows times a (32, 16) matrix, as 4 x 250: no toy any more. What is promised?",
@@ -101,18 +109,21 @@ struct Divide : Toy {  // six rows x, three weights w
         return {whole, parts};
     }
 
-    // The gradient of one batch in n micro-batches, each micro-loss divided by n. In either type: the table has both.
+    // The gradient of one batch in so many parts, each micro-loss divided by their number. In either type: the
+    // table has both.
     template <class S>
-    static Array<S> accumulated(const Var<Array<S>>& rows, const Var<Array<S>>& to, std::int64_t n) {
+    static Array<S> accumulated(const Var<Array<S>>& rows, const Var<Array<S>>& to, std::int64_t parts) {
         to.zero_grad();
-        for (const auto& micro : split(rows, rows.shape()[0] / n)) (mean(matmul(micro, to)) / n).backward();
+        for (const auto& micro : split(rows, rows.shape()[0] / parts))
+            (mean(matmul(micro, to)) / parts).backward();
         return to.grad().clone();
     }
 
-    // Has the gradient in n micro-batches the bits of the full batch's?
-    template <class S> static bool same_bits(const Var<Array<S>>& rows, int n) {
+    // Has the gradient in so many parts the bits of the full batch's?
+    template <class S> static bool same_bits(const Var<Array<S>>& rows, int count) {
         const auto to = weights<S>();
-        const auto full = accumulated(rows, to, 1).to_vector(), parts = accumulated(rows, to, n).to_vector();
+        const auto full = accumulated(rows, to, 1).to_vector(),
+                   parts = accumulated(rows, to, count).to_vector();
         return std::memcmp(full.data(), parts.data(), full.size() * sizeof(S)) == 0;
     }
 
@@ -123,10 +134,11 @@ struct Divide : Toy {  // six rows x, three weights w
 
     // ---- the witness -----------------------------------------------------------------------------------------
 
-    static void check_lesson_6(const Tensor& loss, const Array<real>& full, const Array<real>& sum) {
+    void check_lesson_6(const Tensor& loss, const Array<real>& full, const Array<real>& sum) const {
         check_close("loss, in exact decimals", loss, -3.97205 / 6, roundings(12) * 2);
         check("prints [-0.3536  0.0207 -0.6125]", to_string(full) == "[-0.3536  0.0207 -0.6125]");
-        check("prints [-1.0608  0.0620 -1.8375]", to_string(sum) == "[-1.0608  0.0620 -1.8375]");
+        const std::string wanted = as_printed(column_sums(n / 6.0));
+        check("prints " + wanted, to_string(sum) == wanted);
     }
 
     static void check_cuts(const Table& cuts) {
@@ -148,6 +160,11 @@ struct Divide : Toy {  // six rows x, three weights w
     }
 };
 
-const Given<Divide> lesson({.number = 7, .slug = "divide", .title = "divide", .minutes = 10, .steps = 4});
+const Given<Divide> lesson({.number = 7,
+                            .slug = "divide",
+                            .title = "divide",
+                            .minutes = 10,
+                            .steps = 4,
+                            .dials = {equal_micro_batches()}});
 
 }  // namespace

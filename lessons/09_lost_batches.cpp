@@ -9,43 +9,48 @@ using namespace tally::lesson;
 namespace {
 
 struct LostBatches : Toy {
+    const int pieces = dial("micro"), b = 6 / pieces;  // micro-batches, and the rows of one
+
     void talk() {
-        step("Three micro-batches of two rows, each alone, and the gradient we want.");
+        step(say("{} of {}, each alone, and the gradient we want.",
+                 capital(many_in_words(pieces, "micro-batches")), many_in_words(b, "rows")));
         auto alone = table({"rows", "loss", "gradient of this loss alone"});
-        for (const auto& [micro, rows] : micro_batches(2))
+        for (const auto& [micro, rows] : micro_batches(b))
             alone.row(rows, loss_of(micro), grad(loss_of(micro), {w}).front());
         const auto full = grad(loss_of(x), {w}).front();
         show("full batch", full);
         check_alone(alone, full);
 
         step("A published listing. It sums the losses, and goes backward when all have come.");
-        const auto parts = split(x, 2);
+        const auto parts = split(x, b);
         Tensor total = Array<real>::zeros({}, options().device), loss;
         code(3);
         for (const auto& p : parts) loss = loss_of(p), total = total + loss;
-        total = total / 3;
+        total = total / pieces;
         loss.backward();
 
         predict("w.grad is now the gradient of",
                 {right("the last micro-batch"),
-                 wrong("all three, divided", "So it was meant. But which variable goes backward?"),
-                 wrong("all three, summed", "`total` is a sum of three. Is it `total` that goes backward?"),
+                 wrong(all_of_them() + ", divided", "So it was meant. But which variable goes backward?"),
+                 wrong(all_of_them() + ", summed",
+                       say("`total` is a sum of {}. Is it `total` that goes backward?", in_words(pieces))),
                  wrong("no micro-batch", "`loss` was made by w: something comes back from it.")},
                 hint("Which variable is backward called on?", "Say what `loss` holds after the loop."),
                 "`loss` is the last micro-loss.");
         show("total", total);
         show("w.grad", w.grad());
         check_lost(total);
-        note("The logged total is right. Two of three micro-batches are lost.");
+        note(say("The logged total is right. {} of {} micro-batches {} lost.", capital(in_words(pieces - 1)),
+                 in_words(pieces), pieces == 2 ? "is" : "are"));
         graph("lost-batches", "As published: nothing comes back from the losses that are only added up",
-              drawn);
+              [this](Picture& p) { drawn(p); });
 
-        step("Mended by one word: total.backward(). It reaches all three.");
+        step(say("Mended by one word: total.backward(). It reaches {}.", all_of_them()));
         w.zero_grad();
         total = constant(Array<real>::zeros({}, options().device));
         code(2);
         for (const auto& part : parts) total = total + loss_of(part);
-        (total / 3).backward();
+        (total / pieces).backward();
         show("w.grad", w.grad());
         check_mended();
 
@@ -69,7 +74,7 @@ struct LostBatches : Toy {
         step("Backward at once, as a window does: one graph is alive at a time.");
         w.zero_grad();
         Sgd sgd({w}, {.learning_rate = 0.1});
-        Window window(sgd, {.micro_batches = 3, .total = 6});
+        Window window(sgd, {.micro_batches = pieces, .total = 6});
         code(1);
         for (const auto& part : parts) window.add(counted(matmul(part, w)));
         show("w.grad", w.grad());
@@ -174,12 +179,16 @@ struct LostBatches : Toy {
         return batches - std::count(moved.begin(), moved.end(), real(0));
     }
 
+    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+
+    std::string all_of_them() const { return pieces == 2 ? "both of them" : "all " + in_words(pieces); }
+
     // ---- the tools: the picture ------------------------------------------------------------------------------
 
-    static void drawn(Picture& picture) {
+    void drawn(Picture& picture) const {
         const LostBatches own;  // with another w
         picture.name(own.w, "w");
-        const auto parts = own.micro_batches(2);
+        const auto parts = own.micro_batches(b);
         for (const auto& [micro, rows] : parts) {
             const auto loss = own.loss_of(micro);
             picture.name(micro, "rows " + rows).name(loss, "loss");
@@ -224,19 +233,35 @@ struct LostBatches : Toy {
         check("stored: the peak grows with N", peak_grows);
     }
 
-    // A row weighs 1/2 at most, and meets 9 roundings.
-    const double bound = roundings(9) * largest_column() / 2;
+    // A row weighs 1/b at most, and meets 9 roundings.
+    const double bound = roundings(9) * largest_column() / b;
+
+    // The means of these rows, from whole numbers: the toy in units of 1/10000.
+    std::vector<double> exact_means(int from, int to) const {
+        std::vector<double> means;
+        for (int column = 0; column < 3; ++column) {
+            std::int64_t sum = 0;
+            for (int row = from; row < to; ++row)
+                sum += std::llround(values(x)[std::size_t(3 * row + column)] * 10000);
+            means.push_back(double(sum) / (10000.0 * (to - from)));
+        }
+        return means;
+    }
 
     void check_alone(const Table& alone, const Array<real>& full) const {
-        check_close("the means of two rows", alone.column("gradient of this loss alone"),
-                    {-0.375, -0.375, -0.1875, 0.1875, 0.3125, -0.625, -0.8733, 0.1245, -1.025}, bound);
+        std::vector<double> means;
+        for (int from = 0; from < 6; from += b)
+            for (const double one : exact_means(from, from + b)) means.push_back(one);
+        check_close("the means of " + many_in_words(b, "rows"), alone.column("gradient of this loss alone"),
+                    means, bound);
         check("prints [-0.3536  0.0207 -0.6125]", to_string(full) == "[-0.3536  0.0207 -0.6125]");
     }
 
     void check_lost(const Tensor& total) const {
         check_close("total", total, -3.97205 / 6, roundings(12) * 2);
-        check("prints [-0.8733  0.1245 -1.0250]", to_string(w.grad()) == "[-0.8733  0.1245 -1.0250]");
-        check_close("w.grad", w.grad(), {-1.7466 / 2, 0.2490 / 2, -2.05 / 2}, bound);
+        const std::vector<double> last = exact_means(6 - b, 6);
+        check("prints " + as_printed(last), to_string(w.grad()) == as_printed(last));
+        check_close("w.grad", w.grad(), last, bound);
     }
 
     void check_mended() const {
@@ -245,7 +270,12 @@ struct LostBatches : Toy {
     }
 };
 
-const Given<LostBatches> lesson(
-    {.number = 9, .slug = "lost-batches", .title = "lost batches", .minutes = 15, .steps = 7});
+const Given<LostBatches> lesson({.number = 9,
+                                 .slug = "lost-batches",
+                                 .title = "lost batches",
+                                 .minutes = 15,
+                                 .steps = 7,
+                                 .dials = {
+                                     one_of("micro", "equal micro-batches of the six rows", 3, {2, 3, 6})}});
 
 }  // namespace

@@ -12,9 +12,11 @@ using namespace tally::lesson;
 namespace {
 
 struct Checkpointing {
+    const std::size_t depth = dial("items"), root = std::size_t(std::lround(std::sqrt(depth)));
+
     void talk() {
-        step("16 layers tanh(h W). Backward reads what each has made, so all of it waits.");
-        Tower tower(16);
+        step(say("{} layers tanh(h W). Backward reads what each has made, so all of it waits.", depth));
+        Tower tower(depth);
         {
             const SavedValues kept;
             code(2);
@@ -23,54 +25,65 @@ struct Checkpointing {
             show_kept(kept);
         }
         const Taken plain = tower.plain();
-        check_equal("x and 16 results, at the peak", plain.buffers, 17);
-        check_equal("begun", plain.begun, 16);
+        check_equal(say("x and {} results, at the peak", depth), plain.buffers, depth + 1);
+        check_equal("begun", plain.begun, depth);
 
-        predict("16 layers, every fourth's input kept. Buffers, backward too:",
-                {right(8), wrong(4, "So many are kept. But a segment must be made again to go back."),
-                 wrong(5, "A segment has four layers, and its backward needs all of them."),
-                 wrong(16, "Only one segment at a time is made again."),
-                 wrong(17, "Only one segment at a time is made again.")},
-                hint("Besides the four inputs, what does backward need of one segment?",
+        predict(say("{} layers, every {}'s input kept. Buffers, backward too:", depth, ordinal(root)),
+                {right(double(2 * root)),
+                 wrong(double(root), "So many are kept. But a segment must be made again to go back."),
+                 wrong(double(root + 1), say("A segment has {} layers, and its backward needs all of them.",
+                                             in_words(std::int64_t(root)))),
+                 wrong(double(depth), "Only one segment at a time is made again."),
+                 wrong(double(depth + 1), "Only one segment at a time is made again.")},
+                hint(say("Besides the {} inputs, what does backward need of one segment?",
+                         in_words(std::int64_t(root))),
                      "Count for the moment when backward is in the middle of one segment."),
                 "What a segment makes again is there while it goes back.");
         {
             const SavedValues kept;
             code(1);
-            const Tensor h = checkpoint_sequential(tower.layers, 4, tower.x);
+            const Tensor h = checkpoint_sequential(tower.layers, root, tower.x);
             show_kept(kept);
         }
-        const Taken four = tower.segments(4);
-        show("buffers", four.buffers);
-        check_equal("4 inputs of segments + 4 of one", four.buffers, 4 + 16 / 4);
+        const Taken cut_up = tower.segments(root);
+        show("buffers", cut_up.buffers);
+        check_equal(say("{} inputs of segments + {} of one", root, root), cut_up.buffers,
+                    root + depth / root);
 
         step("Each segment but the last begins again when backward comes to it.");
-        show("layers begun", four.begun);
-        drawn_beside(four.times_begun);
+        show("layers begun", cut_up.begun);
+        drawn_beside(cut_up.times_begun);
         {
-            Tower many(16, 128);
+            Tower many(depth, 128);
             const Timeline timeline(options().device);
-            many.segments(4);
-            graph("bytes", timeline.svg("16 layers, 128 items, four segments: bytes in use"), "");
+            many.segments(root);
+            graph("bytes",
+                  timeline.svg(say("{} layers, 128 items, {} segments: bytes in use", depth,
+                                   in_words(std::int64_t(root)))),
+                  "");
         }
-        check_equal("16 begun, 12 of them again", four.begun, 2 * 16 - 16 / 4);
-        check_equal("16 gradients: the same bits", numbers(four.gradients), numbers(plain.gradients));
+        check_equal(say("{} begun, {} of them again", depth, depth - root), cut_up.begun,
+                    2 * depth - depth / root);
+        check_equal(say("{} gradients: the same bits", depth), numbers(cut_up.gradients),
+                    numbers(plain.gradients));
 
         predict(
-            "With which number k of segments are the fewest buffers kept, for n = 16 layers?",
-            {right(4), wrong(1, "One segment makes all its 16 layers again at once."),
-             wrong(16, "16 inputs are kept: nothing is saved."),
-             wrong(2, "A segment of 8 is made again at once."), wrong(8, "8 inputs are kept all the time.")},
-            hint("Which two numbers of buffers are added?", "Add k and 16 / k for each k."),
+            say("With which number k of segments are the fewest buffers kept, for n = {} layers?", depth),
+            {right(double(root)), wrong(1, say("One segment makes all its {} layers again at once.", depth)),
+             wrong(double(depth), say("{} inputs are kept: nothing is saved.", depth)),
+             wrong(2, say("A segment of {} is made again at once.", depth - depth / 2)),
+             wrong(double(depth / 2), say("{} inputs are kept all the time.", depth / 2))},
+            hint("Which two numbers of buffers are added?", say("Add k and {} / k for each k.", depth)),
             "k inputs, and n/k in the segment that is on its way.");
         const auto cut = [](Table& rows, std::size_t n, std::size_t k, const Taken& taken) {
             rows.row(n, k, taken.buffers, k + n / k, taken.begun, 2 * n - n / k);
         };
         const std::vector<std::string> columns{"n", "k", "buffers", "k + n/k", "begun", "2n - n/k"};
         auto cuts = table(columns);
-        for (const std::size_t k : {1u, 2u, 4u, 8u, 16u}) cut(cuts, 16, k, tower.segments(k));
+        for (std::size_t k = 1; k <= depth; ++k)
+            if (depth % k == 0) cut(cuts, depth, k, tower.segments(k));
         check_cuts(cuts);
-        note("With k = 16 nothing is saved, and 15 of 16 begin again.");
+        note(say("With k = {} nothing is saved, and {} of {} begin again.", depth, depth - 1, depth));
 
         step("At k = the root of n it is twice the root. 64 layers, k from 1 to 64:");
         Tower high(64), higher(100);
@@ -82,21 +95,25 @@ struct Checkpointing {
         cut(roots, 100, 10, higher.segments(10));
         check_roots(high, cuts, roots, peaks);
 
-        predict("Keep x and nothing else: each layer's input is made from x. Layers begun for n = 16:",
-                {right(136), wrong(31, "Twice each would need something kept on the way."),
-                 wrong(256, "The last one asks for 15 others; the first for none."),
-                 wrong(120, "So many are run again. Each layer itself begins once more."),
-                 wrong(16, "That is forward alone.")},
+        predict(say("Keep x and nothing else: each layer's input is made from x. Layers begun for n = {}:",
+                    depth),
+                {right(double(depth * (depth + 1) / 2)),
+                 wrong(double(2 * depth - 1), "Twice each would need something kept on the way."),
+                 wrong(double(depth * depth),
+                       say("The last one asks for {} others; the first for none.", depth - 1)),
+                 wrong(double(depth * (depth - 1) / 2),
+                       "So many are run again. Each layer itself begins once more."),
+                 wrong(double(depth), "That is forward alone.")},
                 hint("How many layers run before the last one's input is there? And the one before?",
-                     "The last layer asks for 15 others, the one before for 14."),
-                "16 + 15 + ... + 1 = n (n + 1) / 2.");
+                     say("The last layer asks for {} others, the one before for {}.", depth - 1, depth - 2)),
+                say("{} + {} + ... + 1 = n (n + 1) / 2.", depth, depth - 1));
         const Revolve<Array<real>> only_x(tower.layers, 1);
         const Taken from_x = tower.run([&](const Tensor& x) { return only_x(x); });
-        auto ways = table({"16 layers", "begun", "buffers"});
+        auto ways = table({say("{} layers", depth), "begun", "buffers"});
         ways.row("keep all", plain.begun, plain.buffers);
-        ways.row("4 segments", four.begun, four.buffers);
+        ways.row(say("{} segments", root), cut_up.begun, cut_up.buffers);
         ways.row("keep x only", from_x.begun, from_x.buffers);
-        check_equal("n (n + 1) / 2", from_x.begun, 16 * 17 / 2);
+        check_equal("n (n + 1) / 2", from_x.begun, depth * (depth + 1) / 2);
         check_equal("the same bits", numbers(from_x.gradients), numbers(plain.gradients));
 
         step("The table of the article, of 16 layers of 256 units and 128 items.");
@@ -320,14 +337,15 @@ struct Checkpointing {
     }
 
     // A segment on each lane, from the input that is kept: what is kept is filled, what is made again is hatched.
-    static void drawn_beside(const std::vector<int>& times_begun) {
+    void drawn_beside(const std::vector<int>& times_begun) const {
         Diagram diagram;
-        diagram.title = "16 layers in four segments: the input of each is kept, and all of the last";
+        diagram.title = say("{} layers in {} segments: the input of each is kept, and all of the last", depth,
+                            in_words(std::int64_t(root)));
         for (std::size_t i = 0; i < times_begun.size(); ++i) {
-            const int lane = int(i / 4);
-            const bool last_of_segment = i % 4 == 3, again = times_begun[i] > 1;
+            const int lane = int(i / root);
+            const bool last_of_segment = i % root == root - 1, again = times_begun[i] > 1;
             const bool kept_there = !again && (!last_of_segment || i + 1 == times_begun.size());
-            if (i % 4 == 0) {
+            if (i % root == 0) {
                 diagram.lanes.push_back("segment " + std::to_string(lane + 1));
                 diagram.boxes.push_back({Diagram::Role::data,
                                          i == 0 ? "x" : "h" + std::to_string(i),
@@ -363,6 +381,13 @@ struct Checkpointing {
         return "nothing was refused";
     }
 
+    // Of the roots that there are.
+    static std::string ordinal(std::size_t number) {
+        return number == 3   ? "third"
+               : number == 5 ? "fifth"
+                             : in_words(std::int64_t(number)) + (number == 8 ? "h" : "th");
+    }
+
     static std::string words(const std::vector<std::size_t>& sizes) {
         std::string text;
         for (const std::size_t size : sizes) text += (text.empty() ? "" : ", ") + std::to_string(size);
@@ -381,17 +406,18 @@ struct Checkpointing {
         check_equal("begun", cuts.column("begun"), cuts.column("2n - n/k"));
     }
 
-    static void check_roots(const Tower& high, const Table& cuts, const Table& roots,
-                            const std::vector<std::size_t>& peaks) {
-        check_equal("2 x the root: 8, 16, 20",
-                    {values(cuts.column("buffers"))[2], values(roots.column("buffers"))[0],
+    void check_roots(const Tower& high, const Table& cuts, const Table& roots,
+                     const std::vector<std::size_t>& peaks) const {
+        const std::vector<double> of_cuts = values(cuts.column("buffers"));  // the root is the middle divisor
+        check_equal(say("2 x the root: {}, 16, 20", 2 * root),
+                    {of_cuts[of_cuts.size() / 2], values(roots.column("buffers"))[0],
                      values(roots.column("buffers"))[1]},
-                    {8.0, 16.0, 20.0});
+                    {2.0 * double(root), 16.0, 20.0});
         const std::size_t least = *std::min_element(peaks.begin(), peaks.end()),
-                          root = segments_by_default(64);
+                          chosen = segments_by_default(64);
         check("peak at the root: the least, to one buffer",
-              peaks[root - 1] <= least + high.x.value().storage()->bytes);
-        check("and less than a third of plain", peaks[root - 1] * 3 < peaks.front());
+              peaks[chosen - 1] <= least + high.x.value().storage()->bytes);
+        check("and less than a third of plain", peaks[chosen - 1] * 3 < peaks.front());
     }
 
     static void check_remainder(const Taken& uneven, const std::string& too_many) {
@@ -402,7 +428,11 @@ struct Checkpointing {
     }
 };
 
-const Given<Checkpointing> lesson(
-    {.number = 20, .slug = "checkpointing", .title = "checkpointing", .minutes = 25, .steps = 11});
+const Given<Checkpointing> lesson({.number = 20,
+                                   .slug = "checkpointing",
+                                   .title = "checkpointing",
+                                   .minutes = 25,
+                                   .steps = 11,
+                                   .dials = {one_of("items", "layers", 16, {9, 16, 25, 64})}});
 
 }  // namespace

@@ -17,6 +17,7 @@ struct Title {
     Lesson lesson;
     std::string device, dtype;
     std::uint64_t seed = 0;
+    std::string turned = {};  // "--micro 6", where a number is not the usual one
 };
 
 struct Sentence {

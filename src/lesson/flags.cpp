@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 
 #include "tally/lesson/files.hpp"
@@ -63,8 +64,34 @@ void add_flags(CLI::App& app, Flags& flags) {
     app.add_flag("--yes", flags.yes, "answer yes to every question");
 }
 
+void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only) {
+    for (const auto& [name, meaning] : dial_names()) {
+        std::string says = meaning, group = "Numbers to turn (what a lesson takes, its own --help says)";
+        if (only != nullptr) {
+            const auto dial = std::find_if(only->begin(), only->end(), [&, &called = name](const auto& one) {
+                return one.name == called;
+            });
+            const bool here = dial != only->end();
+            group = here ? "Numbers to turn" : "";  // the others are known only to be refused with a sentence
+            if (here)
+                says = fmt::format("{}: {} (default {})", dial->meaning, range_of(*dial), usual_of(*dial));
+        }
+        app.add_option_function<std::string>(
+               "--" + name, [&flags, name = name](const std::string& text) { flags.dials[name] = text; },
+               says)
+            ->type_name(name == "split" ? "A,B,..." : "N")
+            ->group(group);
+    }
+}
+
+std::string turned_in(const Flags& flags) {
+    std::vector<std::string> words;
+    for (const auto& [name, text] : flags.dials) words.push_back(fmt::format("--{} {}", name, text));
+    return joined(words, " ");
+}
+
 std::string what_matters(const Flags& flags) {
-    std::string words;
+    std::string words = flags.dials.empty() ? "" : " " + turned_in(flags);
     if (!flags.device.empty()) words += fmt::format(" --device {}", flags.device);
     if (flags.seed != 0) words += fmt::format(" --seed {}", flags.seed);
     if (!flags.dtype.empty()) words += fmt::format(" --dtype {}", flags.dtype);
@@ -95,6 +122,7 @@ std::vector<std::string> arguments(const Flags& flags) {
     if (!flags.dtype.empty()) words.push_back(fmt::format("--dtype={}", flags.dtype));
     words.push_back(fmt::format("--threads={}", flags.threads));
     if (!flags.products.empty()) words.push_back(fmt::format("--products={}", flags.products));
+    for (const auto& [name, text] : flags.dials) words.push_back(fmt::format("--{}={}", name, text));
     return words;
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "tally/lesson/dials.hpp"
 #include "tally/lesson/layout.hpp"
 
 namespace CLI {
@@ -24,13 +26,17 @@ struct Flags {
     int digits = 4;
     std::string dtype;  // empty: the lesson's own
     int threads = 1;
-    std::string products;  // "ordered", "blas", or empty: as the environment says
-    std::string graph;     // write the picture of the lesson's graph here, and say nothing
+    std::string products;                           // "ordered", "blas", or empty: as the environment says
+    std::map<std::string, std::string> dials = {};  // the numbers that were turned, as typed
+    std::string graph;  // write the picture of the lesson's graph here, and say nothing
 };
 
 void add_flags(CLI::App& app, Flags& flags);
+// Those for the numbers that are turned. A lesson's --help has its own, with their range; the runner's has all.
+void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only = nullptr);
 // Those on which results depend, where they are not the default: " --seed 5 --dtype float64".
 std::string what_matters(const Flags& flags);
+std::string turned_in(const Flags& flags);               // "--micro 6 --rate 0.2"
 std::vector<std::string> arguments(const Flags& flags);  // that give a lesson program the same flags
 
 // Parses argv into what `app` was told about; an exit code when that already ends the program (0:

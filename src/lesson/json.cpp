@@ -70,6 +70,7 @@ public:
                      {"device", e.device},
                      {"dtype", e.dtype},
                      {"seed", e.seed}});
+        if (!e.turned.empty()) json["turned"] = e.turned;
         return json;
     }
     Json operator()(const Sentence& e) const {
@@ -189,20 +190,47 @@ std::string json_line(const Event& event, const Lesson& lesson, int digits) {
     return dumped(std::visit(Fields(lesson, event.step, digits), event.is));
 }
 
+namespace {
+
+const char* const kinds[] = {"whole", "real", "parts"};
+
+Json dials_of(const Lesson& lesson) {
+    Json all = Json::array();
+    for (const auto& dial : lesson.dials)
+        all.push_back({{"name", dial.name},
+                       {"meaning", dial.meaning},
+                       {"kind", kinds[static_cast<std::size_t>(dial.kind)]},
+                       {"usual", dial.usual},
+                       {"least", dial.least},
+                       {"most", dial.most},
+                       {"among", dial.among}});
+    return all;
+}
+
+}  // namespace
+
 std::string description(const Lesson& lesson, const std::string& status) {
     Json json = head(lesson, "lesson");
     json.update({{"title", lesson.title},
                  {"minutes", lesson.minutes},
                  {"steps", lesson.steps},
                  {"dtype", lesson.dtype}});
+    if (!lesson.dials.empty()) json["dials"] = dials_of(lesson);
     if (!status.empty()) json["status"] = status;
     return dumped(json);
 }
 
 Lesson parse_description(const std::string& line) {
     const Json json = Json::parse(line);
-    return {json.at("lesson"),  json.at("slug"),  json.at("title"),
-            json.at("minutes"), json.at("steps"), json.at("dtype")};
+    Lesson lesson{json.at("lesson"),  json.at("slug"),  json.at("title"),
+                  json.at("minutes"), json.at("steps"), json.at("dtype")};
+    for (const auto& dial : json.value("dials", Json::array())) {
+        const auto kind = std::find(std::begin(kinds), std::end(kinds), dial.at("kind").get<std::string>());
+        lesson.dials.push_back({dial.at("name"), dial.at("meaning"),
+                                static_cast<Dial::Kind>(kind - std::begin(kinds)), dial.at("usual"),
+                                dial.at("least"), dial.at("most"), dial.at("among")});
+    }
+    return lesson;
 }
 
 End parse_end(const std::string& line) {

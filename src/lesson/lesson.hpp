@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tally/kernels/device.hpp"
+#include "tally/lesson/dials.hpp"
 #include "tally/lesson/numbers.hpp"
 #include "tally/lesson/prediction.hpp"
 
@@ -36,6 +37,7 @@ struct Lesson {
     int steps;                      // step() and predict() calls; a lesson that has more or fewer fails
     std::string dtype = "float32";  // what --dtype is unless asked for
     std::string device = "cpu";     // and --device
+    std::vector<Dial> dials = {};   // numbers that can be turned
 };
 
 // Parses the flags, runs the body for the scalar type, renders what it emits; returns the exit
@@ -47,6 +49,7 @@ struct Options {
     Device device = Device::cpu;
     int threads = 1;
     int digits = 4;
+    Settings dials = {};  // read by dial("micro")
 };
 const Options& options();  // of the running lesson
 

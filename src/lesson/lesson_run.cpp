@@ -48,10 +48,10 @@ int exit_code(const End& end) {
     return end.failed > 0 ? check_failed : good;
 }
 
-// The runner is told of what somebody was asked.
+// The runner is told of what somebody was asked, if it was what everybody is asked: of turned numbers it may be less.
 std::unique_ptr<Viewer> viewer_for(const Lesson& lesson, const Flags& flags, const Mode& mode, int report) {
     auto viewer = make_viewer(lesson, flags, mode);
-    if (report < 0 || !mode.waits) return viewer;
+    if (report < 0 || !mode.waits || !flags.dials.empty()) return viewer;
     return std::make_unique<ReportingViewer>(std::move(viewer), lesson, report);
 }
 
@@ -83,6 +83,11 @@ void run_body(Running& running, const std::optional<Device>& device, void (*body
 
 // Why these flags cannot be followed; empty where they can.
 std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode) {
+    try {
+        settings_of(lesson.dials, flags.dials);
+    } catch (const std::invalid_argument& fault) {
+        return fault.what();
+    }
     if (flags.from > lesson.steps)
         return fmt::format("--from {}: this lesson has {} steps", flags.from, lesson.steps);
     const auto kind = std::filesystem::path(flags.graph).extension();
@@ -124,6 +129,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
     CLI::App app(fmt::format("Lesson {}: {} (about {} minutes)", lesson.number, lesson.title, lesson.minutes),
                  fmt::format("lesson {}", lesson.slug));
     add_flags(app, flags);
+    add_dials(app, flags, &lesson.dials);
     app.add_option("--graph", flags.graph,
                    "write the picture of its graph to F.svg or F.dot, and say nothing")
         ->type_name("F");
@@ -148,14 +154,16 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         const Options options{.seed = flags.seed,
                               .device = device.value_or(Device::cpu),
                               .threads = flags.threads,
-                              .digits = flags.digits};
+                              .digits = flags.digits,
+                              .dials = settings_of(lesson.dials, flags.dials)};
         use_threads(flags.threads);
         use_products(flags.products);
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
 
         const auto viewer = viewer_for(lesson, flags, mode, report);
         Running running(lesson, options, *viewer, flags.from, what_matters(flags));
-        running.emit(Title{lesson, name_of(device ? *device : Device::cuda), dtype, flags.seed});
+        running.emit(
+            Title{lesson, name_of(device ? *device : Device::cuda), dtype, flags.seed, turned_in(flags)});
         run_body(running, device, dtype == "float64" ? in_double : in_float);
 
         if (report >= 0) write_to(report, json_line({0, running.end()}, lesson, flags.digits) + "\n");

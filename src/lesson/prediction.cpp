@@ -60,6 +60,23 @@ Prediction prediction_of(std::string_view question, const std::vector<TypedNumbe
     return checked(std::move(asked));
 }
 
+std::vector<TypedNumber> told_apart(const std::vector<TypedNumber>& numbers) {
+    std::vector<TypedNumber> kept;
+    double within = 0;
+    for (const auto& number : numbers) {
+        within = std::max(within, number.tolerance);
+        if (number.mistake.empty()) kept.push_back(number);
+    }
+    for (const auto& number : numbers) {
+        const bool meets = std::any_of(kept.begin(), kept.end(), [&](const auto& other) {
+            return close(number.value, other.value, 2 * within) ||
+                   close(other.value, number.value, 2 * within);
+        });
+        if (!meets) kept.push_back(number);
+    }
+    return kept;
+}
+
 void shuffle(Prediction& prediction, std::uint64_t seed, int lesson) {
     if (prediction.is_typed) return;
     auto& options = prediction.options;

@@ -72,6 +72,9 @@ Prediction prediction_of(std::string_view question, const std::vector<Option>& o
 Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,
                          const Hints& hints, std::string_view why);
 
+// Without the mistakes that at these numbers are none, or are another's: of numbers that can be turned.
+std::vector<TypedNumber> told_apart(const std::vector<TypedNumber>& numbers);
+
 // The options in another order for each lesson, prediction and seed. In the n seeds from a multiple of n on,
 // each of n options stands in each place once.
 void shuffle(Prediction& prediction, std::uint64_t seed, int lesson);

@@ -26,6 +26,12 @@ Running& Running::now() {
     return *current;
 }
 
+bool Running::turned() const {
+    for (const auto& dial : lesson_.dials)
+        if (options_.dials.at(dial.name) != dial.usual) return true;
+    return false;
+}
+
 void Running::begin_step() {
     close_table();
     if (step_ > 0 && on_screen()) viewer_.end_of_step(record_);

@@ -24,6 +24,7 @@ public:
     static Running& now();  // an error outside a lesson
 
     const Options& options() const { return options_; }
+    bool turned() const;
     int step() const { return step_; }
     void begin_step();
     void emit(decltype(Event::is) what);

@@ -21,6 +21,7 @@
 
 #include "tally/drawing/sheet.hpp"
 #include "tally/lesson/lesson.hpp"
+#include "tally/lesson/wording.hpp"
 #include "tally/tally.hpp"
 
 #ifndef TALLY_REAL

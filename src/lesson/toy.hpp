@@ -8,6 +8,14 @@
 
 namespace {
 
+// The numbers of the toy that can be turned: how many equal micro-batches its six rows are cut into, and how far SGD goes.
+inline tally::lesson::Dial equal_micro_batches() {
+    return tally::lesson::one_of("micro", "equal micro-batches of the six rows", 3, {1, 2, 3, 6});
+}
+inline tally::lesson::Dial learning_rate(double usual, double least, double most) {
+    return tally::lesson::real_number("rate", "learning rate", usual, least, most);
+}
+
 struct MicroBatch {
     Tensor micro;
     std::string rows;  // which of the six these are: "0-1"
@@ -34,8 +42,8 @@ struct Toy {
 
     Tensor x = six_rows(), w = weights();
 
-    // All six rows, `size` at a time.
-    std::vector<MicroBatch> micro_batches(std::int64_t size) const {
+    // All six rows, `size` at a time; or in these sizes.
+    template <class Size> std::vector<MicroBatch> micro_batches(const Size& size) const {
         std::vector<MicroBatch> all;
         std::int64_t from = 0;
         for (const Tensor& micro : tally::split(x, size)) {
@@ -59,6 +67,14 @@ struct Toy {
             all.parts.push_back(
                 {"rows " + rows, static_cast<std::size_t>(micro.shape()[0]), gradient_of(micro)});
         return all;
+    }
+
+    // The exact sum of the rows, column by column, times a factor; and how w.grad is printed.
+    static std::vector<double> column_sums(double factor) {
+        return {-2.1216 * factor, 0.1240 * factor, -3.6750 * factor};
+    }
+    static std::string as_printed(const std::vector<double>& numbers) {
+        return "[" + tally::lesson::row_text(numbers, 4) + "]";
     }
 
     // A row of six weighs 1/6: so much of each column's mean magnitude, as the bound of a gradient.

@@ -20,12 +20,12 @@ LESSONS = Path(__file__).resolve().parents[2] / "lessons"
 CHANGES = {  # lesson: an input number of it, as its source has it in exactly one place, and another instead
     "03_arrays": ("{0.5, -0.5}, device", "{0.5, -0.75}, device"),
     "04_why_a_large_batch": ("stream, real(0), real(2)", "stream, real(0), real(3)"),
-    "05_full_batch": ("sgd_step({w}, 0.1)", "sgd_step({w}, 0.2)"),
-    "06_forgot_to_divide": ("sgd_step({by_mean, by_sum}, 0.1)", "sgd_step({by_mean, by_sum}, 0.2)"),
-    "07_divide": ("mean(matmul(micro, w)) / 3", "mean(matmul(micro, w)) / 2"),
+    "05_full_batch": ("(matmul(row, so_far) / 6)", "(matmul(row, so_far) / 5)"),
+    "06_forgot_to_divide": ("sgd_step({by_mean, by_sum}, rate)", "sgd_step({by_mean, by_sum}, 2 * rate)"),
+    "07_divide": ("mean(matmul(micro, w)) / n", "mean(matmul(micro, w)) / (n + 1)"),
     "08_rounding": ("draw < 3000", "draw < 300"),
     "09_lost_batches": ("Listing::mended, 938, 5", "Listing::mended, 938, 6"),
-    "10_unequal": ("four_and_two{4, 2}", "four_and_two{3, 3}"),
+    "10_unequal": ("(mean(matmul(micro, w)) * share)", "(mean(matmul(micro, w)) * 2 * share)"),
     "11_the_tail": ("in_order(60000)", "in_order(60032)"),
     "12_mean_sum_token": ("words{1, 2, 3, 1, 4, 5}", "words{1, 2, 3, 1, 4, 6}"),
     "13_once_per_update": ("{2, 0, 0, 2}", "{2, 0, 0, 3}"),
@@ -35,7 +35,7 @@ CHANGES = {  # lesson: an input number of it, as its source has it in exactly on
     "17_wrapper_and_schedule": ("{2, 4, 6, 8, 10, 12, 14, 16}", "{2, 4, 6, 8, 10, 12, 14, 17}"),
     "18_agn": ("{4, 0.5}, {1, 3}", "{4, 0.5}, {1, 2}"),
     "19_where_memory_goes": ("(14949.0 - 8681)", "(14959.0 - 8681)"),
-    "20_checkpointing": ("tower(16)", "tower(17)"),
+    "20_checkpointing": ("tower(depth)", "tower(depth + 1)"),
     "21_the_best_schedule": ("walk(10)", "walk(11)"),
 }
 

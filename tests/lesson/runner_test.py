@@ -229,6 +229,22 @@ def test_what_a_class_answers_is_nobodys_own(runner, sample):
         assert os.path.exists(course.work + "/answers")
 
 
+def test_numbers_that_are_turned_reach_the_lesson(runner, sample):
+    with Course(runner, *THREE) as course:
+        for arguments in (("--micro", "6", "run", "divide"), ("run", "divide", "--micro=6")):
+            course.run(*arguments)
+            words = course.words_of(7, "divide")
+            assert "--micro=6" in words and not any(word.startswith(("--rate", "--split")) for word in words), words
+        assert course.run("run", "divide", "--micro").returncode == 2
+
+
+def test_the_help_of_a_lesson_is_its_own(runner, sample):
+    with Course(runner, *THREE) as course:
+        told = course.run("run", "divide", "--help")
+        assert told.returncode == 0 and told.stdout == "this is divide\n" and "--help" in course.words_of(7, "divide"), told
+        assert course.run("run", "nothing-so-called", "--help").returncode == 2
+
+
 def test_flags_reach_the_lesson_from_either_side(runner, sample):
     with Course(runner, *THREE) as course:
         for arguments in (("--seed", "3", "run", "divide", "--ascii"), ("run", "divide", "--ascii", "--seed=3")):

@@ -102,6 +102,11 @@ public:
         return program == nullptr ? usage : run({program});
     }
 
+    int help(const std::string& which) {
+        const Program* program = named(which);
+        return program == nullptr ? usage : run_reporting({program->path, "--help"}).code;
+    }
+
     int graph(const std::string& which, const std::string& file) {
         const Program* program = named(which);
         if (program == nullptr) return usage;
@@ -317,9 +322,13 @@ int main_of_the_runner(int argc, const char* const* argv) {
     app.require_subcommand(0, 1);
     app.fallthrough();
     add_flags(app, flags);
+    add_dials(app, flags);
     auto* list = app.add_subcommand("list", "number, slug, minutes, status, what comes before");
     auto* run = app.add_subcommand("run", "run one lesson, or all");
     run->add_option("WHICH", which, "a slug or a part of one, a number, or all")->required();
+    bool help = false;  // of a lesson that is named: its own
+    run->set_help_flag();
+    run->add_flag("-h,--help", help, "what this lesson takes");
     auto* graph = app.add_subcommand("graph", "write the picture of a lesson's graph");
     graph->add_option("WHICH", which, "a slug or a part of one, or a number")->required();
     graph->add_option("-o", file, "F.svg or F.dot")->required();
@@ -351,6 +360,7 @@ int main_of_the_runner(int argc, const char* const* argv) {
         Runner runner(flags, lessons);
         if (*list) return runner.list();
         if (*graph) return runner.graph(which, file);
+        if (*run && help) return runner.help(which);
         if (*on_paper) return runner.handout(lessons_on_paper, file);
         if (*run) return which == "all" ? runner.run_all() : runner.run_named(which);
         const Mode mode = mode_for(flags, Surroundings::of_this_process());

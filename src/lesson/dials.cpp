@@ -1,0 +1,157 @@
+// Dials: what a lesson's numbers may be, what was given for them, and why something else is refused.
+#include "tally/lesson/dials.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "tally/lesson/running.hpp"
+#include "tally/lesson/text.hpp"
+#include "tally/lesson/wording.hpp"
+
+namespace tally::lesson {
+
+namespace {
+
+std::string plainly(double number) { return fmt::format("{:g}", number); }
+
+bool spelled_in(const std::string& text, const char* letters) {
+    return !text.empty() && text.find_first_not_of(letters) == std::string::npos;
+}
+
+// One number out of a text; false where it is none of this kind.
+bool read(const std::string& text, Dial::Kind kind, double& number) {
+    if (!spelled_in(text, kind == Dial::Kind::real ? "0123456789.eE+-" : "0123456789")) return false;
+    char* end = nullptr;
+    number = std::strtod(text.c_str(), &end);
+    return *end == '\0';
+}
+
+bool allowed(const Dial& dial, const std::vector<double>& numbers) {
+    if (dial.kind == Dial::Kind::parts) {
+        double sum = 0;
+        for (const double part : numbers) sum += part;
+        return sum == dial.most && *std::min_element(numbers.begin(), numbers.end()) >= 1;
+    }
+    if (numbers.size() != 1) return false;
+    if (!dial.among.empty())
+        return std::find(dial.among.begin(), dial.among.end(), numbers[0]) != dial.among.end();
+    return numbers[0] >= dial.least && numbers[0] <= dial.most;
+}
+
+std::vector<double> turned_to(const Dial& dial, const std::string& text) {
+    std::vector<double> numbers;
+    for (std::size_t from = 0; from <= text.size();) {
+        const std::size_t comma = std::min(text.find(',', from), text.size());
+        double number = 0;
+        if (!read(text.substr(from, comma - from), dial.kind, number)) {
+            numbers.clear();
+            break;
+        }
+        numbers.push_back(number);
+        from = comma + 1;
+    }
+    if (numbers.empty() || !allowed(dial, numbers))
+        throw std::invalid_argument(
+            fmt::format("--{} {}: it must be {}", dial.name, text.empty() ? "''" : text, range_of(dial)));
+    return numbers;
+}
+
+}  // namespace
+
+Dial whole_number(std::string_view name, std::string_view meaning, int usual, int least, int most) {
+    return {.name = std::string(name),
+            .meaning = std::string(meaning),
+            .usual = {double(usual)},
+            .least = double(least),
+            .most = double(most)};
+}
+
+Dial one_of(std::string_view name, std::string_view meaning, int usual, const std::vector<int>& among) {
+    Dial dial = whole_number(name, meaning, usual, among.front(), among.back());
+    dial.among.assign(among.begin(), among.end());
+    return dial;
+}
+
+Dial real_number(std::string_view name, std::string_view meaning, double usual, double least, double most) {
+    return {.name = std::string(name),
+            .meaning = std::string(meaning),
+            .kind = Dial::Kind::real,
+            .usual = {usual},
+            .least = least,
+            .most = most};
+}
+
+Dial parts_of(std::string_view name, std::string_view meaning, const std::vector<int>& usual) {
+    Dial dial{.name = std::string(name), .meaning = std::string(meaning), .kind = Dial::Kind::parts};
+    dial.usual.assign(usual.begin(), usual.end());
+    dial.least = 1;
+    for (const double part : dial.usual) dial.most += part;
+    return dial;
+}
+
+const std::vector<std::pair<std::string, std::string>>& dial_names() {
+    static const std::vector<std::pair<std::string, std::string>> names{
+        {"micro", "micro-batches"},
+        {"split", "sizes of the micro-batches, with commas"},
+        {"rate", "learning rate"},
+        {"items", "items, or layers"},
+        {"steps", "updates"}};
+    return names;
+}
+
+std::string range_of(const Dial& dial) {
+    if (dial.kind == Dial::Kind::parts)
+        return fmt::format("whole numbers from 1 up, with commas, that add up to {}", plainly(dial.most));
+    std::vector<std::string> words;
+    for (const double number : dial.among) words.push_back(plainly(number));
+    if (!words.empty()) return list_of(words, "or");
+    return fmt::format("a {}number from {} to {}", dial.kind == Dial::Kind::whole ? "whole " : "",
+                       plainly(dial.least), plainly(dial.most));
+}
+
+std::string usual_of(const Dial& dial) {
+    std::vector<std::string> words;
+    for (const double number : dial.usual) words.push_back(plainly(number));
+    return joined(words, ",");
+}
+
+Settings settings_of(const std::vector<Dial>& dials, const std::map<std::string, std::string>& given) {
+    Settings settings;
+    std::vector<std::string> taken;
+    for (const auto& dial : dials) {
+        const auto& names = dial_names();
+        if (std::none_of(names.begin(), names.end(),
+                         [&](const auto& name) { return name.first == dial.name; }))
+            throw std::logic_error(fmt::format("[dial] there is no flag --{}", dial.name));
+        settings[dial.name] = dial.usual;
+        taken.push_back(fmt::format("--{} ({})", dial.name, range_of(dial)));
+    }
+    for (const auto& [name, text] : given) {
+        const auto found = std::find_if(dials.begin(), dials.end(),
+                                        [&called = name](const auto& dial) { return dial.name == called; });
+        if (found == dials.end()) {
+            taken.emplace_back("--seed");
+            throw std::invalid_argument(
+                fmt::format("--{}: this lesson takes {}", name, list_of(taken, "and")));
+        }
+        settings[name] = turned_to(*found, text);
+    }
+    return settings;
+}
+
+Setting::operator std::vector<std::int64_t>() const { return {values_.begin(), values_.end()}; }
+
+Setting dial(std::string_view name) {
+    const auto& settings = options().dials;
+    const auto found = settings.find(name);
+    if (found == settings.end())
+        throw std::logic_error(fmt::format("[dial] the lesson's record declares no '{}'", name));
+    return Setting(found->second);
+}
+
+bool turned() { return Running::now().turned(); }
+
+}  // namespace tally::lesson

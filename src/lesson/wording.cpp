@@ -1,0 +1,78 @@
+// Sentences that follow their numbers.
+#include "tally/lesson/wording.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cctype>
+#include <stdexcept>
+
+namespace tally::lesson {
+
+Filling::Filling(double number) : text(fmt::format("{:g}", number)) {}
+
+std::string filled(std::string_view pattern, const std::vector<Filling>& fillings) {
+    std::string text;
+    std::size_t from = 0;
+    for (const auto& filling : fillings) {
+        const std::size_t gap = pattern.find("{}", from);
+        if (gap == std::string_view::npos) break;
+        text.append(pattern.substr(from, gap - from)).append(filling.text);
+        from = gap + 2;
+    }
+    text.append(pattern.substr(from));
+    std::size_t gaps = 0;
+    for (std::size_t gap = 0; (gap = pattern.find("{}", gap)) != std::string_view::npos; gap += 2) ++gaps;
+    if (gaps != fillings.size())
+        throw std::logic_error(
+            fmt::format("[say] '{}' has room for {}, and gets {}", pattern, gaps, fillings.size()));
+    return text;
+}
+
+std::string in_words(std::int64_t n) {
+    static constexpr std::array words{"no",    "one",   "two",  "three", "four",   "five",  "six",
+                                      "seven", "eight", "nine", "ten",   "eleven", "twelve"};
+    return n >= 0 && n < std::int64_t(words.size()) ? words[std::size_t(n)] : std::to_string(n);
+}
+
+std::string capital(std::string text) {
+    if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+    return text;
+}
+
+namespace {
+// "rows" of 1 is "row", "micro-batches" "micro-batch".
+std::string of_one(const std::string& things) {
+    const bool es = things.size() > 4 && things.compare(things.size() - 4, 4, "ches") == 0;
+    return things.substr(0, things.size() - (es ? 2 : 1));
+}
+}  // namespace
+
+std::string many(std::int64_t n, const std::string& things) {
+    return std::to_string(n) + " " + (n == 1 ? of_one(things) : things);
+}
+
+std::string many_in_words(std::int64_t n, const std::string& things) {
+    return in_words(n) + " " + (n == 1 ? of_one(things) : things);
+}
+
+std::string times(std::int64_t n) { return n == 1 ? "once" : n == 2 ? "twice" : in_words(n) + " times"; }
+
+std::string one_in(std::int64_t k) { return k == 1 ? "all" : "1/" + std::to_string(k); }
+
+std::string times_of(double factor) { return factor == 1 ? "just" : Filling(factor).text + " times"; }
+
+std::string list_of(const std::vector<std::string>& words, std::string_view last) {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " " + std::string(last) + " ") + words[i];
+    return text;
+}
+
+std::string sum_of(const std::vector<std::int64_t>& sizes) {
+    std::string text;
+    for (const std::int64_t size : sizes) text += (text.empty() ? "" : " + ") + std::to_string(size);
+    return text;
+}
+
+}  // namespace tally::lesson

@@ -1,0 +1,88 @@
+// Numbers that can be turned: what is taken, what is refused and how; and sentences that follow them.
+#include "tally/lesson/dials.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "catch.hpp"
+#include "tally/lesson/flags.hpp"
+#include "tally/lesson/prediction.hpp"
+#include "tally/lesson/wording.hpp"
+
+using namespace tally::lesson;
+
+namespace {
+
+using Given = std::map<std::string, std::string>;
+
+const std::vector<Dial> some{one_of("micro", "equal ones", 3, {1, 2, 3, 6}),
+                             real_number("rate", "how far", 0.1, 0.01, 1), parts_of("split", "sizes", {4, 2}),
+                             whole_number("steps", "updates", 5, 1, 50)};
+
+std::string refusal(const Given& given, const std::vector<Dial>& dials = some) {
+    try {
+        settings_of(dials, given);
+    } catch (const std::invalid_argument& fault) {
+        return fault.what();
+    }
+    return "taken";
+}
+
+}  // namespace
+
+TEST_CASE("a number is the usual one unless it is given") {
+    const Settings settings = settings_of(some, {{"micro", "6"}, {"split", "1,2,3"}, {"rate", "2.5e-1"}});
+    CHECK(settings.at("micro") == std::vector<double>{6});
+    CHECK(settings.at("split") == std::vector<double>{1, 2, 3});
+    CHECK(settings.at("rate") == std::vector<double>{0.25});
+    CHECK(settings.at("steps") == std::vector<double>{5});
+}
+
+TEST_CASE("what is out of range is refused, and the range named") {
+    for (const char* text : {"0", "4", "-1", "+3", "3.0", "three", "", "nan", "3,3", "0x3", " 3"})
+        CHECK(refusal({{"micro", text}}).find("it must be 1, 2, 3 or 6") != std::string::npos);
+    for (const char* text : {"nan", "inf", "0", "1.5", "-0.1", "1e999", "0.1.2", "e", "0x1p-2"})
+        CHECK(refusal({{"rate", text}}).find("it must be a number from 0.01 to 1") != std::string::npos);
+    for (const char* text : {"4,3", "6,0", "7,-1", "4,2,", ",4,2", "4;2", "5"})
+        CHECK(refusal({{"split", text}}) ==
+              std::string("--split ") + text +
+                  ": it must be whole numbers from 1 up, with commas, that add up to 6");
+    CHECK(refusal({{"steps", "51"}}) == "--steps 51: it must be a whole number from 1 to 50");
+}
+
+TEST_CASE("what a lesson does not declare is refused, and what it takes named") {
+    CHECK(refusal({{"items", "3"}}, {some[1]}) ==
+          "--items: this lesson takes --rate (a number from 0.01 to 1) and --seed");
+    CHECK(refusal({{"items", "3"}}, {}) == "--items: this lesson takes --seed");
+    CHECK_THROWS_AS(settings_of({whole_number("nothing", "no flag", 1, 0, 2)}, {}), std::logic_error);
+}
+
+TEST_CASE("turned numbers are handed on, and said where a lesson is to be seen again") {
+    Flags flags;
+    flags.dials = {{"micro", "6"}, {"rate", "0.2"}};
+    flags.seed = 7;
+    CHECK(what_matters(flags) == " --micro 6 --rate 0.2 --seed 7");
+    const auto words = arguments(flags);
+    CHECK(std::count(words.begin(), words.end(), "--micro=6") == 1);
+}
+
+TEST_CASE("mistakes that are none at turned numbers are left out") {
+    const auto kept = told_apart(
+        {right(1), wrong(1, "not divided"), wrong(6, "a sum"), wrong(6, "rows"), wrong(0.5, "half")});
+    CHECK(kept.size() == 3);
+    CHECK(kept[1].mistake == "a sum");
+    CHECK(told_apart({right(1).within(0.1), wrong(1.15, "too near")}).size() == 1);
+}
+
+TEST_CASE("sentences follow their numbers") {
+    CHECK(say("{} of {}, {} times", capital(many_in_words(1, "micro-batches")), many(6, "rows"), 0.1 * 3) ==
+          "One micro-batch of 6 rows, 0.3 times");
+    CHECK(many(1, "rows") == "1 row");
+    CHECK(many_in_words(3, "micro-batches") == "three micro-batches");
+    CHECK(in_words(13) == "13");
+    CHECK((times(1) + times(2) + times(6)) == "oncetwicesix times");
+    CHECK(list_of({"1/6", "1/3", "1/2"}, "or") == "1/6, 1/3 or 1/2");
+    CHECK(list_of({"6/6"}, "or") == "6/6");
+    CHECK_THROWS_AS(say("{} and {}", 1), std::logic_error);
+    CHECK_THROWS_AS(say("nothing", 1), std::logic_error);
+}
