@@ -122,18 +122,19 @@ struct WhyALargeBatch {
     // ---- the tools: the picture -----------------------------------------------------------------------------
 
     // Beside the estimates two circles of their spread, sigma / root(b), around the truth.
-    static void drawn(const std::vector<Series>& cloud) {
+    void drawn(const std::vector<Series>& cloud) const {
         Plane plane;
         plane.across = "first component of the gradient", plane.up = "second component";
         for (std::size_t i = 0; i < 2; ++i) plane.points.push_back({cloud[i].label, cloud[i].x, cloud[i].y});
         plane.middle_label = cloud[2].label;
         plane.middle_x = cloud[2].x[0], plane.middle_y = cloud[2].y[0];
-        for (const int size : {1, 16}) {
+        for (const int size : {1, micro}) {
             const double spread = sigma / std::sqrt(size);
             plane.circles.push_back(
                 {"spread " + short_number(spread) + " = 2 / root(" + std::to_string(size) + ")", spread});
         }
-        graph("cloud", "Sixty gradients of one item, and sixty of 16, around the true one", plane);
+        graph("cloud", say("Sixty gradients of one item, and sixty of {}, around the true one", micro),
+              plane);
     }
 
     // ---- the witness ----------------------------------------------------------------------------------------

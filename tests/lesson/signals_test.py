@@ -103,13 +103,14 @@ def quits(t, end, group_stopped=False):
     assert t.restored(), "left as in step mode after q"
 
 
-def one(case):
+def one(case, seen):
     runner, work, sent, target, state, delay = case
     words = "--from 4" if state == "output" else ""
     behaviour = "slow" if state == "output" else ""
     with Terminal(["sh", "-c", SHELL.format(runner, words)], TALLY_WORK=work, SAMPLE_LESSON=behaviour,
                   ASAN_OPTIONS=FAULTS_ARE_FAULTS) as t:
-        runner_pid = soon("the runner", lambda: child_of(t.process.pid, "learn-runner"))
+        seen.append(t)
+        runner_pid = soon("the runner", lambda: (t._read(0), child_of(t.process.pid, "learn-runner"))[1])
         lesson_pid = None
         if state != "start":
             t.expect(BAR if state == "prompt" else "[4/5]")
@@ -155,11 +156,12 @@ def one(case):
 
 
 def tried(case):
+    seen = []
     try:
-        one(case)
+        one(case, seen)
         return case, ""
     except Exception as error:  # noqa: BLE001  a case may fail in any way
-        return case, f"{type(error).__name__}: {error}"
+        return case, f"{type(error).__name__}: {error}; on the terminal: {''.join(t.seen for t in seen)[-600:]!r}"
 
 
 def main():
