@@ -342,3 +342,9 @@ void StepViewer::write_graph(const Place& place) {
             write_lines({"       " + file_link(picture)});  // whole, however long: a terminal makes it a link
             open_file(picture);
         }
+    } catch (const WriteError& error) {
+        say(error.what());  // the lesson itself goes on
+    }
+}
+
+}  // namespace tally::lesson
