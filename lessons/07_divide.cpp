@@ -50,12 +50,16 @@ struct Divide : Toy {  // six rows x, three weights w
         shared.divided = values(w.grad());
         graph("divide", "What a row counts, nothing divided and divided", shared);
 
-        predict("And one row at a time: each micro-loss is divided by",
-                {right(6), wrong(3, "That was for three micro-batches. How many are there now?"),
-                 wrong(1, "Then six gradients are added, each a whole mean of one row: six times too much."),
-                 wrong(2, "No micro-batch has two rows any more."),
-                 wrong(18, "6 x 3: but the 3 belongs to the cut before.")},
-                hint("What must one row weigh in the end, and what does it weigh in a mean of one?",
+        const int now = n == 6 ? 3 : 6, rows_now = 6 / now;  // another cut
+        predict(say("And {} at a time: each micro-loss is divided by", many_in_words(rows_now, "rows")),
+                {right(now),
+                 wrong(n, say("That was for {}. How many are there now?", many_in_words(n, "micro-batches"))),
+                 wrong(1, say("Then {} gradients are added, each a whole mean of {}: {} too much.",
+                              in_words(now), many_in_words(rows_now, "rows"), times(now))),
+                 wrong(b, say("No micro-batch has {} any more.", many_in_words(b, "rows"))),
+                 wrong(now * n, say("{} x {}: but the {} belongs to the cut before.", now, n, n))},
+                hint(say("What must one row weigh in the end, and what does it weigh in a mean of {}?",
+                         in_words(rows_now)),
                      "Count the micro-batches, not the rows of one of them."),
                 say("{} micro-batches of {}. By the number of micro-batches, in every cut of equal parts:",
                     capital(in_words(now)), in_words(rows_now)));
