@@ -21,8 +21,8 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         show("w.grad", full);
         check("prints [-0.3536  0.0207 -0.6125]", to_string(full) == "[-0.3536  0.0207 -0.6125]");
 
-        step(say("{} of {}. w.grad is NOT cleared in between.", capital(many_in_words(n, "micro-batches")),
-                 many(b, "rows")));
+        step(say("{} of {}.{}", capital(many_in_words(n, "micro-batches")), many(b, "rows"),
+                 n == 1 ? "" : " w.grad is NOT cleared in between."));
         w.zero_grad();
         auto after = table({"rows", "loss", "this micro-batch", "w.grad after it"});
         for (const auto& [micro, rows] : micro_batches(b)) {
@@ -55,7 +55,7 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         check_n_times(sum, full);
 
         if (n == 1)
-            step("Of one micro-batch there is nothing to divide: a step of SGD is the full batch's.");
+            step("With one micro-batch nothing was forgotten: SGD takes the full batch's step.");
         else
             predict(
                 say("So what? sgd_step({}, {}) with this gradient takes a step that is", "{w}", rate),

@@ -191,7 +191,7 @@ struct LostBatches : Toy {
         const auto parts = own.micro_batches(b);
         for (const auto& [micro, rows] : parts) {
             const auto loss = own.loss_of(micro);
-            picture.name(micro, "rows " + rows).name(loss, "loss");
+            picture.name(micro, many_rows(rows)).name(loss, "loss");
             if (&micro == &parts.back().micro)
                 picture.backward(loss, "the last: loss.backward()");
             else

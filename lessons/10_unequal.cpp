@@ -21,8 +21,9 @@ struct Unequal : Toy {
         check_own(own);
 
         if (small == large)  // asked only where there is something to find
-            step(say("Of equal sizes the sum, divided by N = {}, is right: a row weighs {} of {}.", n,
-                     one_in(small), one_in(n)));
+            step(n == 1 ? "One micro-batch is the full batch: there is nothing to go wrong."
+                        : say("All sizes are equal, so the sum divided by N = {} is right: a row weighs 1/6.",
+                              n));
         else
             predict(say("The sum of {}, divided by N = {} as in lesson 7, is", n == 2 ? "both" : "all", n),
                     {right("another direction"),
@@ -54,9 +55,10 @@ struct Unequal : Toy {
         check_weighed();
         auto shared = shares(micro_batches(sizes), grad(mean(matmul(x, w)), {w}).front(), {});
         shared.divided = values(of_means), shared.weighed = values(w.grad());
-        graph("unequal", say("What a row counts in {}", in_a_row()), shared);
+        graph("unequal", say("What a row counts in a cut of {}", in_a_row()), shared);
 
-        step("How wrong? By minus the covariance of b and g, over the mean of b.");
+        step(small == large ? "How wrong? Not at all: where all sizes are equal, b has no covariance with g."
+                            : "How wrong? By minus the covariance of b and g, over the mean of b.");
         const std::vector<double> g = values(own.column("g, the gradient of its mean"));
         std::vector<double> measured, formula;
         for (std::size_t j = 0; j < 3; ++j) {
@@ -183,11 +185,11 @@ struct Unequal : Toy {
                 all.push_back(one);
         return list_of(all, "or");
     }
-    std::string in_a_row() const {  // "Four rows and two"
+    std::string in_a_row() const {  // "four rows and two"
         std::vector<std::string> all;
         for (const std::int64_t size : sizes)
             all.push_back(all.empty() ? many_in_words(size, "rows") : in_words(size));
-        return capital(list_of(all, "and"));
+        return list_of(all, "and");
     }
 
     static Tensor zeros() { return parameter(Array<real>::zeros({3}, options().device)); }
@@ -195,7 +197,7 @@ struct Unequal : Toy {
     static std::string six_digits(const Numbers& numbers) {
         std::string text;
         for (const double number : numbers.values) {
-            const std::string digits = std::to_string(number);
+            const std::string digits = std::to_string(std::abs(number) < 5e-7 ? 0 : number);  // no -0
             text += (text.empty() ? "" : " ") + (digits[0] == '-' ? digits : " " + digits);
         }
         return text;
@@ -272,7 +274,7 @@ struct Unequal : Toy {
     }
 
     // A row weighs so much at most: in the mean of means, or in the mean.
-    const double bound = roundings(12) * largest_column() / double(std::min<std::int64_t>(n * small, 6));
+    const double bound = roundings(12) * largest_column() / double(n * small);
 
     void check_weighed() const {
         check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");

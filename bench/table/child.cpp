@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 
@@ -25,7 +26,7 @@ Child::Child(const std::vector<std::string>& words) {
     std::signal(SIGPIPE, SIG_IGN);  // whoever tells a process that has ended is told so by its answer
     int down[2], up[2];
     make_pipe(down);
-    make_pipe(up);
+    make_pipe(up);  // the bench ends where one of these fails, and all descriptors with it
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
@@ -41,6 +42,8 @@ Child::Child(const std::vector<std::string>& words) {
     ::close(up[1]);
     to_ = ::fdopen(down[1], "w");
     from_ = ::fdopen(up[0], "r");
+    if (to_ == nullptr || from_ == nullptr)
+        throw Error("[bench] no pipe: " + std::string(std::strerror(errno)));
 }
 
 Child::~Child() {
@@ -66,7 +69,7 @@ std::optional<std::string> Child::answer() {
 #ifdef __linux__
 clockid_t Child::processor_time() const {
     clockid_t clock = CLOCK_MONOTONIC;
-    ::clock_getcpuclockid(process_, &clock);
+    if (::clock_getcpuclockid(process_, &clock) != 0) throw Error("[bench] a process without a clock");
     return clock;
 }
 

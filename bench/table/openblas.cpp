@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <limits>
@@ -104,11 +105,12 @@ void begin_again_at_the_best(char** argv) {
     }
     const auto best = std::min_element(
         all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.best < b.best; });
-    if (best == all.end()) return;
+    if (best == all.end() || !all.front().core_type.empty() || !std::isfinite(best->best)) return;
     ::setenv(told, words(all).c_str(), 1);
     if (best->best < worth * all.front().best) ::setenv(wanted, best->kernels.c_str(), 1);
     all.clear();
     ::execv(path, argv);
+    ::unsetenv(told), ::unsetenv(wanted);
 #else
     (void)argv;
 #endif

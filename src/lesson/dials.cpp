@@ -133,9 +133,10 @@ Settings settings_of(const std::vector<Dial>& dials, const std::map<std::string,
         const auto found = std::find_if(dials.begin(), dials.end(),
                                         [&called = name](const auto& dial) { return dial.name == called; });
         if (found == dials.end()) {
-            taken.emplace_back("--seed");
-            throw std::invalid_argument(
-                fmt::format("--{}: this lesson takes {}", name, list_of(taken, "and")));
+            throw std::invalid_argument(fmt::format(
+                "--{}: this lesson has no such number; {}", name,
+                taken.empty() ? "none of its numbers can be turned, only --seed"
+                              : "what can be turned is " + list_of(taken, "and") + ", and --seed"));
         }
         settings[name] = turned_to(*found, text);
     }

@@ -105,7 +105,7 @@ int write_graph(const Running& running, const std::string& file, const std::stri
     if (end.outcome != Outcome::ok)
         complain(name, fmt::format("[{}] {}", to_string(end.outcome), end.detail));
     if (end.outcome == Outcome::skip) return skipped;
-    const Graph* picture = running.last_graph();
+    const Graph* picture = running.own_graph();
     if (picture == nullptr) {
         complain(name, "this lesson draws no graph");
         return usage;
@@ -156,6 +156,8 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
                               .threads = flags.threads,
                               .digits = flags.digits,
                               .dials = settings_of(lesson.dials, flags.dials)};
+        for (const Dial& dial : lesson.dials)  // given as it is anyway, it is not turned
+            if (options.dials.at(dial.name) == dial.usual) flags.dials.erase(dial.name);
         use_threads(flags.threads);
         use_products(flags.products);
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;

@@ -31,6 +31,9 @@ bool have_desktop() {
     ::signal(SIGPIPE, SIG_DFL);
     const int nowhere = ::open("/dev/null", O_RDWR);
     for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, descriptor);
+#ifdef __linux__
+    ::close_range(STDERR_FILENO + 1, ~0U, 0);  // whoever reads a pipe of ours would wait for the viewer's end
+#endif
     if (::fork() == 0) ::execlp("xdg-open", "xdg-open", path, nullptr);
     ::_exit(0);
 }

@@ -68,24 +68,30 @@ void scissors_at(Sheet& sheet, int x, int y, const std::string& style) {
 }  // namespace
 
 Sheet sheet_of(const std::string& title, const Shares& shares) {
-    std::string told = fmt::format("In the full batch a row counts 1/{}.", shares.rows.size());
+    const std::size_t n = shares.parts.size(), all_rows = shares.rows.size();
+    const auto weight = [&](std::size_t rows) {
+        const std::string own = rows == 1 ? "1" : fmt::format("1/{}", rows);
+        if (!shares.weighed.empty()) return fmt::format("{} x {}/{} = 1/{}", own, rows, all_rows, all_rows);
+        if (!shares.divided.empty()) return fmt::format("{} / {} = 1/{}", own, n, rows * n);
+        return own;
+    };
+    std::vector<std::pair<std::string, const Vector*>> results;
+    if (!shares.sum.empty()) results.emplace_back("added up, nothing divided:", &shares.sum);
+    if (!shares.divided.empty())
+        results.emplace_back(fmt::format("each divided by {}, then added up:", n), &shares.divided);
+    if (!shares.weighed.empty())
+        results.emplace_back("each by its share of the rows, then added up:", &shares.weighed);
+
+    std::string told = fmt::format("In the full batch a row counts 1/{}.", all_rows);
     for (const auto& part : shares.parts)
-        told += fmt::format(" In {} a row counts 1/{}.", part.name, part.rows);
-    if (!shares.sum.empty()) told += " Added up: " + compared(shares.sum, shares.full) + ".";
+        told += fmt::format(" In {} a row counts {}.", part.name, weight(part.rows));
+    for (const auto& [name, sum] : results) told += " " + name + " " + compared(*sum, shares.full) + ".";
     Sheet sheet(title, told);
-    const std::size_t n = shares.parts.size();
     int rows_wide = 0, weights_wide = drawing::width_of_words("1/64", "t-strong"),
         gradients_wide = drawing::width_of_words("gradient of its mean");
     for (std::size_t i = 0; i < shares.rows.size(); ++i)
         rows_wide = std::max(rows_wide,
                              drawing::width_of_words(fmt::format("row {}  {}", i, words_of(shares.rows[i]))));
-    const std::size_t all_rows = shares.rows.size();
-    const auto weight = [&](std::size_t rows) {
-        if (!shares.weighed.empty())
-            return fmt::format("1/{} x {}/{} = 1/{}", rows, rows, all_rows, all_rows);
-        if (!shares.divided.empty()) return fmt::format("1/{} / {} = 1/{}", rows, n, rows * n);
-        return fmt::format("1/{}", rows);
-    };
     for (const auto& part : shares.parts) {
         weights_wide = std::max(weights_wide, drawing::width_of_words(weight(part.rows), "t-strong"));
         gradients_wide = std::max(gradients_wide, drawing::width_of_words(words_of(part.gradient)));
@@ -109,26 +115,19 @@ Sheet sheet_of(const std::string& title, const Shares& shares) {
                       part.gradient);
         first += part.rows;
     }
-    const auto result = [&](const std::string& name, const Vector& sum) {
+    for (const auto& [name, sum] : results) {
         y += 42;
         sheet.text(gradient_at - 16, y, name, "t-end");
-        sheet.text(gradient_at, y, words_of(sum), "t-bad");
+        sheet.text(gradient_at, y, words_of(*sum), "t-bad");
         y += line;
-        sheet.text(gradient_at - 16, y, compared(sum, shares.full), "t-strong t-end");
-    };
-    if (!shares.sum.empty()) result("added up, nothing divided:", shares.sum);
-    if (!shares.divided.empty()) result(fmt::format("each divided by {}, then added up:", n), shares.divided);
-    if (!shares.weighed.empty()) result("each by its share of the rows, then added up:", shares.weighed);
+        sheet.text(gradient_at - 16, y, compared(*sum, shares.full), "t-strong t-end");
+    }
     return sheet;
 }
 
 Sheet sheet_of(const std::string& title, const Scissors& scissors) {
     std::string told = "The gradient passes:";
     for (const auto& station : scissors.stations) told += " " + station + ";";
-    for (const auto& cut : scissors.cuts)
-        told += fmt::format(" {}: clipped {}, {};", cut.right ? "right" : "wrong", cut.words, cut.gives);
-    told.back() = '.';
-    Sheet sheet(title, told);
     const auto gives = [&](const Scissors::Cut& cut) {  // a wrong place may give what a right one does
         const bool lucky =
             !cut.right && std::any_of(scissors.cuts.begin(), scissors.cuts.end(), [&](const auto& other) {
@@ -136,6 +135,10 @@ Sheet sheet_of(const std::string& title, const Scissors& scissors) {
             });
         return cut.gives + (lucky ? ", by luck" : "");
     };
+    for (const auto& cut : scissors.cuts)
+        told += fmt::format(" {}: {}, {};", cut.right ? "right" : "wrong", cut.words, gives(cut));
+    told.back() = '.';
+    Sheet sheet(title, told);
     std::vector<std::vector<std::size_t>> at(scissors.stations.size());
     for (std::size_t i = 0; i < scissors.cuts.size(); ++i) at.at(scissors.cuts[i].after).push_back(i);
 
@@ -238,8 +241,8 @@ std::vector<Runs::Kept> Runs::kept() const {
 
 std::size_t Runs::kept_at_most() const {
     std::size_t most = 0;
+    const auto bars = kept();
     for (std::size_t time = 0; time < begun.size(); ++time) {
-        const auto bars = kept();
         most = std::max(
             most, static_cast<std::size_t>(std::count_if(bars.begin(), bars.end(), [&](const Kept& bar) {
                 return bar.from <= time && time <= bar.until;
@@ -251,7 +254,8 @@ std::size_t Runs::kept_at_most() const {
 Sheet sheet_of(const std::string& title, const Runs& runs) {
     std::string told = "Time goes to the right, the steps upwards. Begun, in order:";
     for (const std::size_t step : runs.begun) told += " " + std::to_string(step + 1);
-    Sheet sheet(title, told + fmt::format(". At most {} inputs are kept at once.", runs.kept_at_most()));
+    const std::size_t most = runs.kept_at_most();
+    Sheet sheet(title, told + fmt::format(". At most {} inputs are kept at once.", most));
     const std::size_t steps =
         runs.begun.empty() ? 0 : 1 + *std::max_element(runs.begun.begin(), runs.begun.end());
     const int pitch = std::clamp(1240 / std::max(1, static_cast<int>(runs.begun.size())), 8, 40);
@@ -273,7 +277,7 @@ Sheet sheet_of(const std::string& title, const Runs& runs) {
     sheet.circle(left + 162, below - 6, 10, "s-two");
     sheet.text(left + 184, below, "recorded, and gone back through");
     sheet.box(left + 550, below - 9, 44, 7, "s-kept", 3);
-    sheet.text(left + 606, below, fmt::format("its input is kept; {} at once", runs.kept_at_most()));
+    sheet.text(left + 606, below, fmt::format("its input is kept; {} at once", most));
     return sheet;
 }
 

@@ -148,7 +148,8 @@ Sheet sheet_of(const std::string& title, const Plane& plane) {
 
 Sheet sheet_of(const std::string& title, const NumberLine& numbers) {
     std::string told = "A number line.";
-    for (const auto& one : numbers.marks) told += fmt::format(" {}, at {:.4g} spacings.", one.label, one.at);
+    for (const auto& one : numbers.marks)
+        told += fmt::format(" {}: at {:.4g} of the distance between neighbours.", one.label, one.at);
     Sheet sheet(title, told);
     auto by_place = [](const auto& a, const auto& b) { return a.at < b.at; };
     auto exist = numbers.exist, marks = numbers.marks;
@@ -185,6 +186,7 @@ Sheet sheet_of(const std::string& title, const Curves& all) {
     Range y;
     std::size_t most = 1;
     for (const auto& curve : all.curves) {
+        if (curve.heights.empty()) continue;
         for (const double height : curve.heights)
             if (height > 0) y.include(std::log10(height));
         most = std::max(most, curve.heights.size() - 1);

@@ -111,14 +111,16 @@ void Running::finish(Outcome outcome, const std::string& detail) {
     if (outcome != Outcome::quit) viewer_.end_of_lesson(record_);
 }
 
-const Graph* Running::last_graph() const {
-    const Graph* last = nullptr;
+const Graph* Running::own_graph() const {
+    const Graph* own = nullptr;
     for (const auto& step : record_.steps) {
         for (const auto& event : step) {
-            if (const auto* graph = std::get_if<Graph>(&event.is)) last = graph;
+            const auto* graph = std::get_if<Graph>(&event.is);
+            if (graph != nullptr && (own == nullptr || own->name != lesson_.slug || graph->name == own->name))
+                own = graph;
         }
     }
-    return last;
+    return own;
 }
 
 }  // namespace tally::lesson

@@ -37,7 +37,7 @@ public:
 
     void finish(Outcome outcome, const std::string& detail);
     const End& end() const { return end_; }
-    const Graph* last_graph() const;
+    const Graph* own_graph() const;  // that of its name, or else the last one
 
 private:
     bool on_screen() const { return step_ == 0 || step_ >= from_; }

@@ -42,7 +42,7 @@ void StepViewer::say(const std::string& text) {
 void StepViewer::turn_page(int step) {
     constexpr std::size_t far_too_many = 100;  // columns, to be read from the last row
     if (!mode().presents || step == on_page_) return;
-    if (on_page_ != 0) write("\033[H\033[2J");
+    if (on_page_ != 0) write(mode().rewrites ? "\033[H\033[2J" : "\n");
     const auto columns = window_width();
     if (on_page_ == unopened && columns && *columns > far_too_many)
         say(fmt::format(
@@ -131,9 +131,9 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
                 throw Quit{};
             case Key::keys:
                 say("SPACE, ENTER, page down or the right arrow: next. b, page up or the left arrow: back. "
-                    "h: a hint, "
-                    "then another; c: the checks of this step; g: the picture as a file; r: from the "
-                    "beginning; q: leave.");
+                    "h: a hint, then another; c: the checks of this step; g: the pictures, as files, and "
+                    "opened where "
+                    "there is a screen; r: from the beginning; q: leave.");
                 break;
             case Key::skip:
             case Key::digit:
@@ -269,8 +269,8 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
                 throw Quit{};
             case Key::keys:
                 say(fmt::format(
-                    "{}  h: a hint, then another; s or page down: the answer. b: back, g: the picture as a "
-                    "file, r: from the beginning, q: leave.",
+                    "{}  h: a hint, then another; s or page down: the answer. b: back, g: the pictures as "
+                    "files, r: from the beginning, q: leave.",
                     prediction.is_typed ? "Digits, minus, point and e, then ENTER: your answer."
                                         : what + ": your answer."));
                 break;

@@ -20,6 +20,9 @@ struct MicroBatch {
     Tensor micro;
     std::string rows;  // which of the six these are: "0-1"
 };
+inline std::string many_rows(const std::string& rows) {
+    return (rows.find('-') == std::string::npos ? "row " : "rows ") + rows;
+}
 
 // A lesson that is a Toy calls the rows x and the weights w. A picture goes backward once more, so it takes a Toy of
 // its own, with another w.
@@ -65,7 +68,7 @@ struct Toy {
         for (const auto& [row, number] : micro_batches(1)) all.rows.push_back(gradient_of(row));
         for (const auto& [micro, rows] : parts)
             all.parts.push_back(
-                {"rows " + rows, static_cast<std::size_t>(micro.shape()[0]), gradient_of(micro)});
+                {many_rows(rows), static_cast<std::size_t>(micro.shape()[0]), gradient_of(micro)});
         return all;
     }
 

@@ -52,8 +52,10 @@ TEST_CASE("what is out of range is refused, and the range named") {
 
 TEST_CASE("what a lesson does not declare is refused, and what it takes named") {
     CHECK(refusal({{"items", "3"}}, {some[1]}) ==
-          "--items: this lesson takes --rate (a number from 0.01 to 1) and --seed");
-    CHECK(refusal({{"items", "3"}}, {}) == "--items: this lesson takes --seed");
+          "--items: this lesson has no such number; what can be turned is --rate (a number from 0.01 to 1), "
+          "and --seed");
+    CHECK(refusal({{"items", "3"}}, {}) ==
+          "--items: this lesson has no such number; none of its numbers can be turned, only --seed");
     CHECK_THROWS_AS(settings_of({whole_number("nothing", "no flag", 1, 0, 2)}, {}), std::logic_error);
 }
 

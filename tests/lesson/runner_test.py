@@ -229,6 +229,33 @@ def test_what_a_class_answers_is_nobodys_own(runner, sample):
         assert os.path.exists(course.work + "/answers")
 
 
+def test_a_lesson_at_other_numbers_is_not_the_one_that_is_done(runner, sample):
+    with Course(runner, *THREE) as course:
+        course.set(7, "divide", "ok", ("1", "right", "a", ""))
+        with Terminal([course.runner, "run", "divide", "--micro", "6"], TALLY_WORK=course.work) as t:
+            assert t.wait() == 0 and "this is divide" in t.seen, t.seen
+        assert not os.path.exists(course.work + "/answers")
+
+
+def test_a_picture_that_stays_open_holds_nothing_up(runner, sample):
+    with Course(runner) as course:
+        shutil.copy(sample, course.root + "/lessons/lesson_99_sample")
+        closed = course.root + "/closed"
+        os.mkfifo(closed)
+        with open(course.root + "/xdg-open", "w", encoding="utf-8") as program:
+            program.write(f"#!/bin/sh\nread line <{closed}\n")
+        os.chmod(course.root + "/xdg-open", 0o755)
+        with Terminal([course.runner, "run", "sample"], TALLY_WORK=course.work, DISPLAY=":0", PATH=f"{course.root}:{os.environ['PATH']}") as t:
+            t.expect("q quit")
+            t.type("g")
+            t.expect("sample.svg")
+            t.expect("q quit")
+            t.type("q")
+            t.wait()
+        with open(closed, "w", encoding="utf-8") as viewer:  # which is there until now
+            viewer.write("closed\n")
+
+
 def test_numbers_that_are_turned_reach_the_lesson(runner, sample):
     with Course(runner, *THREE) as course:
         for arguments in (("--micro", "6", "run", "divide"), ("run", "divide", "--micro=6")):
@@ -243,6 +270,7 @@ def test_the_help_of_a_lesson_is_its_own(runner, sample):
         told = course.run("run", "divide", "--help")
         assert told.returncode == 0 and told.stdout == "this is divide\n" and "--help" in course.words_of(7, "divide"), told
         assert course.run("run", "nothing-so-called", "--help").returncode == 2
+        assert course.run("run", "all", "--help").stdout.startswith("run one lesson, or all")
 
 
 def test_flags_reach_the_lesson_from_either_side(runner, sample):

@@ -100,7 +100,7 @@ def main(lesson, schema, seed):
         dial = next((dial for dial in dials if dial["name"] == name), None)
         for text in refused(dial) if dial else ["1"]:
             answer = run(lesson, f"--{name}={text}", "--plain")
-            sentence = "it must be" if dial else "this lesson takes"
+            sentence = "it must be" if dial else "this lesson has no such number"
             if answer.returncode != 2 or answer.stdout or (text and sentence not in answer.stderr):
                 wrong.append(f"--{name}={text}: exit {answer.returncode}, {answer.stderr!r}")
     print(f"{os.path.basename(lesson)}, seed {seed}: {count} settings of {sorted(taken)}, {len(wrong)} faults", *wrong, sep="\n")

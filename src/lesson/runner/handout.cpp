@@ -183,8 +183,7 @@ bool builds_on_toy(std::string_view slug) {
 }
 
 // Nothing where the lesson cannot run here, or fails; then `code` says which.
-std::optional<LessonEvents> events_said_by(const Program& program, const Flags& flags, int& code) {
-    Flags silent = flags;
+std::optional<LessonEvents> events_said_by(const Program& program, Flags silent, int& code) {
     silent.json = true;
     silent.step = silent.no_step = silent.present = false;
     silent.from = 1;
@@ -194,9 +193,10 @@ std::optional<LessonEvents> events_said_by(const Program& program, const Flags& 
     if (finished.asked_by != 0) throw AskedToEnd{finished.asked_by};
     code = finished.signal != 0 ? int{check_failed} : finished.code;
     if (code == good) return LessonEvents{program.lesson, std::move(finished.captured)};
-    const char* why = code == Exit::skipped ? "cannot run here" : "does not pass";
-    complain("learn", fmt::format("lesson {0} {1} and is left out (./learn run {0} says why)",
-                                  program.lesson.slug, why));
+    if (code == usage) return std::nullopt;  // which it has said itself
+    const char* why =
+        code == Exit::skipped ? "cannot run here and is left out" : "does not pass: no sheet was written";
+    complain("learn", fmt::format("lesson {0} {1} (./learn run {0} says why)", program.lesson.slug, why));
     return std::nullopt;
 }
 
@@ -257,6 +257,7 @@ int write_handout(const std::vector<Program>& all, const std::vector<const Progr
     for (const Program* program : chosen) {
         int code = good;
         if (auto told = events_said_by(*program, flags, code)) lessons.push_back(std::move(*told));
+        if (code == usage) return usage;
         if (code != good && worst != check_failed) worst = code == Exit::skipped ? code : int{check_failed};
         toys = toys || (code == good && builds_on_toy(program->lesson.slug));
         shows_toy = shows_toy || program->lesson.slug == toy_is_in;
@@ -264,9 +265,13 @@ int write_handout(const std::vector<Program>& all, const std::vector<const Progr
     if (lessons.empty() || worst == check_failed) return worst;  // no sheet with numbers that a check refuses
 
     std::optional<LessonEvents> toy;
+    Flags as_usual = flags;
+    as_usual.dials.clear();  // they are of the lessons chosen
     for (const Program& program : all)
-        if (int code = good; toys && !shows_toy && program.lesson.slug == toy_is_in)
-            toy = events_said_by(program, flags, code);
+        if (int code = good; toys && !shows_toy && program.lesson.slug == toy_is_in) {
+            toy = events_said_by(program, as_usual, code);
+            if (!toy) return code;
+        }
     if (!students.parent_path().empty()) make_folder(students.parent_path().string());
     const std::string questions = students_sheet(lessons, toy ? &*toy : nullptr),
                       answers = teachers_sheet(lessons);

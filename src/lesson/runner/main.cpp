@@ -136,8 +136,8 @@ public:
     }
 
 private:
-    // What a class answers at a presenter's terminal is nobody's own.
-    bool learner_answers() const { return mode_.waits && !mode_.presents; }
+    // What a class answers at a presenter's terminal is nobody's own, and a lesson at other numbers is another one.
+    bool learner_answers() const { return mode_.waits && !mode_.presents && flags_.dials.empty(); }
 
     struct Tally {
         int ok = 0, failed = 0, skipped = 0;
@@ -360,7 +360,11 @@ int main_of_the_runner(int argc, const char* const* argv) {
         Runner runner(flags, lessons);
         if (*list) return runner.list();
         if (*graph) return runner.graph(which, file);
-        if (*run && help) return runner.help(which);
+        if (*run && help && which != "all") return runner.help(which);
+        if (help) {
+            print(app.help());
+            return good;
+        }
         if (*on_paper) return runner.handout(lessons_on_paper, file);
         if (*run) return which == "all" ? runner.run_all() : runner.run_named(which);
         const Mode mode = mode_for(flags, Surroundings::of_this_process());
