@@ -34,6 +34,10 @@ namespace tally::lesson {
 namespace {
 
 void print(const std::string& line) { write_to(STDOUT_FILENO, line + "\n"); }
+int shown(const std::string& text) {
+    print(text);
+    return good;
+}
 
 std::string work_folder() {
     const char* folder = std::getenv("TALLY_WORK");
@@ -360,11 +364,7 @@ int main_of_the_runner(int argc, const char* const* argv) {
         Runner runner(flags, lessons);
         if (*list) return runner.list();
         if (*graph) return runner.graph(which, file);
-        if (*run && help && which != "all") return runner.help(which);
-        if (help) {
-            print(app.help());
-            return good;
-        }
+        if (*run && help) return which == "all" ? shown(app.help()) : runner.help(which);
         if (*on_paper) return runner.handout(lessons_on_paper, file);
         if (*run) return which == "all" ? runner.run_all() : runner.run_named(which);
         const Mode mode = mode_for(flags, Surroundings::of_this_process());
