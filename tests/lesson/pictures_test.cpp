@@ -197,12 +197,14 @@ TEST_CASE("shares: each row, what it counts, and how many times the full batch's
         for (const Vector& row : shares.rows) CHECK(says(sheet, short_values(std::span<const double>(row))));
         CHECK(says(sheet, fmt::format("1/{}", shares.rows.size())));
         const bool mended = !shares.divided.empty(), weighed = !shares.weighed.empty();
-        for (const auto& part : shares.parts)
-            CHECK(says(sheet, weighed  ? fmt::format("1/{} x {}/{} = 1/{}", part.rows, part.rows,
-                                                     shares.rows.size(), shares.rows.size())
-                              : mended ? fmt::format("1/{} / {} = 1/{}", part.rows, shares.parts.size(),
+        for (const auto& part : shares.parts) {
+            const std::string own = part.rows == 1 ? "1" : fmt::format("1/{}", part.rows);
+            CHECK(says(sheet, weighed  ? fmt::format("{} x {}/{} = 1/{}", own, part.rows, shares.rows.size(),
+                                                     shares.rows.size())
+                              : mended ? fmt::format("{} / {} = 1/{}", own, shares.parts.size(),
                                                      part.rows * shares.parts.size())
-                                       : fmt::format("1/{}", part.rows)));
+                                       : own));
+        }
         const bool equal = std::all_of(shares.parts.begin(), shares.parts.end(),
                                        [&](const auto& part) { return part.rows == shares.parts[0].rows; });
         CHECK(says(sheet, fmt::format("{:.2f} times", static_cast<double>(shares.parts.size()))) == equal);
