@@ -12,6 +12,7 @@ except OSError:
     print("skipped: no nm, of binutils")
     sys.exit(77)
 loops = re.findall(r"^\w+ [WVu] (.*\bxt::\w*assign\w*.*)$", symbols, re.M)
-shared = [name for name in loops if "tally::cpu::Ours<" not in name]
+# Where little is inlined, what counts indices is there, too: it reads no number, and is the same in every program.
+shared = [name for name in loops if "tally::cpu::Ours<" not in name and "::idx_tools<" not in name]
 print("\n".join(shared) or f"{len(loops)} functions of the library assign by xtensor, none under a name that a program's could have")
 sys.exit(1 if shared or not loops else 0)
