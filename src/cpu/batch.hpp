@@ -104,10 +104,17 @@ template <class S> batch<S> fused(batch<S> a, batch<S> b, batch<S> c) {
 }
 #endif
 
-inline batch<std::uint32_t> bits(batch<float> x) { return bitwise_cast<batch<std::uint32_t>>(x); }
-inline batch<std::uint64_t> bits(batch<double> x) { return bitwise_cast<batch<std::uint64_t>>(x); }
-inline batch<float> number(batch<std::uint32_t> words) { return bitwise_cast<batch<float>>(words); }
-inline batch<double> number(batch<std::uint64_t> words) { return bitwise_cast<batch<double>>(words); }
+template <class To, class From> batch<To> same_bits(batch<From> x) {
+#if XSIMD_VERSION_MAJOR < 9  // which wants the batch by name
+    return bitwise_cast<batch<To>>(x);
+#else
+    return bitwise_cast<To>(x);
+#endif
+}
+inline batch<std::uint32_t> bits(batch<float> x) { return same_bits<std::uint32_t>(x); }
+inline batch<std::uint64_t> bits(batch<double> x) { return same_bits<std::uint64_t>(x); }
+inline batch<float> number(batch<std::uint32_t> words) { return same_bits<float>(words); }
+inline batch<double> number(batch<std::uint64_t> words) { return same_bits<double>(words); }
 
 // clang-format off
 inline batch<float> exp(batch<float> x) { return tally::formula::exp(x); }
