@@ -16,6 +16,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "classroom.html"
+SCRIPTS = ["elements.js", "toy.js", "lessons.js", "chain.js", "noise.js", "page.js"]  # in this order; the last begins
 ROOMS = ["base", "kernels", "memory", "values", "watching", "autograd", "instances", "checkpoint", "drawing", "reports"]
 
 
@@ -31,7 +32,7 @@ def engine_sources():
 def page_sources():
     """And what the page is made of beside it."""
     yield from engine_sources()
-    yield from (ROOT / "web" / name for name in ("build.py", "page.css", "page.html", "page.js"))
+    yield from (ROOT / "web" / name for name in ("build.py", "page.css", "page.html", *SCRIPTS))
 
 
 def hash_of(sources):
@@ -89,7 +90,7 @@ def main():
         "hash": hash_of(page_sources()),
         "short": hash_of(page_sources())[:12],
         "style": (ROOT / "web" / "page.css").read_text(encoding="utf-8"),
-        "script": (ROOT / "web" / "page.js").read_text(encoding="utf-8"),
+        "script": "\n".join((ROOT / "web" / name).read_text(encoding="utf-8") for name in SCRIPTS),
         "engine_script": packed((engine / "engine.js").read_bytes()),
         "engine": packed((engine / "engine.wasm").read_bytes()),
         "recorded": packed(json.dumps(lessons(programs), ensure_ascii=False, separators=(",", ":")).encode()),

@@ -1,0 +1,173 @@
+// The recorded lessons: told step by step, asked, printed as a sheet, and shown before a class.
+
+const LIVE = { 4: "part=noise", 5: "part=toy&cuts=6&divide=1", 6: "part=toy&cuts=2,2,2&divide=0", 7: "part=toy&cuts=2,2,2&divide=1", 10: "part=toy&cuts=4,2&divide=1",
+  19: "part=chain", 20: "part=chain", 21: "part=chain" };  // where a lesson can be tried
+const answered = new Set();  // the predictions of this visit, as "lesson/number"
+const hands = new Map();     // of a class: how many for each option of a prediction
+
+function showLesson() {
+  const lesson = recorded.find((one) => one.number === state.lesson);
+  if (!lesson) return;
+  const title = (one) => one.events.find((event) => event.event === "title");
+  if ($("lesson").children.length === 0)
+    $("lesson").replaceChildren(...recorded.map((one) => make("option", { value: one.number },
+      `${one.number}. ${title(one) ? title(one).title : "needs a GPU"}`)));
+  $("lesson").value = state.lesson;
+  $("present").checked = Boolean(state.present);
+  const steps = title(lesson) ? title(lesson).steps : 1;
+  state.step = Math.min(state.step, steps);
+  if ($("handout").checked) {
+    $("talk").replaceChildren(...handout(lesson));
+    $("on").hidden = true;
+    return;
+  }
+  const presenting = document.body.classList.contains("presenting");
+  const shown = presenting ? [make("p", { class: "quiet" }, `Lesson ${lesson.number}: ${title(lesson)?.title ?? ""}, step ${state.step} of ${steps}`)] : [];
+  const keys = new Map(lesson.events.filter((event) => event.event === "prediction").map((event, i) => [event, `${state.lesson}/${i + 1}`]));
+  let open = false, holds = [];
+  const fold = () => { shown.push(...folded(holds)); holds = []; };
+  for (const [i, event] of lesson.events.entries()) {
+    if (event.step > state.step || open) break;
+    if (event.step !== lesson.events[i - 1]?.step) fold();
+    if (presenting && event.step !== state.step) continue;
+    if (event.event === "check" && event.ok) holds.push(event);
+    else if (event.event === "prediction") {
+      open = event.step === state.step && !answered.has(keys.get(event));
+      shown.push(questionAbout(event, keys.get(event), !open));
+    } else if (event.event === "graph") {
+      const next = lesson.events.slice(i).find((later) => keys.has(later));
+      const tells = next && next.step <= event.step + 1 && !answered.has(keys.get(next));
+      shown.push(make("details", { open: !tells }, make("summary", {}, tells ? "The picture (it shows the next answer)" : "The picture"), ...told(event)));
+    } else shown.push(...told(event));
+  }
+  fold();
+  if (LIVE[lesson.number] && state.step === steps && !open) shown.push(make("p", {}, make("a", { href: `#${LIVE[lesson.number]}` }, "Try it yourself, with the engine")));
+  $("talk").replaceChildren(...shown);
+  $("back-step").hidden = state.step === 1;
+  $("next-step").hidden = open || state.step >= steps;
+  $("on").hidden = $("back-step").hidden && $("next-step").hidden;
+}
+
+const folded = (checks) => checks.length === 0 ? [] : [make("details", { class: "quiet" },
+  make("summary", {}, checks.length === 1 ? "1 check holds" : `${checks.length} checks hold`), ...checks.flatMap(told))];
+
+// What comes before the first question, without pictures, and all questions with room for answers; then everything.
+function handout(lesson) {
+  const sheet = [make("h2", {}, `Lesson ${lesson.number}: ${lesson.events[0].title ?? "needs a GPU"}`)], answers = [];
+  let number = 0;
+  for (const event of lesson.events) {
+    if (event.event === "prediction") {
+      sheet.push(make("div", { class: "question" }, make("p", {}, make("strong", {}, `Question ${++number}. ${event.question}`)),
+        ...(event.kind === "number" ? [make("p", {}, "Alone: ____________  After talking: ____________")]
+          : event.options.map((option) => make("p", {}, `☐ ☐ ${option}`))), make("p", {}, "Because"), make("div", { class: "line" }), make("div", { class: "line" })));
+      answers.push(make("p", {}, make("strong", {}, `Question ${number}. ${event.question}`), make("br"), make("strong", {}, `Answer: ${event.options[event.answer - 1]}. `), event.why,
+        ...event.options.flatMap((option, i) => event.mistakes?.[i] ? [make("br"), `${option}: ${event.mistakes[i]}`] : [])));
+    } else if (!["reveal", "check", "end"].includes(event.event)) {
+      if (number === 0 && event.event !== "graph") sheet.push(...told(event));
+      answers.push(...told(event));
+    }
+  }
+  return [...sheet, make("div", { class: "answers" }, make("h3", {}, "Answers"), ...answers)];
+}
+
+function told(event) {
+  switch (event.event) {
+    case "title": return [make("p", { class: "quiet" }, `${event.minutes} minutes, ${event.steps} steps, ${event.dtype} on the ${event.device}`)];
+    case "sentence": return event.role === "step" ? [make("h3", {}, `${event.step}. ${event.text}`)] : [make("p", {}, event.text)];
+    case "source": return [make("pre", { tabindex: "0", "aria-label": `${event.file}, line ${event.line}` }, event.text)];
+    case "tensor": return [make("pre", { tabindex: "0" }, `${event.name} =${event.text.includes("\n") ? "\n" : " "}${event.text}`)];
+    case "table": return [filled(make("table", { tabindex: "0" }), event.text, event.columns)];
+    case "check": return [make("p", { class: event.ok ? "quiet" : "other" }, `${event.ok ? "holds" : "FAILS"}: ${event.name}${event.exact ? ", in every bit" : ""}`)];
+    case "graph": return [make("div", { class: "picture", tabindex: "0" }, make("img", {
+      alt: /<desc[^>]*>([^<]*)/.exec(event.svg)?.[1] ?? event.name, src: `data:image/svg+xml,${encodeURIComponent(event.svg)}` }))];
+    case "plot": return [make("figure", {}, plotted(event), make("figcaption", { class: "quiet" }, event.name))];
+    case "reveal": return [make("p", {}, make("strong", {}, `Answer: ${event.text}. `), event.why)];
+    case "end": return event.detail ? [make("p", { class: "quiet" }, event.detail)] : [];
+    default: return [];
+  }
+}
+
+function questionAbout(event, key, isOver) {
+  const words = make("p", { role: "status" });
+  const right = event.answer - 1;
+  const over = () => { answered.add(key); showLesson(); link(); };
+  const count = hands.get(key) ?? event.options.map(() => 0);
+  hands.set(key, count);
+  const counting = $("hands").checked && event.kind !== "number";
+  let tries = 0;
+  const wrong = (said) => {
+    if (++tries === (event.kind === "number" || event.options.length > 2 ? 2 : 1)) return over();
+    words.textContent = `${said || "Not so."} Once more?`;
+  };
+  const answers = make("div", { class: "choice" });
+  if (isOver) {
+    answers.append(...(event.kind === "number" ? [] : event.options.map((option, i) => make("p", { class: i === right ? "same" : "quiet" },
+      count[i] ? `${option} (${count[i]})` : option, i !== right && count[i] && event.mistakes?.[i] ? `: ${event.mistakes[i]}` : ""))));
+  } else if (counting) {
+    answers.append(...event.options.map((option, i) => make("button", { type: "button", onclick: (click) => {
+      click.currentTarget.textContent = `${option} (${++count[i]})`;
+    } }, count[i] ? `${option} (${count[i]})` : option)), make("button", { type: "button", class: "answer", onclick: over }, "Show the answer"));
+  } else if (event.kind === "number") {
+    const field = make("input", { class: "number", inputmode: "decimal", "aria-label": "Your number" });
+    const near = (value, i) => Math.abs(value - Number(event.options[i])) <= event.within + 1e-9 * Math.abs(Number(event.options[i]));
+    answers.append(make("form", { onsubmit: (submitted) => {
+      submitted.preventDefault();
+      const value = Number(field.value);
+      if (field.value.trim() === "" || Number.isNaN(value)) { words.textContent = "That is no number."; return; }
+      if (near(value, right)) return over();
+      wrong(event.mistakes[event.options.findIndex((_, i) => near(value, i))] ?? (value > Number(event.options[right]) ? "It is less." : "It is more."));
+    } }, field, " ", make("button", {}, "Answer")));
+  } else {
+    answers.append(...event.options.map((option, i) => make("button", { type: "button", onclick: (click) => {
+      if (i === right) return over();
+      click.currentTarget.classList.add("wrong");
+      click.currentTarget.disabled = true;
+      wrong(event.mistakes?.[i]);
+    } }, option)));
+  }
+  const hints = (event.hints ?? [event.hint]).filter((hint) => hint && hint !== event.why);
+  const more = isOver || hints.length === 0 ? [] : [make("button", { type: "button", onclick: (click) => {
+    words.textContent = hints.shift();
+    if (hints.length === 0) click.currentTarget.remove();
+  } }, "Hint")];
+  if (!isOver && state.present && !counting) more.push(" ", make("button", { type: "button", class: "answer", onclick: over }, "Show the answer"));
+  return make("div", { class: "question" }, make("p", {}, make("strong", {}, event.question)), answers, words, ...more);
+}
+
+function plotted(event) {
+  const all = event.series.flatMap((series) => series.y.map((y, i) => [series.x?.[i] ?? i, y])).filter(([x, y]) => x !== null && y !== null);
+  const [width, height, edge] = [640, 320, 50];
+  const range = (k) => [Math.min(...all.map((p) => p[k])), Math.max(...all.map((p) => p[k]))];
+  const [x0, x1] = range(0), [y0, y1] = event.kind === "bars" ? [0, range(1)[1]] : range(1);
+  const across = (x) => edge + (x - x0) / (x1 - x0 || 1) * (width - 2 * edge), up = (y) => height - edge + (y0 - y) / (y1 - y0 || 1) * (height - 2 * edge);
+  return drawn(width, height, event.name, ["rect", { class: "axis", x: edge, y: edge, width: width - 2 * edge, height: height - 2 * edge }],
+    ...all.map(([x, y]) => event.kind === "bars" ? ["rect", { class: "bar", x: across(x) - 2, y: up(y), width: 4, height: height - edge - up(y) }]
+      : ["circle", { class: "point", cx: across(x), cy: up(y), r: 4 }]),
+    ["text", { x: edge, y: height - 20 }, short(x0)], ["text", { x: width - edge, y: height - 20, "text-anchor": "end" }, short(x1)],
+    ["text", { x: 4, y: height - edge }, short(y0)], ["text", { x: 4, y: edge }, short(y1)]);
+}
+
+// ---- before a class --------------------------------------------------------------------------------------------
+
+function toStep(step) {
+  state.step = step;
+  show();
+  if (state.present) return scrollTo(0, 0);
+  const last = [...$("talk").querySelectorAll("h3, .question")].pop();
+  if (last) last.scrollIntoView();
+}
+
+// A clicker's keys are the page keys. What does not fit on the screen is scrolled to before they go on.
+function presenterKey(event) {
+  if (!document.body.classList.contains("presenting") || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "Escape") { state.present = 0; show(); $("present").focus(); return; }
+  const at = event.target.tagName;
+  if (["INPUT", "SELECT"].includes(at) && event.target.type !== "checkbox") return;
+  const click = (button) => { if (button && !button.hidden) { event.preventDefault(); button.click(); } };
+  if (/^[1-9]$/.test(event.key)) return click($("talk").querySelectorAll(".choice button:not(.answer)")[event.key - 1]);
+  const goesOn = ["PageDown", "ArrowRight"].includes(event.key) || (event.key === " " && !["BUTTON", "INPUT", "SUMMARY"].includes(at));
+  const below = $("talk").getBoundingClientRect().bottom - innerHeight;
+  if (goesOn && below > 8 && event.key !== "ArrowRight") { event.preventDefault(); scrollBy(0, Math.min(below + 16, innerHeight * 0.8)); }
+  else if (goesOn) click(document.querySelector("#talk .answer") ?? $("next-step"));
+  if (["PageUp", "ArrowLeft"].includes(event.key) && (scrollY < 8 || event.key === "ArrowLeft")) click($("back-step"));
+}
