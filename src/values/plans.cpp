@@ -64,7 +64,7 @@ void check_mask(double p, std::uint64_t first, const Shape& x) {
     if (x.rank() == 0) throw Error("[dropout] a single number has no items");
     constexpr std::uint64_t limit = std::uint64_t{1} << 32;
     const auto items = static_cast<std::uint64_t>(x[0]);
-    if (stride_of(x, 0) > limit || first > limit || items > limit - first)
+    if (std::uint64_t{stride_of(x, 0)} > limit || first > limit || items > limit - first)
         throw Error("[dropout] items and their elements are numbered up to 2^32; from item " +
                     std::to_string(first) + " on they are " + to_string(x));
 }

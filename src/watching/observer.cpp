@@ -29,7 +29,8 @@ std::size_t newly_kept(const Computed& operation) {
 std::size_t made(const Computed& operation) {
     const Storage* const storage = operation.value.storage;
     if (!storage) return 0;
-    const auto kept = std::ranges::count(operation.kept, storage, &ObservedValue::storage);
+    const auto kept =
+        static_cast<std::size_t>(std::ranges::count(operation.kept, storage, &ObservedValue::storage));
     return memory::holders(storage) == 1 + kept ? operation.value.bytes : 0;
 }
 
