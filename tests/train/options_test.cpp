@@ -133,8 +133,8 @@ std::vector<Row<TrainerOptions<double>>> trainer_rows(const Folder& folder) {
         {"per_device_batch_size", [](O& o) { o.per_device_batch_size = 2; },
          "per_device_batch_size 4, here it is 2"},
         {"auto_find_batch_size", [](O& o) { o.auto_find_batch_size = true; }, "",
-         "the same items an update; where memory runs out, smaller micro-batches. In mid-window it is "
-         "refused"},
+         "the same items per update; smaller micro-batches if memory runs out. Refused in the middle of a "
+         "window"},
         {"gradient_accumulation_steps",
          [](O& o) {
              o.gradient_accumulation_steps = {{0, 3}, {2, 4}};
@@ -376,31 +376,30 @@ TEST_CASE("docs/options.md is the table that these tests go through") {
     const std::string table =
         "<!-- Which options may be others when training is resumed: written by tests/train/options_test.cpp. "
         "-->\n"
-        "# Options of a resumed training\n\n"
-        "A training goes on with the bits of one that was never interrupted, or says why it cannot. So an "
-        "option "
-        "that decides its\ncourse must be what it was when the state was saved; what is refused names the "
-        "option "
-        "and both values, and changes nothing.\nThe values below are those of the tests, which go through "
-        "every "
-        "option there is.\n\n"
-        "To change such an option on purpose, begin anew from the weights: `save_weights()`, and "
-        "`load_weights()` "
-        "into a model\nwith a new optimizer and a new Trainer. The learning rate alone can be changed on the "
-        "way, "
-        "with `set_learning_rate()` after\nloading. A schedule is a function: what it says is compared for "
-        "the "
-        "updates 0, 1, 2, 4, 8, ... and the last one that was made, so\nit may be another from now on, and "
-        "not "
-        "before.\n" +
+        "# Options of a resumed training\n"
+        "\n"
+        "A resumed training has the bits of one that was never interrupted, or says why it cannot "
+        "continue. So an option that\n"
+        "determines its course must be what it was when the state was saved. A refusal names the option "
+        "and both values, and\n"
+        "then nothing has changed. The values below are those of the tests, which go through every "
+        "option there is.\n"
+        "\n"
+        "To change such an option on purpose, start again from the weights: `save_weights()`, and "
+        "`load_weights()` into a model\n"
+        "with a new optimizer and a new Trainer. Only the learning rate can be changed on the way, with "
+        "`set_learning_rate()`\n"
+        "after loading. A schedule is a function: its values are compared at the updates 0, 1, 2, 4, 8, "
+        "... and the last one\n"
+        "made, so it may change from now on, but not for the past.\n" +
         told("TrainerOptions", trainer_rows(unused)) + told("WindowOptions", window_rows(nullptr)) +
         told("SgdOptions", sgd_rows()) + told("AdamOptions: Adam, AdamW, AdamA", adam_rows()) +
         told("AverageOptions", average_rows()) +
-        "\nThe number of items, the kind of the optimizer, the number and shapes of its parameters and, "
-        "where the "
-        "model is given, their\nnames are compared, too. What else the loss computes from is not: the data "
-        "set's "
-        "numbers, and layers without a state.\n";
+        "\n"
+        "The number of items, the type of the optimizer, the number and shapes of its parameters and, if "
+        "the model is given,\n"
+        "their names are compared, too. Other inputs of the loss are not: the data set's numbers, and "
+        "layers without a state.\n";
     const char* update = std::getenv("TALLY_UPDATE_GOLDEN");
     if (update != nullptr && std::string(update) == "1") write_file_atomically(path, table);
     CHECK((read_bytes(path) == table));
