@@ -95,7 +95,7 @@ struct OncePerUpdate {
         predict(
             say("Momentum 0.9, rate {}, g = 1: two updates move w from 0 to {}. By that wrapper, to", rate,
                 -rate * lengths[0]),
-            {right(in_hundredths(-rate * lengths[1])).within(0.05 * rate),
+            {right(in_hundredths(-rate * lengths[1])).within(std::round(rate * 5000) / 1e5),
              wrong(-rate * lengths[0], "A zero is a gradient: step() moves w by what momentum still holds."),
              wrong(-2 * rate, "So it would be without momentum."),
              wrong(-2 * n * rate, say("Momentum shrinks at each of the {} calls; the gradient is 0 at {}.",
