@@ -36,7 +36,7 @@ CHANGES = {  # lesson: an input number of it, as its source has it in exactly on
     "18_agn": ("{4, 0.5}, {1, 3}", "{4, 0.5}, {1, 2}"),
     "19_where_memory_goes": ("(14949.0 - 8681)", "(14959.0 - 8681)"),
     "20_checkpointing": ("tower(depth)", "tower(depth + 1)"),
-    "21_the_best_schedule": ("walk(10)", "walk(11)"),
+    "21_the_best_schedule": ("walk(steps)", "walk(steps + 1)"),
 }
 
 
