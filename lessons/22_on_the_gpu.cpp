@@ -152,8 +152,7 @@ struct OnTheGpu {
         const Epoch there = train(pictures, count, Device::cuda, How::ordinary);
         const Epoch replayed = train(pictures, count, Device::cuda, How::captured);
         const double bound = bound_of(updates, here.weights, apart(first.weights, start.weights));
-        auto weights =
-            table({"after " + std::to_string(updates) + " updates", "max|w - start|", "max|w - w cpu|"});
+        auto weights = table({"after " + many(updates, "updates"), "max|w - start|", "max|w - w cpu|"});
         const auto row = [&](const char* name, const Epoch& epoch) {
             weights.row(name, apart(epoch.weights, start.weights), apart(epoch.weights, here.weights));
         };
