@@ -10,9 +10,6 @@ using namespace tally::lesson;
 namespace {
 
 struct WhereMemoryGoes {
-    const std::int64_t n = dial("micro");     // micro-batches, wherever a batch is cut
-    const std::int64_t fits = dial("items");  // so many at a time fit into the budget of a step
-
     void talk() {
         the_articles_table();
         fixed_and_items();
@@ -311,6 +308,9 @@ struct WhereMemoryGoes {
             "At once, activations go as gradients come. Accumulated, both are there from the second "
             "micro-batch on.");
     }
+
+    const std::int64_t n = dial("micro");     // micro-batches, wherever a batch is cut
+    const std::int64_t fits = dial("items");  // so many at a time fit into the budget of a step
 
     // Layers tanh(h W), which are to make nothing of everything; trained by Adam.
     struct Net {
