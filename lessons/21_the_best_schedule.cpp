@@ -72,7 +72,7 @@ struct TheBestSchedule {
         }
         check_equal("r, and r + 1 where it is one longer", most, expected);
 
-        step("How many steps are only run, counted and by the formula r l - C(c + r, r - 1).");
+        step("How many steps only run: counted, and by the formula r l - C(c + r, r - 1).");
         auto cases = table({"steps l", "snapshots c", "only run", "formula", "for each step"});
         std::vector<std::size_t> counted, formula;
         for (const auto& [l, c] :
