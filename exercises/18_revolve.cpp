@@ -7,7 +7,8 @@
 //     p(l, c) = the smallest over k of   k + p(l - k, c - 1) + p(k, c),     p(1, c) = 0,   p(l, 1) = l (l - 1) / 2
 //
 // counts the steps that are run only to come to a place. p(10, 3) = 15. Return the best k for a chain of `steps` with
-// `free` snapshots beside the one that holds its input: so c = free + 1. The check walks as you say, and counts.
+// `free` snapshots beside the one that holds its input: so c = free + 1. The check walks as you say, and counts, in
+// chains of up to 64 steps: p is then asked for the same l and c over and over, and must not find them anew each time.
 #include "18_revolve.hpp"
 
 int next_snapshot(int steps, int free) {

@@ -14,6 +14,7 @@ struct AdamHidesIt {
     void talk() {
         step(say("The toy in {} micro-batches, divided or forgotten; one step of SGD.", in_words(n)));
         constexpr double sgd_rate = 0.2;
+        speaks = true;
         const auto sgd = moved<Sgd<real>>(Reduction::mean, SgdOptions{.learning_rate = sgd_rate});
         const auto sgd_sum = moved<Sgd<real>>(Reduction::sum, SgdOptions{.learning_rate = sgd_rate});
         auto loud = table({"SGD, rate 0.2", "w moved by"});
@@ -64,8 +65,12 @@ struct AdamHidesIt {
                       {say("Adam, mean of {}", n), adam_losses},
                       {say("Adam, sum of {}", n), adam_sum_losses}}});
 
+        step("Where does it show? Adam's first step, for one gradient g:");
+        speaks = true;
+        first_step(1e-8, 1e-8);
+
         predict(
-            "A step is |g| / (|g| + eps) of the rate. With eps and g of 1e-8 it is 0.5; with 4g:",
+            "It is |g| / (|g| + eps) of the rate. With eps and g of 1e-8 that is 0.5; with 4g:",
             {right(0.8).within(0.005),
              wrong(0.5, "So it would be if eps were far below g. Here it is as large."),
              wrong(2, "Not 4 times as much: 4g stands below the line as well."),
@@ -102,13 +107,7 @@ struct AdamHidesIt {
         note(say("So clipping bites too early, and decay weighs {} of what you set.",
                  n == 2 ? "half" : "a third"));
 
-        predict(
-            "AdamA keeps no gradients: it adds each one's square to v. For +1/2, -1/2 Adam's v is 0; AdamA's",
-            {right(0.5), wrong(0, "That is Adam's: the square of the sum."),
-             wrong(0.25, "That is one of the two squares."),
-             wrong(1, "Squares are added, not sizes: (1/2)^2 is 1/4.")},
-            hint("What is added up: gradients, or their squares?", "(1/2)^2 and (-1/2)^2."),
-            "Adam squares the sum, AdamA sums the squares.");
+        step("AdamA keeps no gradients: each micro-batch's, and its square, is folded in at once.");
         auto w = number(0), folded = number(0);
         Adam sums({w}, {.learning_rate = rate});
         AdamA squares({folded}, {.learning_rate = rate});
@@ -118,6 +117,13 @@ struct AdamHidesIt {
             (folded * g).backward(), squares.fold();
         }
         sums.step(), squares.step();
+
+        predict("After +1/2 and -1/2 Adam's v, the mean of squares, is 0. AdamA's is",
+                {right(0.5), wrong(0, "That is Adam's: the square of the sum."),
+                 wrong(0.25, "That is one of the two squares."),
+                 wrong(1, "Squares are added, not sizes: (1/2)^2 is 1/4.")},
+                hint("What is added up: gradients, or their squares?", "(1/2)^2 and (-1/2)^2."),
+                "Adam squares the sum, AdamA sums the squares.");
         // A state keeps (1 - beta2) v after the first update.
         const double of_adam = saved(sums, "v")[0] / (1 - 0.999),
                      of_adam_a = saved(squares, "v")[0] / (1 - 0.999);
@@ -145,6 +151,7 @@ struct AdamHidesIt {
     }
 
     static constexpr double rate = 0.1;
+    inline static bool speaks = false;  // whether the next way that is run is shown
 
     // One update of the toy's w by n micro-batches, whose means are divided by n or just added;
     // returns w's move.
@@ -154,6 +161,7 @@ struct AdamHidesIt {
         const auto before = w.value().to_vector();
         Optimizer optimizer({w}, with);
         Window window(optimizer, {.micro_batches = n, .reduction = reduction, .weigh = Weigh::micro_batches});
+        if (std::exchange(speaks, false)) code(2);
         for (const auto& micro : split(Toy::six_rows(), 6 / n)) window.add(counted(matmul(micro, w)));
         window.finish();
         std::vector<double> move;
@@ -188,6 +196,7 @@ struct AdamHidesIt {
     // Adam's first step from 0 for a gradient g, in units of the rate.
     static double first_step(double g, double eps) {
         auto w = number(0);
+        if (std::exchange(speaks, false)) code(3);
         Adam adam({w}, {.learning_rate = rate, .eps = eps});
         (w * g).backward();
         adam.step();
@@ -201,6 +210,7 @@ struct AdamHidesIt {
     }
 
     static std::string in_powers_of_ten(double x) {
+        if (x == 0) return "0";
         char text[16];
         std::snprintf(text, sizeof text, "%.0e", x);
         return text;
@@ -255,7 +265,7 @@ const Given<AdamHidesIt> lesson({.number = 14,
                                  .slug = "adam-hides-it",
                                  .title = "Adam hides it",
                                  .minutes = 15,
-                                 .steps = 7,
+                                 .steps = 9,
                                  .dials = {
                                      one_of("micro", "equal micro-batches of the six rows", 3, {2, 3})}});
 

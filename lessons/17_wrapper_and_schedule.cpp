@@ -16,38 +16,43 @@ using namespace tally::lesson;
 namespace {
 
 struct WrapperAndSchedule {
+    const std::int64_t n = dial("micro"),
+                       b = 8 / n;  // micro-batches of the eight items, and the items of one
+
     void talk() {
-        step("An optimizer, wrapped: step() is called each time, and updates every fourth.");
+        step(say("An optimizer of rate 0.02, wrapped: step() updates every {} time.", n == 2   ? "second"
+                                                                                      : n == 4 ? "fourth"
+                                                                                               : "eighth"));
         {
             const Line line;
             Sgd sgd({line.w}, {.learning_rate = 0.02});
             code(1);
-            Accumulate optimizer(sgd, 4, Reduction::mean);
+            Accumulate optimizer(sgd, n, Reduction::mean);
             note(optimizer.announcement());
-            check("announced", optimizer.announcement() == "Wrapping 'SGD' optimizer with GA of 4 steps");
+            check("announced",
+                  optimizer.announcement() == say("Wrapping 'SGD' optimizer with GA of {} steps", n));
             auto calls = table({"items", "loss", "w.grad, undivided", "updated", "w"});
-            int item = 1;
-            for (const Items& items : split(in_order(8), 2)) {
+            for (const Items& items : split(in_order(8), b)) {
                 const auto loss = line.loss(items).mean();
                 loss.backward();
                 const auto gradient = line.w.grad().item();
                 const bool updated = optimizer.step(items.count());
-                calls.row(std::to_string(item) + " " + std::to_string(item + 1), loss, gradient, updated,
-                          line.w);
-                item += 2;
+                calls.row(as_words(rows(line.x, items)), loss, gradient, updated, line.w);
             }
             check_first(line.w);
         }
 
-        predict(
-            "A wrapper known for two frameworks divides by N in one, and only skips in the other. With that "
-            "one, w is",
-            {right(8.16).within(0.005), wrong(2.04, "That is the one that divides."),
-             wrong(0.51, "Who does not divide goes farther, not less far."),
-             wrong(2, "That is where w should be; even the one that divides goes a little past it.")},
-            hint("What stands in w.grad after four backward passes that nobody divides?",
-                 "w began at 0, and its first step by the mean was 2.04."),
-            "Skipped steps leave the sum of four means: 4 times 2.04.");
+        step("A wrapper known for two frameworks divides by N in one, and only skips in the other.");
+        speaks = true;
+        after_an_epoch(b, n, Reduction::sum);
+
+        predict(say("With the one that only skips, after the {} micro-batches w is", in_words(n)),
+                {right(2.04 * double(n)).within(0.005), wrong(2.04, "That is the one that divides."),
+                 wrong(2.04 / double(n), "Who does not divide goes farther, not less far."),
+                 wrong(2, "That is where w should be; even the one that divides goes a little past it.")},
+                hint(say("What stands in w.grad after {} backward passes that nobody divides?", in_words(n)),
+                     "w began at 0, and its first step by the mean was 2.04."),
+                say("Skipped steps leave the sum of {} means: {} times 2.04.", in_words(n), n));
         auto ways = table({"8 items as", "N", "reduction", "w"});
         std::vector<double> found;
         const auto way = [&](std::int64_t size, std::int64_t steps, Reduction reduction) {
@@ -56,24 +61,26 @@ struct WrapperAndSchedule {
                      reduction == Reduction::mean ? "mean" : "sum", digits(found.back()));
         };
         way(8, 1, Reduction::mean);
-        way(2, 4, Reduction::mean);
-        way(2, 4, Reduction::sum);
+        way(b, n, Reduction::mean);
+        way(b, n, Reduction::sum);
         check_ways(found);
         note("One name, two meanings: w should be 2. Here the reduction is said, or it does not compile.");
 
-        predict("accumulate = {{0, 8}, {4, 2}}: how many updates do 8 micro-batches give in epoch 3?",
-                {right(1), wrong(4, "So it is from epoch 4 on: 8 / 2."),
-                 wrong(8, "8 is how many micro-batches an update takes."),
-                 wrong(2, "2 is how many an update takes, and only from epoch 4 on.")},
-                hint("Which of the two entries holds in epoch 3?", "Epoch 3 is before the second entry."),
-                "From epoch 0 on 8 each, from epoch 4 on 2.");
-        auto epochs = table({"epoch", "micro-batches an update", "updates", "loss after it"});
+        step("A schedule: from which epoch on an update takes how many micro-batches.");
         std::vector<std::int64_t> per_update, updates;
         {
             const Line line;
             Sgd sgd({line.w}, {.learning_rate = 0.002});
             code(1);
             Accumulate optimizer(sgd, {{0, 8}, {4, 2}}, Reduction::mean);
+
+            predict("How many updates do 8 micro-batches give in epoch 3?",
+                    {right(1), wrong(4, "So it is from epoch 4 on: 8 / 2."),
+                     wrong(8, "8 is how many micro-batches an update takes."),
+                     wrong(2, "2 is how many an update takes, and only from epoch 4 on.")},
+                    hint("Which of the two entries holds in epoch 3?", "Epoch 3 is before the second entry."),
+                    "From epoch 0 on 8 each, from epoch 4 on 2.");
+            auto epochs = table({"epoch", "micro-batches an update", "updates", "loss after it"});
             for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
                 optimizer.begin_epoch(epoch);
                 per_update.push_back(optimizer.window().planned());
@@ -104,8 +111,12 @@ struct WrapperAndSchedule {
         check_equal("{{4, 2}}, before and from epoch 4 on", {Steps({{4, 2}}).at(3), Steps({{4, 2}}).at(4)},
                     {1, 2});
 
+        step("An epoch of 8 micro-batches, and N = 3: two are left over.");
+        speaks = true;
+        after_tail(Tail::scale, false);
+
         predict(
-            "8 micro-batches, N = 3. The epoch ends, and nobody tells the wrapper. The 2 left over",
+            "The epoch ends, and nobody tells the wrapper. The two that are left over",
             {right("join the next epoch"),
              wrong("are used at once", "Who should know that the epoch has ended? step() cannot."),
              wrong("are lost at once", "They stand in w.grad, and in the count. Nobody has cleared them."),
@@ -113,27 +124,19 @@ struct WrapperAndSchedule {
             hint("Can step() know that an epoch has ended?",
                  "2 of 3 are there; then more micro-batches come."),
             "step() cannot know that it ended. flush() says so, and a tail policy what then.");
-        auto tails = table({"tail", "updates", "left open", "w"});
-        std::vector<double> ends;
+        auto tails = table({"tail", "updates", "left open", "w", "w an epoch later"});
+        std::vector<double> ends, later;
         const auto tail = [&](const char* name, Tail policy, bool flushed) {
-            const Line line;
-            Sgd sgd({line.w}, {.learning_rate = 0.002});
-            Accumulate optimizer(sgd, 3, Reduction::mean, policy);
-            for (const Items& item : split(in_order(8), 1)) {
-                line.loss(item).mean().backward();
-                optimizer.step(1);
-            }
-            if (flushed) optimizer.flush();
-            ends.push_back(double(line.w.item()));
-            tails.row(name, optimizer.window().updates(), optimizer.window().micro_batches(),
-                      digits(ends.back()));
+            const AfterTail ended = after_tail(policy, flushed);
+            ends.push_back(ended.w), later.push_back(ended.later);
+            tails.row(name, ended.updates, ended.left_open, digits(ended.w), digits(ended.later));
         };
         tail("nobody says so", Tail::scale, false);
         tail("scale", Tail::scale, true);
         tail("drop", Tail::drop, true);
         tail("carry", Tail::carry, true);
-        check_tails(tails, ends);
-        note("Say nothing, and they join the next epoch; after the last one they are lost.");
+        check_tails(tails, ends, later);
+        note("Say nothing, and it is carry by accident; after the last epoch they are lost.");
 
         step("Interrupted with two of three micro-batches in the window, and resumed.");
         const auto file = std::filesystem::temp_directory_path() /
@@ -181,11 +184,37 @@ struct WrapperAndSchedule {
         Sgd sgd({line.w}, {.learning_rate = 0.02});
         Accumulate optimizer(sgd, steps, reduction);
         for (const Items& items : split(in_order(8), size)) {
+            if (std::exchange(speaks, false)) code(2);
             line.loss(items).mean().backward();
             optimizer.step(items.count());
         }
         return line.w.item();
     }
+
+    // Eight micro-batches of one, N = 3, and what becomes of the last two; then another such epoch.
+    struct AfterTail {
+        std::int64_t updates, left_open;
+        double w, later;
+    };
+    static AfterTail after_tail(Tail policy, bool flushed) {
+        const Line line;
+        Sgd sgd({line.w}, {.learning_rate = 0.002});
+        Accumulate optimizer(sgd, 3, Reduction::mean, policy);
+        const auto epoch = [&] {
+            for (const Items& item : split(in_order(8), 1)) {
+                if (std::exchange(speaks, false)) code(2);
+                line.loss(item).mean().backward();
+                optimizer.step(1);
+            }
+            if (flushed) optimizer.flush();
+            return double(line.w.item());
+        };
+        const double w = epoch();
+        const AfterTail found{optimizer.window().updates(), optimizer.window().micro_batches(), w, 0};
+        return {found.updates, found.left_open, w, epoch()};
+    }
+
+    inline static bool speaks = false;  // whether the next way that is run is shown
 
     // Training with momentum over three epochs of 8 micro-batches, N = 3: there is always something in a window
     // that a tail carries over. It stops before a micro-batch, or goes on from a file.
@@ -214,6 +243,13 @@ struct WrapperAndSchedule {
         return "nothing";
     }
 
+    static std::string as_words(const Array<real>& numbers) {
+        std::string text;
+        for (const real number : numbers.to_vector())
+            text += (text.empty() ? "" : " ") + Filling(double(number)).text;
+        return text;
+    }
+
     static std::string digits(double number) {
         char text[32];
         std::snprintf(text, sizeof text, "%.5f", number);
@@ -228,25 +264,31 @@ struct WrapperAndSchedule {
         check_close("w is 0.02 * 102", w, 2.04, roundings(20) * 2.04);
     }
 
-    static void check_ways(const std::vector<double>& found) {
-        check_close("full batch, mean, sum", found, {2.04, 2.04, 8.16}, roundings(20) * 8.16);
+    void check_ways(const std::vector<double>& found) const {
+        const double of_sum = 2.04 * double(n);
+        check_close("full batch, mean, sum", found, {2.04, 2.04, of_sum}, roundings(20) * of_sum);
         check("both ways 2.04000", digits(found[0]) == "2.04000" && digits(found[1]) == "2.04000");
     }
 
-    static void check_tails(const Table& tails, const std::vector<double>& ends) {
+    static void check_tails(const Table& tails, const std::vector<double>& ends,
+                            const std::vector<double>& later) {
         check_equal("updates", tails.column("updates"), {2, 3, 2, 2});
         check_equal("left open", tails.column("left open"), {2, 0, 0, 2});
         // 2 - w shrinks by 1 - 0.004 mean(x^2): of 1 2 3, of 4 5 6, and of 7 8.
         const double two = 2 - 2 * (1 - 0.004 * 14 / 3) * (1 - 0.004 * 77 / 3),
                      three = 2 - (2 - two) * (1 - 0.004 * 113 / 2);
         check_close("w, in exact decimals", ends, {two, three, two, two}, roundings(60) * 4);
+        check("saying nothing is carry by accident", later[0] == later[3]);
+        check("and neither scale nor drop", later[3] != later[1] && later[3] != later[2]);
     }
 };
 
-const Given<WrapperAndSchedule> lesson({.number = 17,
-                                        .slug = "wrapper-and-schedule",
-                                        .title = "a wrapper and a schedule",
-                                        .minutes = 15,
-                                        .steps = 6});
+const Given<WrapperAndSchedule> lesson(
+    {.number = 17,
+     .slug = "wrapper-and-schedule",
+     .title = "a wrapper and a schedule",
+     .minutes = 15,
+     .steps = 9,
+     .dials = {one_of("micro", "micro-batches of the eight items, for the first wrapper", 4, {2, 4, 8})}});
 
 }  // namespace

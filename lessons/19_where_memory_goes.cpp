@@ -65,7 +65,7 @@ struct WhereMemoryGoes {
         note("Less than 2 KiB on top: sums, counts, the loss.");
     }
 
-    static void what_gets_smaller() {
+    void what_gets_smaller() const {
         predict(
             "\"Instead of constantly carrying all the book summaries (gradients), you save them up\": "
             "accumulation saves",
@@ -79,7 +79,7 @@ struct WhereMemoryGoes {
         auto rows = table({"bytes", "weights", "gradients", "Adam", "saved", "other", "in all"});
         std::vector<std::vector<real>> trained;
         std::vector<std::size_t> fixed, saved, rows_add_up_to, peaks;
-        for (const std::int64_t at_a_time : {64, 16}) {
+        for (const std::int64_t at_a_time : {std::int64_t{64}, 64 / n}) {
             Net net(4, 32);
             net.update(x, 64);
             const std::size_t adam = averages_beside(x);
@@ -94,8 +94,8 @@ struct WhereMemoryGoes {
                               gradients = held_as(MemoryClass::gradient),
                               others = held_as(MemoryClass::temporary) - adam + (peak.bytes - peak.at.in_use);
             saved.push_back(held_as(MemoryClass::saved));
-            rows.row(at_a_time == 64 ? "64" : "4 x 16", weights, gradients, adam, saved.back(), others,
-                     peak.bytes);
+            rows.row(at_a_time == 64 ? "64" : say("{} x {}", n, at_a_time), weights, gradients, adam,
+                     saved.back(), others, peak.bytes);
             fixed.push_back(weights + gradients + adam);
             rows_add_up_to.push_back(fixed.back() + saved.back() + others);
             peaks.push_back(memory::peak(options().device));
@@ -115,18 +115,20 @@ struct WhereMemoryGoes {
         check_equal("its peak is the ledger's", timeline.peak().bytes, memory::peak(options().device));
     }
 
-    static void before_and_after() {
-        step("The article's table for 8 layers of 128 units: 256 items, 4 x 64, and checkpoints.");
+    void before_and_after() const {
+        step(say("The article's table for 8 layers of 128 units: 256 items, {} x {}, and checkpoints.", n,
+                 256 / n));
         const auto x = items_of(256, 128);
         struct Way {
-            const char* name;
+            std::string name;
             std::int64_t at_a_time;
             std::size_t segments;
             std::vector<double> seconds = {};
             std::size_t peak = 0;
         };
-        std::vector<Way> ways{
-            {"BEFORE  256", 256, 1}, {"AFTER   4 x 64", 64, 1}, {"AFTER   and checkpoints", 64, 3}};
+        std::vector<Way> ways{{"BEFORE  256", 256, 1},
+                              {say("AFTER   {} x {}", n, 256 / n), 256 / n, 1},
+                              {"AFTER   and checkpoints", 256 / n, 3}};
         Net net(8, 128);
         net.update(x, 256);
         for (int round = 0; round < 5; ++round)
@@ -180,12 +182,14 @@ struct WhereMemoryGoes {
     }
 
     static void out_of_memory() {
-        predict("10 blocks of 64 KiB in all; every other one is let go. The largest to be had, in KiB:",
-                {right(64), wrong(320, "So much is free. Does it lie side by side?"),
-                 wrong(128, "No two neighbours are free."), wrong(0, "Five blocks have been let go."),
-                 wrong(640, "Five of the ten blocks are still held.")},
-                hint("320 KiB are free. In one piece?", "Draw ten blocks and cross out every other one."),
-                "320 KiB are free, in five pieces of 64.");
+        predict(
+            "10 blocks of 64 KiB fill a device. Every other one is let go. How large a block will it give, "
+            "in KiB?",
+            {right(64), wrong(320, "So much is free. Does it lie side by side?"),
+             wrong(128, "No two neighbours are free."), wrong(0, "Five blocks have been let go."),
+             wrong(640, "Five of the ten blocks are still held.")},
+            hint("320 KiB are free. In one piece?", "Draw ten blocks and cross out every other one."),
+            "320 KiB are free, in five pieces of 64.");
         constexpr std::size_t block = 64 * 1024;
         const Budget budget(10 * block);
         const auto numbers = [](std::size_t bytes) {
@@ -210,15 +214,21 @@ struct WhereMemoryGoes {
         check_equal("the largest piece", now.largest_free, block);
     }
 
-    static void automatic() {
-        predict(
-            "64 items, and a budget that 20 at a time fit into. How many are taken at a time?",
-            {right(16), wrong(20, "20 would fit. But it does not search: it halves what did not fit."),
-             wrong(32, "32 do not fit."), wrong(64, "64 do not fit: it runs out of memory, and tries less."),
-             wrong(1, "It stops at the first that fits."), wrong(10, "It halves 64, not 20.")},
-            hint("What does it try first, and what when that does not fit?",
-                 "64, then half of it, then half of that."),
-            "64, 32, 16: each time the same window of 64 items begins anew.");
+    void automatic() const {
+        std::string tries = "64";
+        std::int64_t halved = 64;
+        while (halved > fits) tries += ", " + std::to_string(halved /= 2);
+        predict(say("64 items, and a budget that {} at a time fit into. How many are taken at a time?", fits),
+                {right(double(halved)),
+                 wrong(double(fits),
+                       say("{} would fit. But it does not search: it halves what did not fit.", fits)),
+                 wrong(double(2 * halved), say("{} do not fit.", 2 * halved)),
+                 wrong(64, "64 do not fit: it runs out of memory, and tries less."),
+                 wrong(1, "It stops at the first that fits."),
+                 wrong(double(fits / 2), say("It halves 64, not {}.", fits))},
+                hint("What does it try first, and what when that does not fit?",
+                     "64, then half of it, then half of that."),
+                say("{}: each time the same window of 64 items begins anew.", tries));
         std::vector<real> wanted;
         const auto needed = [&](std::int64_t at_a_time) {
             memory::reset_peak(options().device);
@@ -229,13 +239,13 @@ struct WhereMemoryGoes {
             wanted = net.numbers();
             return memory::peak(options().device);
         };
-        const std::size_t for_5 = needed(5), for_20 = needed(20), for_64 = needed(64);
+        const std::size_t for_5 = needed(5), for_some = needed(fits), for_64 = needed(64);
         auto rows = table({"budget, bytes", "enough for", "found", "retries", "updated as by 64"});
         std::vector<std::int64_t> found;
         bool same = true;
-        for (const std::int64_t enough_for : {64, 20, 5}) {
+        for (const std::int64_t enough_for : {std::int64_t{64}, fits, std::int64_t{5}}) {
             // A little is lost between blocks.
-            const std::size_t bytes = enough_for == 64 ? for_64 * 5 / 4 : enough_for == 20 ? for_20 : for_5;
+            const std::size_t bytes = enough_for == 64 ? for_64 * 5 / 4 : enough_for == 5 ? for_5 : for_some;
             const Budget budget(bytes + 256);
             const auto x = items_of(64, 8);
             Net net(16, 8);
@@ -247,7 +257,7 @@ struct WhereMemoryGoes {
             same = same && net.numbers() == wanted;
             rows.row(bytes + 256, enough_for, size.now(), size.retries(), net.numbers() == wanted);
         }
-        check_equal("found", found, {64, 16, 4});
+        check_equal("found", found, {std::int64_t{64}, halved, std::int64_t{4}});
         check("whatever was found: the update of 64, bit for bit", same);
 
         step("And where not even one fits? What is fixed does not get smaller.");
@@ -264,19 +274,22 @@ struct WhereMemoryGoes {
         check("refused", said.find("not even one item") != std::string::npos);
     }
 
-    static void large_weights() {
-        predict(
-            "16 layers of 64 units, only 8 items. Gradients are freed after each update. 4 x 2 items take",
-            {right("more than 8"),
-             wrong("less than 8", "Activations, yes: these are small here. What is large?"),
-             wrong("as much as 8", "In one case there are gradients while a forward pass runs.")},
-            hint("When are gradients there, in the one case and the other?",
-                 "List what is alive during the second micro-batch's forward."),
-            "They wait while three more forward passes need their room.");
+    void large_weights() const {
+        predict(say("16 layers of 64 units, only 8 items. Gradients are freed after each update. Beside 8 at "
+                    "once, "
+                    "{} x {} need",
+                    n, 8 / n),
+                {right("more memory"),
+                 wrong("less memory", "Activations, yes: these are small here. What is large?"),
+                 wrong("as much memory", "In one case there are gradients while a forward pass runs.")},
+                hint("When are gradients there, in the one case and the other?",
+                     "List what is alive during the second micro-batch's forward."),
+                n == 2 ? "They wait while one more forward pass needs its room."
+                       : say("They wait while {} more forward passes need their room.", in_words(n - 1)));
         const auto x = items_of(8, 64);
         auto rows = table({"peak, bytes", "beyond weights", "of it gradients"});
         std::vector<std::size_t> peaks;
-        for (const std::int64_t at_a_time : {8, 2}) {
+        for (const std::int64_t at_a_time : {std::int64_t{8}, 8 / n}) {
             Net net(16, 64);
             const auto report = peak_of([&] {
                 for (std::int64_t from = 0; from < 8; from += at_a_time) {
@@ -287,7 +300,7 @@ struct WhereMemoryGoes {
                 for (const auto& W : net.weights) W.free_grad();
             });
             peaks.push_back(report.peak);
-            rows.row(at_a_time == 8 ? "8 at once" : "4 x 2", report.peak,
+            rows.row(at_a_time == 8 ? "8 at once" : say("{} x {}", n, at_a_time), report.peak,
                      report.peak_by[int(MemoryClass::gradient)]);
         }
         check("accumulation gains nothing here", peaks[1] >= peaks[0]);
@@ -295,6 +308,9 @@ struct WhereMemoryGoes {
             "At once, activations go as gradients come. Accumulated, both are there from the second "
             "micro-batch on.");
     }
+
+    const std::int64_t n = dial("micro");     // micro-batches, wherever a batch is cut
+    const std::int64_t fits = dial("items");  // so many at a time fit into the budget of a step
 
     // Layers tanh(h W), which are to make nothing of everything; trained by Adam.
     struct Net {
@@ -411,14 +427,13 @@ struct WhereMemoryGoes {
 
     // ---- the witness ----------------------------------------------------------------------------------------
 
-    static void check_smaller(const std::vector<std::size_t>& rows_add_up_to,
-                              const std::vector<std::size_t>& peaks, const std::vector<std::size_t>& fixed,
-                              const std::vector<std::size_t>& saved,
-                              const std::vector<std::vector<real>>& trained) {
+    void check_smaller(const std::vector<std::size_t>& rows_add_up_to, const std::vector<std::size_t>& peaks,
+                       const std::vector<std::size_t>& fixed, const std::vector<std::size_t>& saved,
+                       const std::vector<std::vector<real>>& trained) const {
         check_equal("each row adds up to the ledger's peak", rows_add_up_to, peaks);
         check_equal("fixed: 4 x the weights, either way", fixed,
                     std::vector<std::size_t>(2, 4 * 4 * 32 * 32 * sizeof(real)));
-        check_equal("saved: a quarter", 4 * saved[1], saved[0]);
+        check_equal(say("saved: 1/{}", n), std::size_t(n) * saved[1], saved[0]);
         // Adam moves by 1e-3 whatever the size of a gradient, so rounding may show where that is almost nothing.
         check_close("the same weights", trained[1], trained[0], 1e-5);
     }
@@ -432,6 +447,12 @@ struct WhereMemoryGoes {
 };
 
 const Given<WhereMemoryGoes> lesson(
-    {.number = 19, .slug = "where-memory-goes", .title = "where memory goes", .minutes = 25, .steps = 10});
+    {.number = 19,
+     .slug = "where-memory-goes",
+     .title = "where memory goes",
+     .minutes = 25,
+     .steps = 10,
+     .dials = {one_of("micro", "micro-batches that a batch is cut into", 4, {2, 4, 8}),
+               whole_number("items", "so many at a time fit into the budget", 20, 2, 63)}});
 
 }  // namespace

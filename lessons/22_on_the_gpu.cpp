@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tally/lesson/devices.hpp"
 #include "tally/lesson/toy.hpp"
 #include "tally/train.hpp"
 
@@ -13,8 +14,11 @@ using namespace tally::lesson;
 namespace {
 
 struct OnTheGpu {
+    const int n = dial("micro");  // micro-batches of the six rows
+
     void talk() {
         if (options().device == Device::cpu) skip("it sets a GPU beside the CPU: --device cuda");
+        const bool pretended = name_of(Device::cuda) == "pretend";
         const auto rows = Toy::six_rows().value().to(Device::cpu),
                    weights = Toy::weights().value().to(Device::cpu);
 
@@ -39,8 +43,11 @@ struct OnTheGpu {
         step("Lessons 5 to 7 once more, on both devices.");
         const auto here = three_ways(rows, weights, Device::cpu);
         const auto over_there = three_ways(rows, weights, Device::cuda);
-        const std::vector<std::string> names{"full batch", "sum of 3x2", "sum / (6/2)"},
-            lines{"[-0.3536  0.0207 -0.6125]", "[-1.0608  0.0620 -1.8375]", "[-0.3536  0.0207 -0.6125]"};
+        const std::vector<std::string> names{"full batch", say("sum of {}x{}", n, 6 / n),
+                                             say("sum / (6/{})", 6 / n)};
+        std::vector<std::string> lines;
+        for (const double factor : {1 / 6.0, n / 6.0, 1 / 6.0})
+            lines.push_back(Toy::as_printed(Toy::column_sums(factor)));
         auto ways = table({"w.grad", "cpu", "cuda", "bits"});
         bool printed = true;
         for (std::size_t i = 0; i < 3; ++i) {
@@ -62,10 +69,10 @@ struct OnTheGpu {
         auto sizes = table({"X times W", "multiply-adds", "bits", "max|diff|"});
         bool ordered_are_equal = true;
         std::vector<double> all_cpu, all_cuda, all_bounds;
-        for (const auto& [b, k, n] : {std::tuple(6, 3, 1), std::tuple(16, 16, 16), std::tuple(17, 16, 16),
-                                      std::tuple(1024, 32, 16)}) {
+        for (const auto& [b, k, columns] : {std::tuple(6, 3, 1), std::tuple(16, 16, 16),
+                                            std::tuple(17, 16, 16), std::tuple(1024, 32, 16)}) {
             const Array<real> X = random_uniform<real>({b, k}, options().seed, 1, real(-1), real(1));
-            const Array<real> W = random_uniform<real>({k, n}, options().seed, 2, real(-1), real(1));
+            const Array<real> W = random_uniform<real>({k, columns}, options().seed, 2, real(-1), real(1));
             set_products(Products::ordered);
             ordered_are_equal = ordered_are_equal && same_bits(product_and_gradient(X, W, Device::cpu),
                                                                product_and_gradient(X, W, Device::cuda));
@@ -76,23 +83,19 @@ struct OnTheGpu {
             double largest = 0;
             for (std::size_t i = 0; i < cpu.size(); ++i)
                 largest = std::max(largest, std::abs(double(cpu[i]) - double(cuda[i])));
-            sizes.row(to_string(X.shape()) + " x " + to_string(W.shape()), b * k * n,
+            sizes.row(to_string(X.shape()) + " x " + to_string(W.shape()), b * k * columns,
                       same_bits(cpu, cuda) ? "same" : "differ", largest);
             all_cpu.insert(all_cpu.end(), cpu.begin(), cpu.end());
             all_cuda.insert(all_cuda.end(), cuda.begin(), cuda.end());
             all_bounds.insert(all_bounds.end(), bounds.begin(), bounds.end());
         }
         set_products(chosen);
+        if (pretended) note("Pretended: the host's library multiplies for both, so here they do not differ.");
         check("ordered products: the same bits", ordered_are_equal);
         check_close("by libraries: each within its bound", all_cuda, all_cpu, all_bounds);
 
-        predict("Three micro-batches forward and backward, then w.grad is read. How often does the CPU wait?",
-                {right(1), wrong(0, "A number that is read must be there."),
-                 wrong(3, "A backward pass is handed over like anything else: nobody reads anything yet."),
-                 wrong(6, "Forward and backward are handed over: nobody reads anything yet.")},
-                hint("When does the CPU need a number that the GPU computes?",
-                     "Count what is read, not what is computed."),
-                "Once. The CPU only hands work over; to read a number it must wait until there is one.");
+        step(say("{}, forward and backward: the CPU hands work over to the GPU.",
+                 capital(many_in_words(n, "micro-batches"))));
         const auto x = constant(rows.to(Device::cuda));
         const auto w = parameter(weights.to(Device::cuda).clone());
         std::vector<std::uint64_t> waited;
@@ -101,19 +104,28 @@ struct OnTheGpu {
             waited.push_back(waits(Device::cuda) - before);
             before = waits(Device::cuda);
         };
-        const auto micros = split(x, 2);
+        const auto micros = split(x, 6 / n);
         code(1);
-        for (const auto& m : micros) (mean(matmul(m, w)) / 3).backward();
+        for (const auto& m : micros) (mean(matmul(m, w)) / n).backward();
         count();
+
+        predict("Then w.grad is read. How often has the CPU waited by then?",
+                {right(1), wrong(0, "A number that is read must be there."),
+                 wrong(n, "A backward pass is handed over like anything else: nobody reads anything yet."),
+                 wrong(2 * n, "Forward and backward are handed over: nobody reads anything yet.")},
+                hint("When does the CPU need a number that the GPU computes?",
+                     "Count what is read, not what is computed."),
+                "Once. The CPU only hands work over; to read a number it must wait until there is one.");
         const auto gradient = w.grad().to_vector();
         count();
         for (const auto& m : micros) mean(matmul(m, w)).item();
         count();
         auto waiting = table({"", "waits"});
-        waiting.row("three micro-batches, forward and backward", waited[0]);
+        waiting.row(many_in_words(n, "micro-batches") + ", forward and backward", waited[0]);
         waiting.row("reading w.grad", waited[1]);
-        waiting.row("three losses, each read at once", waited[2]);
-        check_equal("none, one, three", waited, {0, 1, 3});
+        waiting.row(n == 1 ? "its loss, read at once" : many_in_words(n, "losses") + ", each read at once",
+                    waited[2]);
+        check_equal("none, one, each", waited, {0, 1, n});
         check_equal("and w.grad is the full batch's", gradient, here[0]);
         note("Printing every loss makes the GPU idle after every micro-batch.");
 
@@ -124,7 +136,9 @@ struct OnTheGpu {
             times.row(to_string(Shape{extent, extent}), cpu.done, cuda.handed_over, cuda.done,
                       cuda.done < cpu.done ? "cuda" : "cpu");
         }
-        note("Where a larger product takes the GPU no longer, handing the work over is what takes the time.");
+        note(pretended ? "Pretended: the host computes. These times say nothing of a GPU."
+                       : "Where a larger product takes the GPU no longer, handing the work over is what "
+                         "takes the time.");
         train_on_both();
     }
 
@@ -138,8 +152,7 @@ struct OnTheGpu {
         const Epoch there = train(pictures, count, Device::cuda, How::ordinary);
         const Epoch replayed = train(pictures, count, Device::cuda, How::captured);
         const double bound = bound_of(updates, here.weights, apart(first.weights, start.weights));
-        auto weights =
-            table({"after " + std::to_string(updates) + " updates", "max|w - start|", "max|w - w cpu|"});
+        auto weights = table({"after " + many(updates, "updates"), "max|w - start|", "max|w - w cpu|"});
         const auto row = [&](const char* name, const Epoch& epoch) {
             weights.row(name, apart(epoch.weights, start.weights), apart(epoch.weights, here.weights));
         };
@@ -164,13 +177,13 @@ struct OnTheGpu {
             "both.");
     }
 
-    // Lessons 5 to 7 on one device: the full batch, three micro-batches added up, three divided by three.
-    static std::vector<std::vector<real>> three_ways(const Array<real>& rows, const Array<real>& weights,
-                                                     Device device) {
+    // Lessons 5 to 7 on one device: the full batch, n micro-batches added up, n divided by n.
+    std::vector<std::vector<real>> three_ways(const Array<real>& rows, const Array<real>& weights,
+                                              Device device) const {
         const auto x = constant(rows.to(device));
         const auto w = parameter(weights.to(device).clone());
         std::vector<std::vector<real>> found;
-        for (const auto& [items, divisor] : {std::pair(6, 1), std::pair(2, 1), std::pair(2, 3)}) {
+        for (const auto& [items, divisor] : {std::pair(6, 1), std::pair(6 / n, 1), std::pair(6 / n, n)}) {
             w.zero_grad();
             for (const auto& micro : split(x, items)) (mean(matmul(micro, w)) / divisor).backward();
             found.push_back(w.grad().to_vector());
@@ -333,7 +346,12 @@ struct OnTheGpu {
     }
 };
 
-const Given<OnTheGpu> lesson(
-    {.number = 22, .slug = "on-the-gpu", .title = "on the GPU", .minutes = 15, .steps = 7, .device = "cuda"});
+const Given<OnTheGpu> lesson({.number = 22,
+                              .slug = "on-the-gpu",
+                              .title = "on the GPU",
+                              .minutes = 15,
+                              .steps = 8,
+                              .device = "cuda",
+                              .dials = {equal_micro_batches()}});
 
 }  // namespace

@@ -30,13 +30,13 @@ CHANGES = {  # lesson: an input number of it, as its source has it in exactly on
     "12_mean_sum_token": ("words{1, 2, 3, 1, 4, 5}", "words{1, 2, 3, 1, 4, 6}"),
     "13_once_per_update": ("{2, 0, 0, 2}", "{2, 0, 0, 3}"),
     "14_adam_hides_it": ("sgd_rate = 0.2", "sgd_rate = 0.25"),
-    "15_when_it_lies": ("{0.5, -1, 2, 0.25}", "{0.5, -1, 2, 0.5}"),
+    "15_when_it_lies": ("{0.5, -1, 2, 0.25, ", "{0.5, -1, 2, 0.5, "),
     "16_fashion": ("last_(512, 10, {seed, 3})", "last_(512, 11, {seed, 3})"),
     "17_wrapper_and_schedule": ("{2, 4, 6, 8, 10, 12, 14, 16}", "{2, 4, 6, 8, 10, 12, 14, 17}"),
     "18_agn": ("{4, 0.5}, {1, 3}", "{4, 0.5}, {1, 2}"),
     "19_where_memory_goes": ("(14949.0 - 8681)", "(14959.0 - 8681)"),
     "20_checkpointing": ("tower(depth)", "tower(depth + 1)"),
-    "21_the_best_schedule": ("walk(10)", "walk(11)"),
+    "21_the_best_schedule": ("walk(steps)", "walk(steps + 1)"),
 }
 
 
