@@ -19,6 +19,12 @@ if(TALLY_WERROR)
     target_compile_options(tally_flags INTERFACE -Werror)
 endif()
 
+# What many files read first is read once for all of them; not with a compiler cache, which would have to be told to trust that.
+set(CMAKE_PCH_WARN_INVALID OFF)
+if(CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+endif()
+
 if(TALLY_ARCH)
     check_cxx_compiler_flag("-march=${TALLY_ARCH}" TALLY_ARCH_WORKS_${TALLY_ARCH})
     if(NOT TALLY_ARCH_WORKS_${TALLY_ARCH})

@@ -11,8 +11,7 @@
 #include <functional>
 #include <vector>
 
-#include "tally/autograd/ops/loss.hpp"
-#include "tally/autograd/var.hpp"
+#include "tally/instances/core.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/window.hpp"
 #include "tally/values/array.hpp"

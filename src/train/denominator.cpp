@@ -4,8 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "tally/autograd/ops/elementwise.hpp"
-
 namespace tally {
 
 namespace {

@@ -3,8 +3,7 @@
 
 #include <vector>
 
-#include "tally/autograd/ops/loss.hpp"
-#include "tally/autograd/var.hpp"
+#include "tally/instances/core.hpp"
 #include "tally/values/array.hpp"
 
 namespace tally {

@@ -8,8 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "tally/autograd/ops/batch_norm.hpp"
-#include "tally/autograd/ops/conv.hpp"
 #include "tally/train/layers.hpp"
 
 namespace tally {
@@ -139,5 +137,12 @@ private:
 
     double eps_, momentum_;
 };
+
+extern template class Conv2d<float>;
+extern template class Conv2d<double>;
+extern template class MaxPool2d<float>;
+extern template class MaxPool2d<double>;
+extern template class BatchNorm<float>;
+extern template class BatchNorm<double>;
 
 }  // namespace tally

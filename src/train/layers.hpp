@@ -6,17 +6,9 @@
 #include <limits>
 #include <optional>
 
-#include "tally/autograd/ops/dropout.hpp"
-#include "tally/autograd/ops/elementwise.hpp"
-#include "tally/autograd/ops/embedding.hpp"
-#include "tally/autograd/ops/linear.hpp"
-#include "tally/autograd/ops/norm.hpp"
-#include "tally/autograd/ops/reduce.hpp"
-#include "tally/autograd/ops/shape.hpp"
-#include "tally/autograd/ops/where.hpp"
-#include "tally/autograd/tensor.hpp"
 #include "tally/base/random.hpp"
 #include "tally/checkpoint/chain.hpp"
+#include "tally/instances/layers.hpp"
 #include "tally/reports/here.hpp"
 #include "tally/train/module.hpp"
 #include "tally/watching/observer.hpp"
@@ -320,5 +312,26 @@ private:
     std::size_t bytes_ = 0;  // into which they are to fit, while that has not been measured
     std::optional<Segmentation> segmentation_;
 };
+
+extern template class Linear<float>;
+extern template class Linear<double>;
+extern template class ReLU<float>;
+extern template class ReLU<double>;
+extern template class Tanh<float>;
+extern template class Tanh<double>;
+extern template class GELU<float>;
+extern template class GELU<double>;
+extern template class Flatten<float>;
+extern template class Flatten<double>;
+extern template class LayerNorm<float>;
+extern template class LayerNorm<double>;
+extern template class Dropout<float>;
+extern template class Dropout<double>;
+extern template class Embedding<float>;
+extern template class Embedding<double>;
+extern template class SelfAttention<float>;
+extern template class SelfAttention<double>;
+extern template class Sequential<float>;
+extern template class Sequential<double>;
 
 }  // namespace tally

@@ -376,4 +376,7 @@ template <class S> void to(Module<S>& model, Device device) {
     }
 }
 
+extern template class Members<float>;
+extern template class Members<double>;
+
 }  // namespace tally

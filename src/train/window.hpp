@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "tally/autograd/ops/loss.hpp"
-#include "tally/autograd/var.hpp"
+#include "tally/instances/core.hpp"
 #include "tally/files/training_state.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/denominator.hpp"

@@ -370,4 +370,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
     return all;
 }
 
+extern template std::vector<OperationCase<float>> all_operations<float>();
+extern template std::vector<OperationCase<double>> all_operations<double>();
+
 }  // namespace tally::test

@@ -14,7 +14,11 @@ LESSONS = Path(__file__).resolve().parents[2] / "lessons"
 LISTING = re.compile(r"```python\n(.*?)```\n.*?```text\n(.*?)```", re.DOTALL)
 # Runs in a process of its own, once for all listings: torch takes seconds to begin.
 RUNNER = """
-import contextlib, io, json, sys, torch
+import contextlib, io, json, sys
+try:
+    import torch
+except ImportError:
+    sys.exit(77)
 for source in json.load(sys.stdin):
     torch.set_default_dtype(torch.float32), torch.set_printoptions(profile="default")
     said = io.StringIO()
@@ -24,13 +28,15 @@ for source in json.load(sys.stdin):
 """
 
 
-def python_with_torch():
+def run_by_torch(sources):
     for python in (sys.executable, "python3", "/usr/bin/python3"):
         try:
-            if subprocess.run([python, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
-                return python
+            done = subprocess.run([python, "-W", "ignore", "-c", RUNNER], capture_output=True, text=True, check=False,
+                                  input=json.dumps(sources), env=dict(os.environ, CUDA_VISIBLE_DEVICES=""))
         except OSError:
-            pass
+            continue
+        if done.returncode != 77:
+            return done
     print("skipped: no PyTorch")
     sys.exit(77)
 
@@ -42,9 +48,7 @@ def main():
         assert len(found) == 1 == page.read_text().count("```python"), f"{page.name}: {len(found)} listings with what they print"
         pages[page.name] = found[0]
     assert pages, "no page"
-    done = subprocess.run([python_with_torch(), "-W", "ignore", "-c", RUNNER], capture_output=True, text=True, check=False,
-                          input=json.dumps([source for source, _ in pages.values()]),
-                          env=dict(os.environ, CUDA_VISIBLE_DEVICES=""))
+    done = run_by_torch([source for source, _ in pages.values()])
     said = [json.loads(line) for line in done.stdout.splitlines()]
     wrong = [f"{page}: it prints\n{ours}and the page says\n{printed}"
              for (page, (_, printed)), ours in zip(pages.items(), said) if ours.rstrip() != printed.rstrip()]

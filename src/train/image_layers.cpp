@@ -1,0 +1,13 @@
+// The layers of images for arrays of float and double, compiled once.
+#include "tally/train/image_layers.hpp"
+
+namespace tally {
+
+template class Conv2d<float>;
+template class Conv2d<double>;
+template class MaxPool2d<float>;
+template class MaxPool2d<double>;
+template class BatchNorm<float>;
+template class BatchNorm<double>;
+
+}  // namespace tally

@@ -1,0 +1,9 @@
+// Every operation with random operands, for arrays of float and double: compiled once.
+#include "autograd/operations.hpp"
+
+namespace tally::test {
+
+template std::vector<OperationCase<float>> all_operations<float>();
+template std::vector<OperationCase<double>> all_operations<double>();
+
+}  // namespace tally::test
