@@ -28,13 +28,14 @@ struct LostBatches : Toy {
         for (const auto& p : parts) loss = loss_of(p), total = total + loss;
         total = total / pieces;
         loss.backward();
+        note("loss_of(p) is the mean of p's rows times w. pieces is their number.");
 
         predict("w.grad is now the gradient of",
                 {right("the last micro-batch"),
                  wrong(all_of_them() + ", divided", "So it was meant. But which variable goes backward?"),
                  wrong(all_of_them() + ", summed",
                        say("`total` is a sum of {}. Is it `total` that goes backward?", in_words(pieces))),
-                 wrong("no micro-batch", "`loss` was made by w: something comes back from it.")},
+                 wrong("no micro-batch", "`loss` was made with w: something comes back from it.")},
                 hint("Which variable is backward called on?", "Say what `loss` holds after the loop."),
                 "`loss` is the last micro-loss.");
         show("total", total);
@@ -62,6 +63,9 @@ struct LostBatches : Toy {
                 hint("What must be kept until a loss goes backward?",
                      "Count the graphs that are alive at the end."),
                 "A loss holds its graph, and a graph holds what backward will need.");
+        note(
+            "Counted on a layer of 64 units, 16 items in a micro-batch: bytes that backward will need, and "
+            "nodes of the graphs.");
         auto late = table({"micro-batches", "bytes kept", "of the full batch", "nodes", "of one"});
         const Alive one = alive(How::at_once, 1);
         for (const int n : {1, 4, 16}) {
@@ -90,14 +94,16 @@ struct LostBatches : Toy {
 
         check_at_once(soon, one, two);
 
-        predict("As published, an update at every fifth batch: of 938 batches, how many reach one?",
-                {right(187), wrong(938, "Each loss would have to go backward."),
-                 wrong(935, "So many if it were mended: three are left over then, too."),
-                 wrong(188, "The last three have no fifth after them: no update comes."),
-                 wrong(751, "So many are lost.")},
-                hint("From how many of five losses does it go backward?",
-                     "938 / 5, and no update for a part of five."),
-                "One for each update. Mended, 935: three are left over.");
+        predict(
+            "An epoch is one pass over all items, here 938 batches. As published, with an update at every "
+            "fifth: how many batches reach an update?",
+            {right(187), wrong(938, "Each loss would have to go backward."),
+             wrong(935, "So many if it were mended: three are left over then, too."),
+             wrong(188, "The last three have no fifth after them: no update comes."),
+             wrong(751, "So many are lost.")},
+            hint("From how many of five losses does it go backward?",
+                 "938 / 5, and no update for a part of five."),
+            "One for each update. Mended, 935: three are left over.");
         auto used = table({"", "batches that reach an update, of 938"});
         const std::vector<std::int64_t> reached{batches_used(Listing::published, 938, 5),
                                                 batches_used(Listing::mended, 938, 5),

@@ -67,13 +67,16 @@ struct Unequal : Toy {
             for (std::size_t k = j; k < g.size(); k += 3) of_j.push_back(g[k]);
             formula.push_back(by_formula(sizes, of_j));
         }
-        auto compared = table({"how wrong", "a component each"});
+        auto compared = table({"how wrong", "component by component"});
         compared.row("mean of means - truth", six_digits(measured));
         compared.row("-Cov(b, g) / mean b", six_digits(formula));
+        note(
+            "Cov(b, g), the covariance, is the mean of (b - mean b) times (g - mean g). It is 0 where sizes "
+            "say nothing about gradients.");
         check_difference(measured, formula);
 
         predict("Sizes 1, 2, 3 with gradients 1, 0, 1: the mean of means is 2/3. The mean of the six rows is",
-                {right(2.0 / 3).within(0.01), wrong(0.5, "How many of the six rows have a 1?"),
+                {right(0.6667).within(0.01), wrong(0.5, "How many of the six rows have a 1?"),
                  wrong(1.0 / 3, "One row and three rows have a 1, not two."),
                  wrong(4, "That is the sum of the rows.")},
                 hint("What stands in the six rows, one by one?", "1, then 0 0, then 1 1 1."),
@@ -82,13 +85,15 @@ struct Unequal : Toy {
         const auto one = parameter(Array<real>::full({1}, real(1), options().device));
         const Tensor even = Array<real>({6, 1}, {1, 0, 0, 1, 1, 1}, options().device);
         const double lucky = double(mean_of_means(even, one, {1, 2, 3})[0]);
-        show("sizes 1 2 3, g 1 0 1: mean of means", lucky);
+        show("mean of means", lucky);
+        show("mean of the six rows", grad(mean(matmul(even, one)), {one}).front().to_vector().front());
         check_close("truth: 4/6", lucky, 4.0 / 6, roundings(12));
 
         predict(
             "And if nobody knows B before the last micro-batch has come?",
             {right("add sums, divide at the end"),
-             wrong("keep the losses until then", "Then all graphs are alive at once (lesson 9)."),
+             wrong("keep the losses until then",
+                   "Then none of what backward needs can be let go before the end."),
              wrong("divide by N, not by B", "That is the mean of means once more."),
              wrong("it cannot be done", "A division may come late: what is it that may be added before?")},
             hint("Which number needs no weight when it is added?",
@@ -101,6 +106,9 @@ struct Unequal : Toy {
         for (const auto& micro : split(x, sizes)) window.add(counted(matmul(micro, v)));
         const auto finished = window.finish();
         const Tensor found = Array<real>::zeros({3}, options().device) - v;
+        note(
+            "A Window keeps a sum and a count, here of the rows of y = matmul(micro, v): counted(y) has "
+            "both.");
         show("the window's gradient", found);
         check_equal("its count", finished.count, 6);
         check_close("found", found, exact_means(), bound);
