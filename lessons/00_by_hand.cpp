@@ -75,8 +75,7 @@ void backward(Number y) {
 
 }  // namespace by_hand
 
-// Six numbers and one weight: the mean of w x. Then the same in three portions of two, micro-batches, each with its own
-// mean: these are added, so each must count a third.
+// Six numbers and one weight: the mean of w x. Then in three portions of two, micro-batches, each with its own mean.
 int main() {
     using namespace by_hand;
     const double rows[] = {0.375, -1.125, 0.625, -0.25, -1.5, -0.2466};
@@ -97,4 +96,5 @@ int main() {
     w = number(0.5);
     for (int row = 0; row < 6; row += 2) backward(mean(w, row, row + 2) * number(1.0 / 3));
     std::printf("three micro-batches, each divided    %8.4f   right\n", w->gradient);
+    return 0;
 }

@@ -23,9 +23,8 @@ bool spelled_in(const std::string& text, const char* letters) {
 
 // One number out of a text; false where it is none of this kind.
 bool read(const std::string& text, Dial::Kind kind, double& number) {
-    const char* letters = kind == Dial::Kind::real      ? "0123456789.eE+-"
-                          : kind == Dial::Kind::several ? "0123456789-"
-                                                        : "0123456789";
+    const bool is_real = kind == Dial::Kind::real, is_several = kind == Dial::Kind::several;
+    const char* letters = is_real ? "0123456789.eE+-" : is_several ? "0123456789-" : "0123456789";
     if (!spelled_in(text, letters)) return false;
     char* end = nullptr;
     number = std::strtod(text.c_str(), &end);
