@@ -34,11 +34,12 @@ struct Arrays {
         graph("arrays", "sum(X W + b): the gradient has the shape of its value, everywhere",
               [this](Picture& p) { drawn(p); });
 
-        predict(say("The loss is the sum of all {} numbers. b.grad is", in_words(2 * n)), b_options(),
-                hint("How many rows use b?", "b's first number stands in every row's first sum."),
-                n == 1 ? "The one row uses b once."
-                       : say("{} rows use b, so {} gradients arrive, and they add (lesson 2).",
-                             capital(in_words(n)), in_words(n)));
+        predict(
+            say("The loss is the sum of {} numbers. b.grad is", n == 1 ? "both" : "all " + in_words(2 * n)),
+            b_options(), hint("How many rows use b?", "b's first number stands in every row's first sum."),
+            n == 1 ? "The one row uses b once."
+                   : say("{} rows use b, so {} gradients arrive, and they add (lesson 2).",
+                         capital(in_words(n)), in_words(n)));
         show("b.grad", b.grad());
         show("W.grad", W.grad());
         show("X.grad", X.grad());

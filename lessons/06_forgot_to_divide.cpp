@@ -23,9 +23,7 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
 
         step(say("{} of {}.{}", capital(many_in_words(n, "micro-batches")), many(b, "rows"),
                  n == 1 ? "" : " w.grad is NOT cleared in between."));
-        note(
-            "A micro-batch is a part of the batch. What backward brings is added to what is there (lesson "
-            "2).");
+        note("A micro-batch is a part of the batch. Backward adds to what is there.");
         w.zero_grad();
         auto after = table({"rows", "loss", "this micro-batch", "w.grad after it"});
         for (const auto& [micro, rows] : micro_batches(b)) {

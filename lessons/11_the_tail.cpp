@@ -16,8 +16,7 @@ struct TheTail : Toy {
 
     void talk() {
         if (left == n)
-            step(
-                say("{} images, 16 at a time, an update after every {}th: nothing is left over.", images, n));
+            step(say("{} images, 16 at a time, an update after every {} micro-batches: no tail.", images, n));
         else
             predict(
                 say("{} images, 16 at a time; an update after every {} micro-batches and at the end. The "
@@ -56,7 +55,7 @@ struct TheTail : Toy {
                     say("{}, divided by {}.", capital(many_in_words(last, "means")), in_words(n)));
         note(say("The toy's six rows, one at a time: {}.",
                  last == n
-                     ? say("6 = {} x {}", n, 6 / n)
+                     ? say("6 = {} x {}. The last update has rows {} to 5", n, 6 / n, 6 - n)
                      : say("6 mod {} = {}. The tail is {}", n, last, last == 1 ? "row 5" : "rows 4 and 5")));
         for (const auto& row : split(tail, 1)) {
             if (!w.has_grad()) code(2);
@@ -68,11 +67,12 @@ struct TheTail : Toy {
         mean(matmul(tail, w)).backward();
         const std::vector<real> wanted = w.grad().to_vector();
         show("the listing's gradient", by_n);
-        show("the mean over the tail", wanted);
+        show(last == n ? "the mean of these" : "the mean over the tail", wanted);
         check_part(by_n, wanted);
         graph("the-tail",
-              say("A tail of {}: divided by {}, not by {}", many_in_words(last, "micro-batches"),
-                  last == 1 ? "1" : in_words(last), in_words(n)),
+              last == n ? "No tail: the last update has all its micro-batches"
+                        : say("A tail of {}: divided by {}, not by {}", many_in_words(last, "micro-batches"),
+                              in_words(last), in_words(n)),
               [this](Picture& p) { drawn(p); });
 
         step(say("Four rules, two epochs of six rows, N = {}. How much has each row counted?", n));
