@@ -1,7 +1,8 @@
 // Exercise 19: a ring.
 //
-// Four ranks have a gradient each, and every one wants the sum. Each cuts its own into four chunks, and sends in each
-// round ONE chunk to its right neighbour, while it gets another one from its left. There are two phases:
+// Four ranks, processes that share the work, have a gradient each, and every one wants the sum. Each cuts its own into
+// four chunks, and sends in each round ONE chunk to its right neighbour, while it gets another one from its left. There
+// are two phases:
 //
 //   - three rounds that add: a chunk travels from rank to rank and collects. After them rank r holds one chunk that is
 //     complete;

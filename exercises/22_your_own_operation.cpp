@@ -1,8 +1,9 @@
 // Exercise 22: an operation of your own.
 //
 // custom(name, forward, backward, x) adds a differentiable operation: forward gives the value, backward hands on the
-// gradient. softsign(x) = x / (1 + |x|) looks like tanh and is cheaper; its derivative is 1 / (1 + |x|)^2. What backward
-// is given is dy, the gradient of the result: the chain rule multiplies by it.
+// gradient. softsign(x) = x / (1 + |x|) looks like tanh and is cheaper; its derivative is 1 / (1 + |x|)^2. What
+// backward is given is dy, the gradient of the result: the chain rule multiplies by it. dy.to_vector() has its numbers,
+// as in.to_vector() has those of x.
 //
 // Something in backward is not right. gradcheck compares it with finite differences, and tells where.
 #include "22_your_own_operation.hpp"

@@ -1,7 +1,7 @@
 // Before lesson 1: reverse-mode autograd by hand, from nothing. Numbers, the one idea, a graph, and a loop.
 //
 //     c++ -std=c++20 lessons/00_by_hand.cpp -o by_hand && ./by_hand
-//
+// A gradient says how fast a result moves when one number does. main(), at the bottom, is a good place to begin.
 // tally's own engine does this with arrays, on two devices, and with memory that is counted; the idea is no other.
 #include <cmath>
 #include <cstdio>
@@ -14,7 +14,7 @@
 
 namespace by_hand {
 
-// A gradient is something that is added up. Whoever computes a part of it is told where it belongs, and whether
+// A gradient is something that is added up, as a number may move the result in several ways. Whoever computes a part of it is told where it belongs, and whether
 // it is the first part, which sets, or a later one, which adds.
 enum class Write { set, add };
 struct Into {
@@ -27,7 +27,7 @@ struct Into {
 struct Node {
     double value, gradient = 0;                 // what the gradient holds before the first part means nothing
     std::vector<std::shared_ptr<Node>> inputs;  // what it was made of
-    std::function<void(const Node&)> rule;      // how its gradient goes on to them
+    std::function<void(const Node&)> rule;      // how its gradient goes on to them: times its slope in each
     int id = ++last_id;                         // who is made later has the larger one
     bool arrived = false;                       // whether a part of the gradient has
 
@@ -66,7 +66,7 @@ void backward(Number y) {
     y->into()(1);
     while (!waiting.empty()) {
         Node* newest = waiting.extract(std::prev(waiting.end())).mapped();
-        if (!newest->rule) continue;  // made of nothing: here the gradient stays
+        if (!newest->rule) continue;  // made of nothing: here the gradient stays, and the next backward adds
         newest->rule(*newest);
         newest->arrived = false;
         for (const Number& input : newest->inputs) waiting.emplace(input->id, input.get());
@@ -75,7 +75,7 @@ void backward(Number y) {
 
 }  // namespace by_hand
 
-// Six numbers and one weight: the mean of w x. Then the same in three micro-batches of two, each with its own mean.
+// Six numbers and one weight: the mean of w x. Then in three portions of two, micro-batches, each with its own mean.
 int main() {
     using namespace by_hand;
     const double rows[] = {0.375, -1.125, 0.625, -0.25, -1.5, -0.2466};

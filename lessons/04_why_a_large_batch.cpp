@@ -14,8 +14,9 @@ struct WhyALargeBatch {
     Tensor w = parameter(Array<real>({2}, {3, -1}, options().device));
 
     void talk() {
-        step("Items x scatter around (1, 2), variance 4. An item's loss: |w - x|^2 / 2.");
-        note("Its gradient is w - x. Over all items that is w - (1, 2) = (2, -3): the truth.");
+        step("Items x scatter around (1, 2). An item's loss: |w - x|^2 / 2.");
+        note("Their variance, the mean squared distance from the middle, is 4 on each axis.");
+        note("A loss's gradient is w - x. Over all items that is w - (1, 2) = (2, -3): the truth.");
         show("w", w);
         auto some = table({"from", "gradient"});
         for (const int size : {1, few, micro, b}) some.row(many(size, "items"), estimate(items(size, 0)));
@@ -34,12 +35,13 @@ struct WhyALargeBatch {
         drawn(cloud);
 
         predict(
-            "Half the spread of the estimate: how many times as many items?",
+            "The spread is the root of the variance. For half of it, a batch has how many times as many "
+            "items?",
             {right(4), wrong(2, "Twice the items halve the variance. The spread is its root."),
              wrong(1.4, "The other way round: twice the items, and the spread is 1.4 times smaller."),
              wrong(8, "The spread would be 2.8 times smaller."), wrong(16, "The spread would be a quarter.")},
             hint("How does the variance of a mean fall with the number of items?",
-                 "Take sigma^2 / b for b and for twice b, and the square roots of both."),
+                 "Take 4 / b for b and for twice b, and the square roots of both."),
             "The variance falls as 1/b; the spread is its root.");
         auto noise = table({"items", "measured variance", "4 / items", "ratio", "spread"});
         for (const int size : {1, few, micro, b}) {
@@ -54,12 +56,13 @@ struct WhyALargeBatch {
         show(say("4 x {}", micro), accumulated(batch));
         check_the_same(batch);
         const double variance = measured([&](int draw) { return accumulated(items(b, draws + draw)); });
-        show("its variance", variance);
+        show("variance of 2000", variance);
         check_close(say("fresh draws: variance / (4 / {})", b), variance / (4.0 / b), 1.0, allowed);
 
         const double left_by_one = 1 - rate, left_by_four = std::pow(left_by_one, 4);
-        predict(say("One update of {} leaves {} of the way to go. Four updates of {} leave", b, left_by_one,
-                    micro),
+        predict(say("With a learning rate of {}, one update of {} leaves {} of the way to go. Four updates "
+                    "of {} leave",
+                    rate, b, left_by_one, micro),
                 {right(left_by_four).within(0.005),
                  wrong(left_by_one, "Four times the rate is gone, not once: each update goes by itself."),
                  wrong(1 - 4 * rate,
@@ -70,7 +73,7 @@ struct WhyALargeBatch {
                      say("{} of the way; then {} of that; and twice more.", left_by_one, left_by_one)),
                 say("Each looks again: {} of {} of {} of {}.", left_by_one, left_by_one, left_by_one,
                     left_by_one));
-        note(say("Loss w^2 / 2, learning rate {}: each update takes {} w off w.", rate, rate));
+        note(say("Seen with the loss w^2 / 2: its slope is w, so each update takes {} w off w.", rate));
         auto left = table({"updates", "w"});
         auto distance = parameter(real(1));
         for (int update = 1; update <= 4; ++update) {

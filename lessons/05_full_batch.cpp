@@ -16,12 +16,13 @@ struct FullBatch : Toy {  // six rows x, three weights w
         show("w", w);
         show("w.grad", gradient(w));
 
-        step("Forward: six dot products, and their mean.");
+        step("Forward: six dot products, a row times w each. The loss is their mean.");
         code(2);
         auto y = matmul(x, w);
         auto loss = mean(y);
         show("y", y);
         show("loss", loss);
+        note("A loss is the number that training makes smaller.");
         check_loss(loss);
 
         predict(
@@ -32,7 +33,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
              wrong("the loss times w", "How large the loss is says nothing about how it moves.")},
             hint("Move w by 1 in one component: by how much does one product move?",
                  "Write out x w for one row; then look at what stands before each w."),
-            "The derivative of x w is the row x, whatever w is. Six rows arrive, each times 1/6.");
+            "The derivative of one row times w is that row, whatever w is. Six arrive, each times 1/6.");
         loss.backward();
         show("w.grad", w.grad());
         check_gradient();
@@ -44,7 +45,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
                  wrong(-0.0625, "Its number is positive: more w, more loss."),
                  wrong(2.25, "A mean of six makes it smaller, not larger.")},
                 hint("How much of the mean is one product of six?", "0.375, and what mean() does to it."),
-                "0.375 / 6. Row i brings x_i / 6, and w.grad is the sum of six such arrows.");
+                "0.375 / 6. Each row brings a sixth of itself, and w.grad is the sum of six such arrows.");
         auto arrows = table({"row", "brings", "sum so far"});
         const Tensor so_far = parameter(w.value().clone());  // its gradient is
         for (int i = 0; i < 6; ++i) {
@@ -58,6 +59,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
 
         step(say("{} of SGD: w moves against the gradient, {} as far{}.",
                  capital(many_in_words(steps, "steps")), times_of(rate), steps > 1 ? " each" : ""));
+        note("SGD, stochastic gradient descent, goes the learning rate times the gradient, downhill.");
         code(1);
         sgd_step({w}, rate);
         for (int more = 1; more < steps; ++more) sgd_step({w}, rate);  // its slope is the same everywhere
@@ -65,7 +67,10 @@ struct FullBatch : Toy {  // six rows x, three weights w
         show("w", w);
         show("loss before", loss);
         show("loss after", after);
-        note(say("A linear loss falls by exactly {} |w.grad|^2. It has no minimum.", steps * rate));
+        show(say("{} |w.grad|^2", steps * rate), fall());
+        note(say(
+            "By so much a linear loss falls: {} times the sum of the squares of w.grad. It has no minimum.",
+            steps * rate));
         check_fall(loss, after);
     }
 
@@ -87,11 +92,13 @@ struct FullBatch : Toy {  // six rows x, three weights w
         check_close("in exact decimals", w.grad(), exact, mean_columns(roundings(9)));
     }
 
+    double fall() const {
+        return steps * rate * (std::pow(exact[0], 2) + std::pow(exact[1], 2) + std::pow(exact[2], 2));
+    }
     void check_fall(const Tensor& before, const Tensor& after) {
-        const double slope = std::pow(exact[0], 2) + std::pow(exact[1], 2) + std::pow(exact[2], 2);
         // Each step rounds w once more, and takes it further out.
         check_close(say("falls by {} |w.grad|^2", steps * rate), double(before.item()) - double(after.item()),
-                    steps * rate * slope, 4 * loss_bound * steps * std::max(1.0, steps * rate));
+                    fall(), 4 * loss_bound * steps * std::max(1.0, steps * rate));
     }
 
     double magnitude() const {
@@ -101,7 +108,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
     }
     // Each dot product has 3 + 2 roundings at most, the mean 5 + 1, and x itself may be rounded.
     const double loss_bound = roundings(12) * magnitude();
-    const std::vector<double> exact{-2.1216 / 6, 0.1240 / 6, -3.6750 / 6};  // column sums in exact decimals
+    const std::vector<double> exact = exact_means();
 };
 
 const Given<FullBatch> lesson({.number = 5,

@@ -23,6 +23,7 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
 
         step(say("{} of {}.{}", capital(many_in_words(n, "micro-batches")), many(b, "rows"),
                  n == 1 ? "" : " w.grad is NOT cleared in between."));
+        note("A micro-batch is a part of the batch. Backward adds to what is there.");
         w.zero_grad();
         auto after = table({"rows", "loss", "this micro-batch", "w.grad after it"});
         for (const auto& [micro, rows] : micro_batches(b)) {
@@ -67,6 +68,7 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
                 hint("What does SGD multiply the rate by?",
                      say("w - {} g: put in the one g, then the other.", rate)),
                 "The direction is right, the length is not.");
+        note("Two copies of w: by_mean has the full batch's gradient, by_sum the sum.");
         const Tensor by_mean = weights(), by_sum = weights();
         mean(matmul(x, by_mean)).backward();
         for (const auto& micro : split(x, b)) mean(matmul(micro, by_sum)).backward();

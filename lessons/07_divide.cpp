@@ -33,7 +33,7 @@ struct Divide : Toy {  // six rows x, three weights w
 
         step(n == 1 || b == 1
                  ? say("Each micro-loss divided by {}: a row weighs 1/6, as it should.", n)
-                 : say("Each micro-loss divided by {}: a row weighs 1/{} of 1/{}, and 1/6 is what it should.",
+                 : say("Each micro-loss divided by {}: a row weighs 1/{} of 1/{}, that is 1/6, as it should.",
                        n, b, n));
         w.zero_grad();
         auto after = table({"rows", say("loss / {}", n), "w.grad after it"});
@@ -51,19 +51,22 @@ struct Divide : Toy {  // six rows x, three weights w
         graph("divide", "What a row counts, nothing divided and divided", shared);
 
         const int now = n == 6 ? 3 : 6, rows_now = 6 / now;  // another cut
-        predict(say("And {} at a time: each micro-loss is divided by", many_in_words(rows_now, "rows")),
-                {right(now),
-                 wrong(n, say("That was for {}. How many are there now?", many_in_words(n, "micro-batches"))),
-                 wrong(1, say("Then {} gradients are added, each a whole mean of {}: {} too much.",
-                              in_words(now), many_in_words(rows_now, "rows"), times(now))),
-                 wrong(b, say("No micro-batch has {} any more.", many_in_words(b, "rows"))),
-                 wrong(now * n, say("{} x {}: but the {} belongs to the cut before.", now, n, n))},
-                hint(say("What must one row weigh in the end, and what does it weigh in a mean of {}?",
-                         in_words(rows_now)),
-                     "Count the micro-batches, not the rows of one of them."),
-                say("{} micro-batches of {}. By the number of micro-batches, in every cut of equal parts:",
-                    capital(in_words(now)), in_words(rows_now)));
-        note("The twin's last row differs a little: its sums are exact in float32.");
+        predict(
+            say("And {} at a time: each micro-loss is divided by", many_in_words(rows_now, "rows")),
+            {right(now),
+             wrong(n, say("That was for {}. How many are there now?", many_in_words(n, "micro-batches"))),
+             wrong(1, say("Then {} gradients are added, each a whole mean of {}: {} too much.", in_words(now),
+                          many_in_words(rows_now, "rows"), times(now))),
+             wrong(b, say("No micro-batch has {} any more.", many_in_words(b, "rows"))),
+             wrong(now * n, say("{} x {}: but the {} belongs to the cut before.", now, n, n))},
+            hint(say("What must one row weigh in the end, and what does it weigh in a mean of {}?",
+                     in_words(rows_now)),
+                 "Count the micro-batches, not the rows of one of them."),
+            say("{} micro-batches of {}. The number of micro-batches divides, in every cut of equal parts.",
+                capital(in_words(now)), in_words(rows_now)));
+        note(
+            "Are all binary digits, the bits, those of the full batch? Of the toy, and of a twin whose last "
+            "row has so few digits that its sums are exact:");
         auto cuts = table({"micro-batches", "float32", "float64", "twin, float32", "twin, float64"});
         for (const int parts : {1, 2, 3, 6})
             cuts.row(parts, same_bits(six_rows<float>(), parts), same_bits(six_rows<double>(), parts),
@@ -72,14 +75,17 @@ struct Divide : Toy {  // six rows x, three weights w
         check("the twin prints the same", to_string(accumulated(twin<real>(), w, n)) == to_string(full));
 
         predict(
-            "1000 rows times a (32, 16) matrix, as 4 x 250: no toy any more. What is promised?",
+            "1000 rows of 32 numbers, and 32 x 16 weights: as 4 x 250 instead of at once. What of the "
+            "gradient "
+            "is promised?",
             {right("the same bits"),
              wrong("equal to rounding", "So it is where the additions come in another order. Do they here?"),
              wrong("another gradient", "Each mean is divided by 4: the mathematics has not changed."),
              wrong("it varies by run", "Nothing is drawn here, and threads do not share a sum.")},
             hint("Who chooses the order of the additions, and does a cut change it?",
                  "Follow one element of w.grad from row 0 to row 999, in one batch and in four."),
-            "tally's products add row after row at any size. BLAS has an order of its own.");
+            "tally's products add row after row at any size. BLAS, a library for products, has an order of "
+            "its own.");
         const Tensor many =
             random_uniform<real>({1000, 32}, options().seed, 7, real(-1), real(1)).to(options().device);
         const auto W = parameter(Array<real>::zeros({32, 16}, options().device));

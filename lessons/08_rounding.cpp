@@ -1,4 +1,5 @@
 // Lesson 8: three kinds of "equal": the same mathematics, the same within a bound, the same bits.
+#include <algorithm>
 #include <bit>
 #include <iomanip>
 #include <limits>
@@ -13,50 +14,58 @@ using namespace tally::lesson;
 namespace {
 
 struct Rounding {
+    // The numbers of a sum, and the parts that it is cut into.
+    const int items = dial("items"), parts = dial("micro");
+
     void talk() {
         // The toy's second column. (The gradient of a linear loss does not depend on w.)
         const Tensor x = slice(Toy::six_rows(), 1, 1, 2);
         auto w = parameter(Array<real>::zeros({1}, options().device));
 
-        predict("Lesson 6 printed 0.0620, but 3 times 0.0207 is 0.0621. What is wrong?",
-                {right("the printed 0.0207"),
-                 wrong("the engine's sum", "Lesson 6 held it against exact decimals: 0.0620 is right."),
-                 wrong("rounding to float", "That is in the eighth digit, and this in the third."),
-                 wrong("the factor of three", "Of the numbers before they were printed it is 3.")},
-                hint("What was printed, and what was computed with?",
-                     "A fifth digit was cut off. Times 3 it shows."),
-                "It has more digits than the four that were printed.");
+        predict(
+            "Lesson 6 printed 0.0207, and 0.0620 for 3 times that: not 0.0621. By how many units of its "
+            "last digit is a printed number off, at most?",
+            {right(0.5).within(0.01), wrong(0, "Digits were left out. Where would they have stood?"),
+             wrong(1, "Then a neighbour would be nearer, and it would have been printed."),
+             wrong(1.5, "So much 3 times a printed number may be off."),
+             wrong(5, "In units of a digit that is not printed any more.")},
+            hint("Which numbers are printed as 0.0207?", "From 0.02065 on, and below 0.02075."),
+            "Half a unit; and 3 times the printed number is off by up to 1.5. The engine has more digits.");
         mean(matmul(x, w)).backward();
         const double one = w.grad().item();
         w.zero_grad();
         for (const auto& micro : split(x, 2)) mean(matmul(micro, w)).backward();
         const double three = w.grad().item();
-        auto digits = table({"second component", "4 digits", "6 digits"});
-        digits.row("full batch", one, std::to_string(one));
-        digits.row("sum of 3x2", three, std::to_string(three));
-        digits.row("3 x full batch", 3 * one, std::to_string(3 * one));
-        digits.row("3 x what was printed", 3 * rounded(one), std::to_string(3 * rounded(one)));
+        auto digits = table({"second component", "4 digits", "6 digits", "off by units of the 4th"});
+        digits.row("full batch", one, std::to_string(one), units_off(one, rounded(one)));
+        digits.row("sum of 3x2", three, std::to_string(three), units_off(three, rounded(three)));
+        digits.row("3 x full batch", 3 * one, std::to_string(3 * one), units_off(3 * one, rounded(3 * one)));
+        digits.row("3 x what was printed", 3 * rounded(one), std::to_string(3 * rounded(one)),
+                   units_off(3 * one, 3 * rounded(one)));
+        show("of 10000 numbers, at most", most_units_off());
         check_ratio(one, three);
         note("A ratio of printed numbers is not a ratio.");
 
         predict(
-            "1/7, then divided by 5, has not the bits of 1/35. Where is 1/N, then / b, sure to be 1/(N b)?",
-            {right("N = 8, b = 5"),
-             wrong("N = 5, b = 7", "1/5 is rounded as well, and then once more: the order does not help."),
-             wrong("N = 7, b = 7", "Both divisions are rounded. Equal numbers round no better."),
-             wrong("N = 10, b = 10", "Ten is round for us. In binary 1/10 is rounded, and 1/100 too.")},
+            "1/7, then divided by 5, has not the bits of 1/35. For which N from 7 to 11 is 1/N, then / b, "
+            "sure to be 1/(N b), whatever b is?",
+            {right(8), wrong(7, "That is the one that goes wrong, with b = 5."),
+             wrong(9, "1/9 has no end in binary: it is rounded, and then once more."),
+             wrong(10, "Ten is round for us. In binary 1/10 is rounded."),
+             wrong(11, "A prime does not help: 1/11 is rounded, and then once more.")},
             hint("Which division is not rounded at all?",
                  "A binary number divided by a power of two keeps its digits."),
             "Two roundings against one, unless one of them rounds nothing: by 2, 4, 8, ...");
         int differ = 0, differ_with_power_of_two = 0, engine_differs = 0;
         int smallest_n = 32, smallest_b = 32;
+        std::vector<int> differ_at(33);  // N
         for (int n = 1; n <= 32; ++n)
             for (int b = 1; b <= 32; ++b) {
                 const real twice = weight(n, b), once = real(1) / real(n * b);
                 const bool power_of_two =
                     std::has_single_bit(unsigned(n)) || std::has_single_bit(unsigned(b));
                 engine_differs += twice != real(1) / real(n) / real(b);
-                differ += twice != once;
+                differ += twice != once, differ_at[std::size_t(n)] += twice != once;
                 differ_with_power_of_two += power_of_two && twice != once;
                 if (twice != once && n * b < smallest_n * smallest_b) smallest_n = n, smallest_b = b;
             }
@@ -65,16 +74,25 @@ struct Rounding {
         weights.row("1/N and then / b is not 1/(N b)", differ);
         weights.row("of these, N or b is a power of two", differ_with_power_of_two);
         show("the smallest", "N = " + std::to_string(smallest_n) + ", b = " + std::to_string(smallest_b));
+        show("N", std::vector<int>{7, 8, 9, 10, 11});
+        const std::vector<int> pairs(differ_at.begin() + 7, differ_at.begin() + 12);
+        show("its pairs", pairs);
+        check("N = 8: none. The other four: some",
+              pairs[1] == 0 && std::count(pairs.begin(), pairs.end(), 0) == 1);
         check_weights(differ, differ_with_power_of_two, engine_differs);
         graph("rounding", "One rounding and two: the numbers around 1/35, with their bits",
               around(7, 5, weight(7, 5)));
 
-        predict("64 random numbers, added as 4 x 16. Which way keeps the bits of one long sum?",
+        const std::string sums = many_in_words(parts, "sums");
+        predict(say("{} random numbers, added as {} x {}. Which way keeps the bits of one long sum?", items,
+                    parts, items / parts),
                 {right("a sum that goes on"),
-                 wrong("four sums, added",
-                       "The first is rounded after 16, the others begin at 0: another order."),
-                 wrong("both of them", "Four sums made apart have their additions in another order."),
-                 wrong("neither of them", "A sum may stop after 16 and go on: nothing has changed.")},
+                 wrong(sums + ", added", say("The second of them begins at 0, not where the first has ended "
+                                             "after {}: another order.",
+                                             items / parts)),
+                 wrong("both of them", capital(sums) + " made apart have their additions in another order."),
+                 wrong("neither of them",
+                       say("A sum may stop after {} and go on: nothing has changed.", items / parts))},
                 hint("Which additions are made, and in which order?",
                      "Write down who is added to what, for four numbers as 2 x 2."),
                 "A running sum may pause: the order of its additions stays the same.");
@@ -83,7 +101,7 @@ struct Rounding {
         double worst = 0;  // error / bound
         for (std::uint64_t draw = 0; draw < 3000; ++draw) {
             const Array<real> numbers =
-                random_uniform<real>({64, 1}, options().seed, draw, real(-1), real(1));
+                random_uniform<real>({items, 1}, options().seed, draw, real(-1), real(1));
             const Tensor batch = numbers.to(options().device);
             const auto gradient_of = [&](const Tensor& part, int n) {
                 return grad(mean(matmul(part, one_weight)) / n, {one_weight}).front().item();
@@ -91,9 +109,9 @@ struct Rounding {
             const real whole = gradient_of(batch, 1);
             real apart = 0;
             one_weight.zero_grad();
-            for (const auto& micro : split(batch, 16)) {
-                (mean(matmul(micro, one_weight)) / 4).backward();
-                apart += gradient_of(micro, 4);
+            for (const auto& micro : split(batch, items / parts)) {
+                (mean(matmul(micro, one_weight)) / parts).backward();
+                apart += gradient_of(micro, parts);
             }
             const real running = one_weight.grad().item();
             running_differs += running != whole;
@@ -102,20 +120,24 @@ struct Rounding {
         }
         auto orders = table({"added up", "draws whose bits differ"});
         orders.row("in one running sum", running_differs);
-        orders.row("as four sums, then added", apart_differs);
+        orders.row(say("as {}, then added", sums), apart_differs);
         check_equal("running: none of 3000", running_differs, 0);
-        check("apart: more than 2000 of 3000", apart_differs > 2000, std::to_string(apart_differs));
+        check(turned() ? "apart: some" : "apart: more than 2000 of 3000",
+              apart_differs > (turned() ? 0 : 2000), std::to_string(apart_differs));
 
         step("A bound that always holds: |error| <= gamma(B + 2) times the sum |w x|.");
-        note("gamma(n) = n u / (1 - n u), and u is half the distance from 1 to the next number.");
+        note(
+            "B numbers, w the weight of each. gamma(n) is a little more than n u, and u is half the "
+            "distance from 1 to the next number.");
         code(1);
-        const double bound = gamma_bound<real>(64 + 2);
+        const double bound = gamma_bound<real>(items + 2);
         auto bounds = table({"", "relative to the sum of |w x|"});
         bounds.row("u", scientific(roundings(1)));
-        bounds.row("gamma(66)", scientific(bound));
+        bounds.row(say("gamma({})", items + 2), scientific(bound));
         bounds.row("largest error of 9000 sums", scientific(worst * bound));
         check("no error is larger", worst <= 1, scientific(worst) + " of the bound");
         check("and some are not 0", worst > 0);
+        note("Three ways to add each of 3000 draws are 9000 sums.");
         note(
             "Three kinds of equal: the same mathematics; the same within a bound, which can always be asked "
             "for; the same bits, where they are promised.");
@@ -131,6 +153,18 @@ struct Rounding {
     // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
 
     static double rounded(double number) { return std::round(number * 1e4) / 1e4; }
+
+    static double units_off(double number, double as_printed) {
+        return rounded(std::abs(number - as_printed) * 1e4);
+    }
+    static double most_units_off() {
+        double most = 0;
+        for (int i = 0; i < 10000; ++i) {
+            const double number = i / 99999.0;
+            most = std::max(most, units_off(number, rounded(number)));
+        }
+        return most;
+    }
 
     static std::string scientific(double number) {
         std::ostringstream text;
@@ -154,9 +188,9 @@ struct Rounding {
         check_equal("the engine divides twice, as written", engine_differs, 0);
     }
 
-    // The largest error of these means of 64 numbers, as a part of its bound. The numbers are whole multiples of
+    // The largest error of these means of a power of two of numbers, as a part of its bound. The numbers are whole multiples of
     // 2^-(bits - 1), so that sums of integers are an exact witness.
-    static double of_the_bound(const Array<real>& numbers, std::initializer_list<real> means) {
+    double of_the_bound(const Array<real>& numbers, std::initializer_list<real> means) const {
         constexpr int bits = std::numeric_limits<real>::digits;
         std::int64_t exact = 0, magnitude = 0;
         for (const real number : numbers.span()) {
@@ -165,15 +199,21 @@ struct Rounding {
             magnitude += std::abs(units);
         }
         double worst = 0;
-        for (const real mean_of_64 : means) {
-            const auto error = static_cast<std::int64_t>(std::ldexp(mean_of_64, bits - 1 + 6)) - exact;
-            worst = std::max(worst, std::abs(double(error)) / (roundings(64 + 2) * double(magnitude)));
+        const int doublings = std::countr_zero(unsigned(items));
+        for (const real mean : means) {
+            const auto error = static_cast<std::int64_t>(std::ldexp(mean, bits - 1 + doublings)) - exact;
+            worst = std::max(worst, std::abs(double(error)) / (roundings(items + 2) * double(magnitude)));
         }
         return worst;
     }
 };
 
-const Given<Rounding> lesson(
-    {.number = 8, .slug = "rounding", .title = "rounding", .minutes = 15, .steps = 4});
+const Given<Rounding> lesson({.number = 8,
+                              .slug = "rounding",
+                              .title = "rounding",
+                              .minutes = 15,
+                              .steps = 4,
+                              .dials = {one_of("micro", "parts that a sum is cut into", 4, {2, 4, 8, 16}),
+                                        one_of("items", "random numbers of a sum", 64, {32, 64, 128, 256})}});
 
 }  // namespace

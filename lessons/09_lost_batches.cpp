@@ -28,13 +28,14 @@ struct LostBatches : Toy {
         for (const auto& p : parts) loss = loss_of(p), total = total + loss;
         total = total / pieces;
         loss.backward();
+        note("loss_of(p) is the mean of p's rows times w. pieces is their number.");
 
         predict("w.grad is now the gradient of",
                 {right("the last micro-batch"),
                  wrong(all_of_them() + ", divided", "So it was meant. But which variable goes backward?"),
                  wrong(all_of_them() + ", summed",
                        say("`total` is a sum of {}. Is it `total` that goes backward?", in_words(pieces))),
-                 wrong("no micro-batch", "`loss` was made by w: something comes back from it.")},
+                 wrong("no micro-batch", "`loss` was made with w: something comes back from it.")},
                 hint("Which variable is backward called on?", "Say what `loss` holds after the loop."),
                 "`loss` is the last micro-loss.");
         show("total", total);
@@ -62,6 +63,9 @@ struct LostBatches : Toy {
                 hint("What must be kept until a loss goes backward?",
                      "Count the graphs that are alive at the end."),
                 "A loss holds its graph, and a graph holds what backward will need.");
+        note(
+            "Counted on a layer of 64 units, 16 items in a micro-batch: bytes that backward will need, and "
+            "nodes of the graphs.");
         auto late = table({"micro-batches", "bytes kept", "of the full batch", "nodes", "of one"});
         const Alive one = alive(How::at_once, 1);
         for (const int n : {1, 4, 16}) {
@@ -90,14 +94,16 @@ struct LostBatches : Toy {
 
         check_at_once(soon, one, two);
 
-        predict("As published, an update at every fifth batch: of 938 batches, how many reach one?",
-                {right(187), wrong(938, "Each loss would have to go backward."),
-                 wrong(935, "So many if it were mended: three are left over then, too."),
-                 wrong(188, "The last three have no fifth after them: no update comes."),
-                 wrong(751, "So many are lost.")},
-                hint("From how many of five losses does it go backward?",
-                     "938 / 5, and no update for a part of five."),
-                "One for each update. Mended, 935: three are left over.");
+        predict(
+            "An epoch is one pass over all items, here 938 batches. As published, with an update at every "
+            "fifth: how many batches reach an update?",
+            {right(187), wrong(938, "Each loss would have to go backward."),
+             wrong(935, "So many if it were mended: three are left over then, too."),
+             wrong(188, "The last three have no fifth after them: no update comes."),
+             wrong(751, "So many are lost.")},
+            hint("From how many of five losses does it go backward?",
+                 "938 / 5, and no update for a part of five."),
+            "One for each update. Mended, 935: three are left over.");
         auto used = table({"", "batches that reach an update, of 938"});
         const std::vector<std::int64_t> reached{batches_used(Listing::published, 938, 5),
                                                 batches_used(Listing::mended, 938, 5),
@@ -236,22 +242,10 @@ struct LostBatches : Toy {
     // A row weighs 1/b at most, and meets 9 roundings.
     const double bound = roundings(9) * largest_column() / b;
 
-    // The means of these rows, from whole numbers: the toy in units of 1/10000.
-    std::vector<double> exact_means(int from, int to) const {
-        std::vector<double> means;
-        for (int column = 0; column < 3; ++column) {
-            std::int64_t sum = 0;
-            for (int row = from; row < to; ++row)
-                sum += std::llround(values(x)[std::size_t(3 * row + column)] * 10000);
-            means.push_back(double(sum) / (10000.0 * (to - from)));
-        }
-        return means;
-    }
-
     void check_alone(const Table& alone, const Array<real>& full) const {
         std::vector<double> means;
-        for (int from = 0; from < 6; from += b)
-            for (const double one : exact_means(from, from + b)) means.push_back(one);
+        for (std::size_t from = 0, rows = std::size_t(b); from < 6; from += rows)
+            for (const double one : exact_means(from, from + rows)) means.push_back(one);
         check_close("the means of " + many_in_words(b, "rows"), alone.column("gradient of this loss alone"),
                     means, bound);
         check("prints [-0.3536  0.0207 -0.6125]", to_string(full) == "[-0.3536  0.0207 -0.6125]");
@@ -259,14 +253,14 @@ struct LostBatches : Toy {
 
     void check_lost(const Tensor& total) const {
         check_close("total", total, -3.97205 / 6, roundings(12) * 2);
-        const std::vector<double> last = exact_means(6 - b, 6);
+        const std::vector<double> last = exact_means(std::size_t(6 - b), 6);
         check("prints " + as_printed(last), to_string(w.grad()) == as_printed(last));
         check_close("w.grad", w.grad(), last, bound);
     }
 
     void check_mended() const {
         check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
-        check_close("w.grad", w.grad(), {-2.1216 / 6, 0.1240 / 6, -3.6750 / 6}, bound);
+        check_close("w.grad", w.grad(), exact_means(), bound);
     }
 };
 

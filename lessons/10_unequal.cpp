@@ -67,13 +67,16 @@ struct Unequal : Toy {
             for (std::size_t k = j; k < g.size(); k += 3) of_j.push_back(g[k]);
             formula.push_back(by_formula(sizes, of_j));
         }
-        auto compared = table({"how wrong", "a component each"});
+        auto compared = table({"how wrong", "component by component"});
         compared.row("mean of means - truth", six_digits(measured));
         compared.row("-Cov(b, g) / mean b", six_digits(formula));
+        note(
+            "Cov(b, g), the covariance, is the mean of (b - mean b) times (g - mean g). It is 0 where sizes "
+            "say nothing about gradients.");
         check_difference(measured, formula);
 
         predict("Sizes 1, 2, 3 with gradients 1, 0, 1: the mean of means is 2/3. The mean of the six rows is",
-                {right(2.0 / 3).within(0.01), wrong(0.5, "How many of the six rows have a 1?"),
+                {right(0.6667).within(0.01), wrong(0.5, "How many of the six rows have a 1?"),
                  wrong(1.0 / 3, "One row and three rows have a 1, not two."),
                  wrong(4, "That is the sum of the rows.")},
                 hint("What stands in the six rows, one by one?", "1, then 0 0, then 1 1 1."),
@@ -82,13 +85,15 @@ struct Unequal : Toy {
         const auto one = parameter(Array<real>::full({1}, real(1), options().device));
         const Tensor even = Array<real>({6, 1}, {1, 0, 0, 1, 1, 1}, options().device);
         const double lucky = double(mean_of_means(even, one, {1, 2, 3})[0]);
-        show("sizes 1 2 3, g 1 0 1: mean of means", lucky);
+        show("mean of means", lucky);
+        show("mean of the six rows", grad(mean(matmul(even, one)), {one}).front().to_vector().front());
         check_close("truth: 4/6", lucky, 4.0 / 6, roundings(12));
 
         predict(
             "And if nobody knows B before the last micro-batch has come?",
             {right("add sums, divide at the end"),
-             wrong("keep the losses until then", "Then all graphs are alive at once (lesson 9)."),
+             wrong("keep the losses until then",
+                   "Then none of what backward needs can be let go before the end."),
              wrong("divide by N, not by B", "That is the mean of means once more."),
              wrong("it cannot be done", "A division may come late: what is it that may be added before?")},
             hint("Which number needs no weight when it is added?",
@@ -101,13 +106,16 @@ struct Unequal : Toy {
         for (const auto& micro : split(x, sizes)) window.add(counted(matmul(micro, v)));
         const auto finished = window.finish();
         const Tensor found = Array<real>::zeros({3}, options().device) - v;
+        note(
+            "A Window keeps a sum and a count, here of the rows of y = matmul(micro, v): counted(y) has "
+            "both.");
         show("the window's gradient", found);
         check_equal("its count", finished.count, 6);
-        check_close("found", found, exact_truth(), bound);
+        check_close("found", found, exact_means(), bound);
         const auto [cut, off] = worst_of_all_cuts();
         show("mean of means, the worst of 32 cuts, " + cut + ": off by", off);
         check_all_cuts();
-        check_close("4 + 0 + 2", by_window(x, {4, 0, 2}), exact_truth(), bound);
+        check_close("4 + 0 + 2", by_window(x, {4, 0, 2}), exact_means(), bound);
     }
 
     // What a window makes of micro-batches in these sizes. The slope of a linear loss is the same everywhere, so
@@ -163,7 +171,7 @@ struct Unequal : Toy {
         Sizes worst = all_cuts().front();
         for (const Sizes& pieces : all_cuts())
             for (std::size_t j = 0; j < 3; ++j) {
-                const double off = std::abs(double(mean_of_means(x, w, pieces)[j]) - exact_truth()[j]);
+                const double off = std::abs(double(mean_of_means(x, w, pieces)[j]) - exact_means()[j]);
                 if (off > most) most = off, worst = pieces;
             }
         return {sum_of(worst), most};
@@ -205,14 +213,7 @@ struct Unequal : Toy {
 
     // ---- the witness ----------------------------------------------------------------------------------------
 
-    // The truth in whole numbers: the toy in units of 1/10000, summed exactly.
-    std::int64_t units(std::size_t from, std::size_t to, std::size_t column) const {
-        std::int64_t sum = 0;
-        for (std::size_t row = from; row < to; ++row)
-            sum += std::llround(values(x)[3 * row + column] * 10000);
-        return sum;
-    }
-    // The sum of the means of all micro-batches, in sixtieths of these.
+    // The sum of the means of all micro-batches, in sixtieths of the toy's units.
     std::int64_t of_means(std::size_t j) const {
         std::int64_t sum = 0;
         std::size_t from = 0;
@@ -223,29 +224,23 @@ struct Unequal : Toy {
         return sum;
     }
     std::int64_t of_rows(std::size_t j) const { return units(0, 6, j); }  // in sixths
-    std::vector<double> exact_truth() const {
-        return {double(of_rows(0)) / 60000, double(of_rows(1)) / 60000, double(of_rows(2)) / 60000};
-    }
 
     void check_own(const Table& own) const {
         const std::vector<double> g = values(own.column("g, the gradient of its mean"));
         std::size_t from = 0, at = 0;
         for (const std::int64_t size : sizes) {
-            std::vector<double> exact;
-            for (std::size_t j = 0; j < 3; ++j)
-                exact.push_back(double(units(from, from + std::size_t(size), j)) / double(10000 * size));
             check_close(say("g of the {}{}", in_words(size), at == 0 ? ", in exact decimals" : ""),
-                        {g[at], g[at + 1], g[at + 2]}, exact,
+                        {g[at], g[at + 1], g[at + 2]}, exact_means(from, from + std::size_t(size)),
                         roundings(12) * largest_column() / double(size));
             from += std::size_t(size), at += 3;
         }
     }
 
     void check_both(const std::vector<real>& full, const std::vector<real>& means) const {
-        std::vector<double> exact_means;
-        for (std::size_t j = 0; j < 3; ++j) exact_means.push_back(double(of_means(j)) / double(600000 * n));
-        check_close("full", full, exact_truth(), bound);
-        check_close("means", means, exact_means, bound);
+        std::vector<double> exact;
+        for (std::size_t j = 0; j < 3; ++j) exact.push_back(double(of_means(j)) / double(600000 * n));
+        check_close("full", full, exact_means(), bound);
+        check_close("means", means, exact, bound);
         if (!turned())
             check("prints these digits", six_digits(full) == "-0.353600  0.020667 -0.612500" &&
                                              six_digits(means) == "-0.483525  0.046625 -0.715625");
@@ -268,7 +263,7 @@ struct Unequal : Toy {
         for (const Sizes& cut : all_cuts())
             for (std::size_t j = 0; j < 3; ++j) {
                 windows.push_back(by_window(x, cut)[j]);
-                truths.push_back(exact_truth()[j]);
+                truths.push_back(exact_means()[j]);
             }
         check_close("all 32", windows, truths, bound);
     }
@@ -278,7 +273,7 @@ struct Unequal : Toy {
 
     void check_weighed() const {
         check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
-        check_close("in exact decimals", w.grad(), exact_truth(), bound);
+        check_close("in exact decimals", w.grad(), exact_means(), bound);
     }
 };
 

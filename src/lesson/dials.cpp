@@ -23,7 +23,9 @@ bool spelled_in(const std::string& text, const char* letters) {
 
 // One number out of a text; false where it is none of this kind.
 bool read(const std::string& text, Dial::Kind kind, double& number) {
-    if (!spelled_in(text, kind == Dial::Kind::real ? "0123456789.eE+-" : "0123456789")) return false;
+    const bool is_real = kind == Dial::Kind::real, is_several = kind == Dial::Kind::several;
+    const char* letters = is_real ? "0123456789.eE+-" : is_several ? "0123456789-" : "0123456789";
+    if (!spelled_in(text, letters)) return false;
     char* end = nullptr;
     number = std::strtod(text.c_str(), &end);
     return *end == '\0';
@@ -35,10 +37,11 @@ bool allowed(const Dial& dial, const std::vector<double>& numbers) {
         for (const double part : numbers) sum += part;
         return sum == dial.most && *std::min_element(numbers.begin(), numbers.end()) >= 1;
     }
-    if (numbers.size() != 1) return false;
+    if (numbers.size() != dial.usual.size()) return false;
     if (!dial.among.empty())
         return std::find(dial.among.begin(), dial.among.end(), numbers[0]) != dial.among.end();
-    return numbers[0] >= dial.least && numbers[0] <= dial.most;
+    return std::all_of(numbers.begin(), numbers.end(),
+                       [&](double number) { return number >= dial.least && number <= dial.most; });
 }
 
 std::vector<double> turned_to(const Dial& dial, const std::string& text) {
@@ -92,23 +95,33 @@ Dial parts_of(std::string_view name, std::string_view meaning, const std::vector
     return dial;
 }
 
+Dial several(std::string_view name, std::string_view meaning, const std::vector<int>& usual, int least,
+             int most) {
+    Dial dial{.name = std::string(name), .meaning = std::string(meaning), .kind = Dial::Kind::several};
+    dial.usual.assign(usual.begin(), usual.end());
+    dial.least = least, dial.most = most;
+    return dial;
+}
+
 const std::vector<std::pair<std::string, std::string>>& dial_names() {
     static const std::vector<std::pair<std::string, std::string>> names{
-        {"micro", "micro-batches"},
-        {"split", "sizes of the micro-batches, with commas"},
-        {"rate", "learning rate"},
-        {"items", "items, or layers"},
-        {"steps", "updates"}};
+        {"micro", "micro-batches"}, {"split", "sizes of the micro-batches, with commas"},
+        {"rate", "learning rate"},  {"items", "items, or layers"},
+        {"steps", "updates"},       {"values", "the numbers that are computed with, with commas"}};
     return names;
 }
 
 std::string range_of(const Dial& dial) {
     if (dial.kind == Dial::Kind::parts)
         return fmt::format("whole numbers from 1 up, with commas, that add up to {}", plainly(dial.most));
+    if (dial.kind == Dial::Kind::several && dial.usual.size() > 1)
+        return fmt::format("{} whole numbers from {} to {}, with commas",
+                           in_words(static_cast<std::int64_t>(dial.usual.size())), plainly(dial.least),
+                           plainly(dial.most));
     std::vector<std::string> words;
     for (const double number : dial.among) words.push_back(plainly(number));
     if (!words.empty()) return list_of(words, "or");
-    return fmt::format("a {}number from {} to {}", dial.kind == Dial::Kind::whole ? "whole " : "",
+    return fmt::format("a {}number from {} to {}", dial.kind == Dial::Kind::real ? "" : "whole ",
                        plainly(dial.least), plainly(dial.most));
 }
 

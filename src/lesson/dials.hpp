@@ -13,13 +13,13 @@
 namespace tally::lesson {
 
 struct Dial {
-    enum class Kind : std::uint8_t { whole, real, parts };
+    enum class Kind : std::uint8_t { whole, real, parts, several };
 
     std::string name;     // "micro" for --micro: one of dial_names()
     std::string meaning;  // "micro-batches of the six rows"
     Kind kind = Kind::whole;
     std::vector<double> usual = {};  // without the flag
-    double least = 0, most = 0;      // of a number; of parts, the sum
+    double least = 0, most = 0;      // of a number, or of each of several; of parts, the sum
     std::vector<double> among = {};  // no others, where there are any
 };
 
@@ -28,6 +28,9 @@ Dial one_of(std::string_view name, std::string_view meaning, int usual, const st
 Dial real_number(std::string_view name, std::string_view meaning, double usual, double least, double most);
 // How a number of things is cut into parts of one at least: --split 3,2,1.
 Dial parts_of(std::string_view name, std::string_view meaning, const std::vector<int>& usual);
+// As many whole numbers as there are otherwise: --values 2,-3,11.
+Dial several(std::string_view name, std::string_view meaning, const std::vector<int>& usual, int least,
+             int most);
 
 // The flags that lessons share, so that one name is one thing in all of them: name, and what it turns.
 const std::vector<std::pair<std::string, std::string>>& dial_names();

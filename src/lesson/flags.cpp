@@ -66,6 +66,7 @@ void add_flags(CLI::App& app, Flags& flags) {
 
 void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only) {
     for (const auto& [name, meaning] : dial_names()) {
+        bool with_commas = name == "split" || name == "values";
         std::string says = meaning, group = "Numbers to turn (what a lesson takes, its own --help says)";
         if (only != nullptr) {
             const auto dial = std::find_if(only->begin(), only->end(), [&, &called = name](const auto& one) {
@@ -73,20 +74,23 @@ void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only) {
             });
             const bool here = dial != only->end();
             group = here ? "Numbers to turn" : "";  // the others are known only to be refused with a sentence
-            if (here)
+            if (here) {
                 says = fmt::format("{}: {} (default {})", dial->meaning, range_of(*dial), usual_of(*dial));
+                with_commas = dial->usual.size() > 1;
+            }
         }
         app.add_option_function<std::string>(
                "--" + name, [&flags, name = name](const std::string& text) { flags.dials[name] = text; },
                says)
-            ->type_name(name == "split" ? "A,B,..." : "N")
+            ->type_name(with_commas ? "A,B,..." : "N")
             ->group(group);
     }
 }
 
 std::string turned_in(const Flags& flags) {
     std::vector<std::string> words;
-    for (const auto& [name, text] : flags.dials) words.push_back(fmt::format("--{} {}", name, text));
+    for (const auto& [name, text] : flags.dials)
+        words.push_back(fmt::format("--{}{}{}", name, text.starts_with('-') ? "=" : " ", text));
     return joined(words, " ");
 }
 

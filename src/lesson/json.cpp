@@ -192,7 +192,7 @@ std::string json_line(const Event& event, const Lesson& lesson, int digits) {
 
 namespace {
 
-const char* const kinds[] = {"whole", "real", "parts"};
+const char* const kinds[] = {"whole", "real", "parts", "several"};
 
 Json dials_of(const Lesson& lesson) {
     Json all = Json::array();

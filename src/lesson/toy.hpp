@@ -72,10 +72,26 @@ struct Toy {
         return all;
     }
 
-    // The exact sum of the rows, column by column, times a factor; and how w.grad is printed.
-    static std::vector<double> column_sums(double factor) {
-        return {-2.1216 * factor, 0.1240 * factor, -3.6750 * factor};
+    // The sum of the rows from `from` to before `to` in one column, in whole units of 1/10000: nothing is rounded.
+    std::int64_t units(std::size_t from, std::size_t to, std::size_t column) const {
+        const std::vector<double> numbers = tally::lesson::values(x);
+        std::int64_t sum = 0;
+        for (std::size_t row = from; row < to; ++row) sum += std::llround(numbers[3 * row + column] * 10000);
+        return sum;
     }
+    // From these the mean of such rows, and the sum of all six times a factor, column by column.
+    std::vector<double> exact_means(std::size_t from = 0, std::size_t to = 6) const {
+        std::vector<double> means;
+        for (std::size_t j = 0; j < 3; ++j)
+            means.push_back(double(units(from, to, j)) / (10000.0 * double(to - from)));
+        return means;
+    }
+    std::vector<double> column_sums(double factor) const {
+        std::vector<double> sums;
+        for (std::size_t j = 0; j < 3; ++j) sums.push_back(double(units(0, 6, j)) / 10000 * factor);
+        return sums;
+    }
+    // How w.grad is printed.
     static std::string as_printed(const std::vector<double>& numbers) {
         return "[" + tally::lesson::row_text(numbers, 4) + "]";
     }

@@ -50,6 +50,16 @@ TEST_CASE("what is out of range is refused, and the range named") {
     CHECK(refusal({{"steps", "51"}}) == "--steps 51: it must be a whole number from 1 to 50");
 }
 
+TEST_CASE("several numbers are one flag, and each has the range") {
+    const std::vector<Dial> abc{several("values", "a, b and c", {2, -3, 11}, -12, 12)};
+    CHECK(settings_of(abc, {}).at("values") == std::vector<double>{2, -3, 11});
+    CHECK(settings_of(abc, {{"values", "-12,0,12"}}).at("values") == std::vector<double>{-12, 0, 12});
+    for (const char* text :
+         {"1,2", "1,2,3,4", "1,2,13", "-13,0,0", "1,,2", "1,2,", "1.5,2,3", "--1,2,3", "1-,2,3", ""})
+        CHECK(refusal({{"values", text}}, abc)
+                  .find("it must be three whole numbers from -12 to 12, with commas") != std::string::npos);
+}
+
 TEST_CASE("what a lesson does not declare is refused, and what it takes named") {
     CHECK(refusal({{"items", "3"}}, {some[1]}) ==
           "--items: this lesson has no such number; what can be turned is --rate (a number from 0.01 to 1), "
@@ -64,6 +74,8 @@ TEST_CASE("turned numbers are handed on, and said where a lesson is to be seen a
     flags.dials = {{"micro", "6"}, {"rate", "0.2"}};
     flags.seed = 7;
     CHECK(what_matters(flags) == " --micro 6 --rate 0.2 --seed 7");
+    flags.dials["values"] = "-1,2";  // which would look like a flag of its own
+    CHECK(what_matters(flags) == " --micro 6 --rate 0.2 --values=-1,2 --seed 7");
     const auto words = arguments(flags);
     CHECK(std::count(words.begin(), words.end(), "--micro=6") == 1);
 }

@@ -38,6 +38,8 @@ def cut(chance, total):
 def drawn(chance, dial):
     if dial["kind"] == "parts":
         return cut(chance, int(dial["most"]))
+    if dial["kind"] == "several":
+        return ",".join(str(chance.randint(int(dial["least"]), int(dial["most"]))) for _ in dial["usual"])
     if dial["among"]:
         return f"{chance.choice(dial['among']):g}"
     if dial["kind"] == "whole":
@@ -49,12 +51,19 @@ def ends(dial):
     if dial["kind"] == "parts":
         total = int(dial["most"])
         return [f"{total}", ",".join(["1"] * total), f"1,{total - 1}", f"{total - 1},1"]
+    if dial["kind"] == "several":
+        all_of = [",".join([f"{number:g}"] * len(dial["usual"])) for number in (dial["least"], dial["most"], max(dial["least"], 0))]
+        return [*all_of, ",".join(f"{number:g}" for number in (dial["least"], dial["most"], *dial["usual"])[:len(dial["usual"])])]
     return [f"{number:g}" for number in dial["among"] or (dial["least"], dial["most"])]
 
 
 def refused(dial):
     """What is none of its numbers, and none at all."""
     most = int(dial["most"])
+    if dial["kind"] == "several":
+        count = len(dial["usual"])
+        return [",".join([f"{most + 1}"] * count), ",".join([f"{int(dial['least']) - 1}"] * count), ",".join([f"{most}"] * (count + 1)),
+                "nan", "three", "", "1,,2", "0x1", "1.5", "-", "1-", "--1"]
     over = f"{most},1" if dial["kind"] == "parts" else f"{most + 1}"
     return [over, "0", "-1", "nan", "inf", "three", "1e999", "", "1,,2", "0x1", *(["1.5"] if dial["kind"] != "real" else [])]
 
@@ -97,7 +106,7 @@ def main(lesson, schema, seed):
         wrong += [f"{' '.join(words)}: {fault}" for fault in faults_of(lesson, schema, words)]
     taken = {dial["name"] for dial in dials}
     told = run(lesson, "--help").stdout
-    for name in ("micro", "split", "rate", "items", "steps"):
+    for name in ("micro", "split", "rate", "items", "steps", "values"):
         if (f"--{name} " in told) != (name in taken):
             wrong.append(f"--help and --describe disagree on --{name}")
         dial = next((dial for dial in dials if dial["name"] == name), None)
