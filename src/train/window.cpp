@@ -50,7 +50,9 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
     if (parameters().empty()) throw Error("[window] the optimizer has no parameters");
     optimizer_.expect_finished();
     expect_untouched();
-    if (options_.non_finite == NonFinite::drop_micro)
+    if (options_.sum == Sum::exact)
+        exact_.emplace(parameters());
+    else if (options_.non_finite == NonFinite::drop_micro)
         for (const V& parameter : parameters()) before_.push_back(empty_like(parameter.value()));
     before_there_.resize(before_.size());
     reset();
@@ -126,7 +128,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight
     remember();
     attempt([&] {
         if (!hold_.on()) hold_.take(Hold<S>::Sweeps::own);
-        backward([&] { denominator_.divided(share.sum).backward(); });
+        sweep([&] { denominator_.divided(share.sum).backward(); });
         ++micro_batches_;
         if (dropped(share.sum))
             pass_.effects = {};
@@ -240,6 +242,7 @@ template <class S> void Window<S>::remember() {
 template <class S> bool Window<S>::dropped(const V& sum) {
     if (options_.non_finite != NonFinite::drop_micro) return false;
     if (!has_non_finite_gradient(parameters()) && std::isfinite(sum.item())) return false;
+    if (exact_) exact_->leave_out();
     const detail::Lift own(touch::held | touch::sealed);
     for (std::size_t i = 0; i < before_.size(); ++i) {
         if (before_there_[i])
@@ -253,8 +256,15 @@ template <class S> bool Window<S>::dropped(const V& sum) {
 
 template <class S> void Window<S>::count(const Loss<Array<S>>& share) {
     const NoGrad off;
-    sum_ = sum_ + detach(share.sum);
-    denominator_.count(share.count);
+    if (exact_) {
+        exact_->take_in();
+        exact_->count(share.sum, share.count);
+        sum_ = exact_->loss();
+        denominator_.restart(exact_->counted());
+    } else {
+        sum_ = sum_ + detach(share.sum);
+        denominator_.count(share.count);
+    }
     effects_.join(std::exchange(pass_.effects, {}));
 }
 
@@ -353,6 +363,7 @@ template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
         discard();  // nothing is left of it
         return done;
     }
+    if (exact_) attempt([&] { own([&] { exact_->round(); }); });
     expect_gradients(what);
     attempt([&] { update(done); });
     discard();
@@ -361,7 +372,7 @@ template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
 
 template <class S> void Window<S>::update(Finished<S>& done) {
     own([&] { denominator_.divide(parameters(), done.count); });
-    backward([&] {
+    sweep([&] {
         for (const V& term : std::exchange(once_, {})) term.backward();
     });
     bool finite = true;
@@ -407,6 +418,7 @@ template <class S> void Window<S>::reset() {
     micro_batches_ = dropped_ = items_ = 0;
     sum_ = zero_;
     denominator_.restart(zero_);
+    if (exact_) exact_->clear();
     once_.clear();
     if (pending_ || passed_) since_ = detail::context.next_id;
     passed_ = false;
