@@ -18,14 +18,13 @@ template <class S> typename ExactGradients<S>::Sums ExactGradients<S>::empty_sum
     return sums;
 }
 
+template <class S> void ExactGradients<S>::begin() {
+    for (const V& parameter : parameters_) parameter.node()->untouch();
+}
+
 template <class S> void ExactGradients<S>::take_in() {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         if (parameters_[i].has_grad()) sums_[i].add(parameters_[i].grad());
-    leave_out();
-}
-
-template <class S> void ExactGradients<S>::leave_out() {
-    for (const V& parameter : parameters_) parameter.node()->untouch();
 }
 
 template <class S> void ExactGradients<S>::count(const V& loss, const V& counted) {
@@ -38,6 +37,7 @@ template <class S> Var<Array<S>> ExactGradients<S>::total(std::size_t which) con
 }
 
 template <class S> void ExactGradients<S>::round() {
+    begin();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         if (sums_[i].empty()) continue;
         ValueNode<Array<S>>& node = *parameters_[i].node();

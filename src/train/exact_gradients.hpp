@@ -16,8 +16,8 @@ namespace tally {
 class Reading;
 
 // A sum for each parameter's gradient, one of the losses and one of what they count. The gradient's own place
-// holds one micro-batch's at a time: it is taken in from there, and the next one is set. The sums lie in the
-// host's memory; what comes from a device is copied, and the host waits for it.
+// holds one micro-batch's at a time: the next one is set there, not added. The sums lie in the host's memory;
+// what comes from a device is copied, and the host waits for it.
 template <class S> class ExactGradients {
 public:
     using V = Var<Array<S>>;
@@ -25,8 +25,8 @@ public:
 
     explicit ExactGradients(const std::vector<V>& parameters);
 
-    void take_in();    // what has arrived at the parameters, which are then untouched
-    void leave_out();  // not this micro-batch's
+    void begin();    // the parameters are untouched: what comes next is the first to arrive
+    void take_in();  // what has arrived since
     void count(const V& loss, const V& counted);
     V loss() const { return total(0); }  // so far, rounded once
     V counted() const { return total(1); }

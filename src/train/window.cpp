@@ -128,6 +128,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight
     remember();
     attempt([&] {
         if (!hold_.on()) hold_.take(Hold<S>::Sweeps::own);
+        if (exact_) exact_->begin();
         sweep([&] { denominator_.divided(share.sum).backward(); });
         ++micro_batches_;
         if (dropped(share.sum))
@@ -196,6 +197,11 @@ template <class S> void Window<S>::expect_countable(double counted, std::int64_t
         throw Error(
             "[window] after_backward: a micro-batch can only be dropped if the window goes backward itself; "
             "use add()");
+    if (options_.sum == Sum::exact)
+        throw Error(
+            "[window] after_backward: Sum::exact takes each micro-batch's gradient apart, so the window must "
+            "go "
+            "backward itself; use add(), or Sum::running");
     if (!std::isfinite(counted) || counted < 0)
         throw Error("[window] after_backward: a micro-batch cannot count " + in_words(counted));
     if (items < 0) throw Error("[window] after_backward: there are no " + std::to_string(items) + " items");
@@ -242,7 +248,7 @@ template <class S> void Window<S>::remember() {
 template <class S> bool Window<S>::dropped(const V& sum) {
     if (options_.non_finite != NonFinite::drop_micro) return false;
     if (!has_non_finite_gradient(parameters()) && std::isfinite(sum.item())) return false;
-    if (exact_) exact_->leave_out();
+    if (exact_) exact_->begin();
     const detail::Lift own(touch::held | touch::sealed);
     for (std::size_t i = 0; i < before_.size(); ++i) {
         if (before_there_[i])

@@ -113,6 +113,7 @@ public:
     }
     // The rest of a micro-batch that has been added: goes backward into what the window holds.
     template <class F> void backward(F f) {
+        if (exact_) exact_->begin();
         sweep(f);
         if (exact_) attempt([&] { exact_->take_in(); });
     }

@@ -155,7 +155,7 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
         state.put(under + "/parameters" + number, parameters()[i].value().clone());
         if (const auto name = names.find(parameters()[i].node()); name != names.end())
             state.put(under + "/names" + number, name->second);
-        if (!parameters()[i].has_grad()) continue;
+        if (exact_ || !parameters()[i].has_grad()) continue;
         state.put(under + "/gradients" + number, parameters()[i].grad().clone());
         ++gradients;
     }
