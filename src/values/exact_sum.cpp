@@ -1,6 +1,7 @@
 // Fixed point in digits: cutting numbers into them, carrying, and the one rounding.
 #include "tally/values/exact_sum.hpp"
 
+#include <array>
 #include <bit>
 #include <string>
 #include <type_traits>
@@ -26,6 +27,7 @@ template <class S> struct Format {
                           infinity = std::bit_cast<Word>(std::numeric_limits<S>::infinity());
 
     static Word bits(S x) { return std::bit_cast<Word>(x); }
+    static Word finite(Word magnitude) { return magnitude < infinity ? magnitude : Word{0}; }
     static int place(Word magnitude) {
         const auto exponent = static_cast<int>(magnitude >> mantissa);
         return exponent - (exponent > 0);
@@ -41,10 +43,10 @@ public:
     explicit Magnitude(const ExactRange& range)
         : lowest_(range.lowest), digits_(range.digits()), magnitude_(range.digits() + 2) {}
 
-    void read(const std::int64_t* digits) {
+    void read(const std::int64_t* digits, std::size_t step) {
         std::int64_t carried = 0;
         for (std::size_t k = 0; k < digits_; ++k) {
-            carried += digits[k];
+            carried += digits[k * step];
             magnitude_[k] = static_cast<std::uint64_t>(carried) & digit_mask;
             carried >>= digit_bits;
         }
@@ -98,11 +100,15 @@ private:
 
 // To nearest, ties to even. A fraction that is rounded up to the next power of two carries into the exponent, and
 // the largest one into infinity.
-template <class S> S rounded(const Magnitude& sum) {
+template <class S> S rounded(const Magnitude& sum, int places) {
     using F = Format<S>;
-    const int place = std::max(sum.places() - (F::mantissa + 1), 0);
-    std::uint64_t fraction = sum.from(place) & (2 * std::uint64_t{F::leading} - 1);
-    if (place > 0 && (sum.from(place - 1) & 1) && ((fraction & 1) || sum.any_below(place - 1))) ++fraction;
+    const int place = std::max(places - (F::mantissa + 1), 0);
+    std::uint64_t fraction = sum.from(std::max(place - 1, 0));
+    if (place > 0) {
+        const bool half = fraction & 1;
+        fraction >>= 1;
+        if (half && ((fraction & 1) || sum.any_below(place - 1))) ++fraction;
+    }
     const std::uint64_t word = (static_cast<std::uint64_t>(place) << F::mantissa) + fraction;
     const auto magnitude =
         static_cast<typename F::Word>(std::min(word, static_cast<std::uint64_t>(F::infinity)));
@@ -126,7 +132,7 @@ template <class S> bool special(std::int64_t marks, bool zero, S& to) {
 
 }  // namespace
 
-template <class S> ExactRange ExactSum<S>::range_of(std::span<const S> summand) const {
+template <class S> ExactRange ExactSum<S>::range_of(std::span<const S> summand) {
     using F = Format<S>;
     using Word = typename F::Word;
     Word below_smallest = ~Word{0}, largest = 0, marked = 0;  // 0 - 1 is larger than all
@@ -147,22 +153,18 @@ template <class S> ExactRange ExactSum<S>::range_of(std::span<const S> summand) 
 template <class S> void ExactSum<S>::widen(const ExactRange& to) {
     const ExactRange wider = range_.with(to);
     if (wider == range_) return;
-    const std::size_t count = shape_.size(), before = range_.width(), width = wider.width();
-    // A number's highest digits are written even where they are 0 and lie behind the highest that there is: in
-    // the next number's row, or behind the last one's.
-    auto digits = Array<std::int64_t>::empty({static_cast<std::int64_t>(count * width + 2)});
+    const std::size_t count = shape_.size();
+    auto digits = Array<std::int64_t>::empty({static_cast<std::int64_t>(count * wider.width())});
     memory::reclassify(digits.storage(), MemoryClass::gradient);
-    std::int64_t* const rows = digits.raw();
-    std::fill_n(rows, digits.size(), 0);
-    const std::size_t shift = range_.digits() ? static_cast<std::size_t>(range_.lowest - wider.lowest) : 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::int64_t* const row = digits_.data() + i * before;
-        if (before) std::copy_n(row, range_.digits(), rows + i * width + shift);
-        if (wider.marks)
-            rows[(i + 1) * width - 1] = range_.marks     ? row[before - 1]
-                                        : additions_ > 0 ? not_negative_zero
-                                                         : 0;
-    }
+    std::fill_n(digits.raw(), digits.size(), 0);
+    if (range_.digits())
+        std::copy_n(digits_.data(), count * range_.digits(),
+                    digits.raw() + count * static_cast<std::size_t>(range_.lowest - wider.lowest));
+    std::int64_t* const marks = digits.raw() + count * wider.digits();
+    if (range_.marks)
+        std::copy_n(digits_.data() + count * range_.digits(), count, marks);
+    else if (wider.marks && additions_ > 0)
+        std::fill_n(marks, count, not_negative_zero);
     digits_ = std::move(digits);
     range_ = wider;
 }
@@ -180,41 +182,47 @@ template <class S> void ExactSum<S>::add(const Array<S>& summand) {
     ++additions_;
 }
 
+// Some numbers at a time, digit after digit: nothing branches, so that compilers add up whole registers.
 template <class S> void ExactSum<S>::add_digits(std::span<const S> summand) {
     using F = Format<S>;
-    const std::size_t width = range_.width();
-    const auto lowest = static_cast<int>(range_.lowest);
-    std::int64_t* row = digits_.raw();
-    for (const S x : summand) {
-        const auto bits = F::bits(x);
-        auto magnitude = static_cast<typename F::Word>(bits & ~F::sign);
-        magnitude = magnitude < F::infinity ? magnitude : 0;
-        const int place = F::place(magnitude), shift = place % digit_bits;
-        const std::uint64_t fraction = F::fraction(magnitude), above = fraction >> (digit_bits - shift);
-        const std::int64_t sign = bits & F::sign ? -1 : 0;
-        const auto signed_by = [&](std::uint64_t digit) {
-            return (static_cast<std::int64_t>(digit) ^ sign) - sign;
-        };
-        std::int64_t* const digit = row + std::max(place / digit_bits - lowest, 0);  // of 0: any
-        digit[0] += signed_by(fraction << shift & digit_mask);
-        digit[1] += signed_by(above & digit_mask);
-        if constexpr (F::mantissa > digit_bits) digit[2] += signed_by(above >> digit_bits);
-        row += width;
+    constexpr std::size_t most = 256;
+    std::array<std::uint64_t, most> fractions;
+    std::array<std::int64_t, most> places, signs;
+    for (std::size_t from = 0; from < summand.size(); from += most) {
+        const std::size_t count = std::min(most, summand.size() - from);
+        std::int64_t highest = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto bits = F::bits(summand[from + i]), magnitude = F::finite(bits & ~F::sign);
+            fractions[i] = F::fraction(magnitude);
+            places[i] = F::place(magnitude);
+            signs[i] = bits & F::sign ? -1 : 0;
+            highest = std::max(highest, places[i] + F::mantissa);
+        }
+        for (std::int64_t k = range_.lowest; k <= highest / digit_bits; ++k) {
+            std::int64_t* const digits =
+                digits_.raw() + shape_.size() * static_cast<std::size_t>(k - range_.lowest) + from;
+            for (std::size_t i = 0; i < count; ++i) {  // what is moved by 63 is no part of this digit
+                const std::int64_t up = places[i] - k * digit_bits,
+                                   left = std::min<std::int64_t>(std::max<std::int64_t>(up, 0), 63),
+                                   right = std::min<std::int64_t>(std::max<std::int64_t>(-up, 0), 63);
+                const auto part = static_cast<std::int64_t>(fractions[i] << left >> right & digit_mask);
+                digits[i] += (part ^ signs[i]) - signs[i];
+            }
+        }
     }
 }
 
 template <class S> void ExactSum<S>::add_marks(std::span<const S> summand) {
     using F = Format<S>;
-    std::int64_t* mark = digits_.raw() + range_.width() - 1;
-    for (const S x : summand) {
-        const auto bits = F::bits(x);
+    std::int64_t* const marks = digits_.raw() + shape_.size() * range_.digits();
+    for (std::size_t i = 0; i < summand.size(); ++i) {
+        const auto bits = F::bits(summand[i]);
         const bool nan = (bits & ~F::sign) > F::infinity;
-        *mark += bits == F::sign                   ? 0
-                 : nan                             ? positive_infinity + negative_infinity
-                 : bits == F::infinity             ? positive_infinity
-                 : bits == (F::infinity | F::sign) ? negative_infinity
-                                                   : not_negative_zero;
-        mark += range_.width();
+        marks[i] += bits == F::sign                   ? 0
+                    : nan                             ? positive_infinity + negative_infinity
+                    : bits == F::infinity             ? positive_infinity
+                    : bits == (F::infinity | F::sign) ? negative_infinity
+                                                      : not_negative_zero;
     }
 }
 
@@ -224,15 +232,17 @@ template <class S> void ExactSum<S>::merge(const ExactSum& summands) {
                     to_string(shape_));
     if (&summands == this) throw Error("[exact_sum] a sum cannot be merged into itself");
     if (summands.empty()) return;
-    const ExactRange &theirs = summands.range_, both = range_.with(theirs);
-    widen(both);
-    const std::size_t width = range_.width();
-    const std::size_t shift = theirs.digits() ? static_cast<std::size_t>(theirs.lowest - range_.lowest) : 0;
-    for (std::size_t i = 0; i < shape_.size(); ++i) {
-        std::int64_t* const row = digits_.raw() + i * width;
-        const std::int64_t* const their_row = summands.digits_.data() + i * theirs.width();
-        for (std::size_t k = 0; k < theirs.digits(); ++k) row[shift + k] += their_row[k];
-        if (range_.marks) row[width - 1] += theirs.marks ? their_row[theirs.digits()] : not_negative_zero;
+    widen(summands.range_);
+    const std::size_t count = shape_.size(), digits = count * summands.range_.digits();
+    if (digits) {
+        std::int64_t* const place =
+            digits_.raw() + count * static_cast<std::size_t>(summands.range_.lowest - range_.lowest);
+        for (std::size_t i = 0; i < digits; ++i) place[i] += summands.digits_.data()[i];
+    }
+    if (range_.marks) {
+        std::int64_t* const marks = digits_.raw() + count * range_.digits();
+        for (std::size_t i = 0; i < count; ++i)
+            marks[i] += summands.range_.marks ? summands.digits_.data()[digits + i] : not_negative_zero;
     }
     additions_ += summands.additions_;
     if (additions_ > most_additions) carry();
@@ -246,33 +256,34 @@ template <class S> void ExactSum<S>::carry() {
 
 // Says whether a highest digit is too large for one.
 template <class S> bool ExactSum<S>::carry_within() {
-    const std::size_t digits = range_.digits(), width = range_.width();
-    bool beyond = false;
-    for (std::size_t i = 0; i < shape_.size() && width; ++i) {
-        std::int64_t* const row = digits_.raw() + i * width;
-        for (std::size_t k = 0; k + 1 < digits; ++k) {
-            row[k + 1] += row[k] >> digit_bits;
-            row[k] &= static_cast<std::int64_t>(digit_mask);
+    const std::size_t count = shape_.size(), digits = range_.digits();
+    std::int64_t* at = digits_.raw();
+    for (std::size_t k = 0; k + 1 < digits; ++k, at += count)
+        for (std::size_t i = 0; i < count; ++i) {
+            at[count + i] += at[i] >> digit_bits;
+            at[i] &= static_cast<std::int64_t>(digit_mask);
         }
-        if (digits) beyond = beyond || row[digits - 1] >= digit_base || row[digits - 1] < -digit_base;
-        if (!range_.marks) continue;
+    bool beyond = false;
+    for (std::size_t i = 0; digits && i < count; ++i) beyond |= at[i] >= digit_base || at[i] < -digit_base;
+    std::int64_t* const marks = digits_.raw() + count * digits;
+    for (std::size_t i = 0; range_.marks && i < count; ++i) {
         std::int64_t once = 0;
         for (const std::int64_t mark : {positive_infinity, negative_infinity, not_negative_zero})
-            if ((row[digits] / mark) & one_mark) once += mark;
-        row[digits] = once;
+            if ((marks[i] / mark) & one_mark) once += mark;
+        marks[i] = once;
     }
     return beyond;
 }
 
 template <class S> void ExactSum<S>::round_to(S* place) const {
-    const std::size_t width = range_.width(), digits = range_.digits();
+    const std::size_t count = shape_.size(), digits = range_.digits();
+    const std::int64_t* const all_marks = digits_.data() + count * digits;
     Magnitude sum(range_);
-    for (std::size_t i = 0; i < shape_.size(); ++i) {
-        const std::int64_t* const row = digits_.data() + i * width;
-        if (digits) sum.read(row);
-        const bool zero = digits == 0 || sum.places() == 0;
-        const std::int64_t marks = range_.marks && additions_ > 0 ? row[digits] : not_negative_zero;
-        if (!special(marks, zero, place[i])) place[i] = tally::rounded<S>(sum);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (digits) sum.read(digits_.data() + i, count);
+        const int places = digits ? sum.places() : 0;
+        const std::int64_t marks = range_.marks && additions_ > 0 ? all_marks[i] : not_negative_zero;
+        if (!special(marks, places == 0, place[i])) place[i] = tally::rounded<S>(sum, places);
     }
 }
 

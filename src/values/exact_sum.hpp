@@ -62,7 +62,7 @@ public:
     void widen(const ExactRange& to);  // so that it has these digits, too
     // Each digit becomes less than 2^32, and counts as that of one addition.
     void carry();
-    // The digits of each number, from the lowest on, and its marks.
+    // The lowest digit of each number, then the next one of each, and behind the highest their marks.
     std::span<std::int64_t> digits() { return {digits_.raw(), shape_.size() * range_.width()}; }
     // As how many each digit counts. Digits of several must not be added up where theirs are more than
     // 2 * most_additions together: carry() first.
@@ -72,14 +72,14 @@ public:
     }  // of digits() written from outside
 
 private:
-    ExactRange range_of(std::span<const S> summand) const;
+    static ExactRange range_of(std::span<const S> summand);
     void add_digits(std::span<const S> summand);
     void add_marks(std::span<const S> summand);
     bool carry_within();
 
     Shape shape_;
     ExactRange range_;
-    Array<std::int64_t> digits_;  // row by row, and two more
+    Array<std::int64_t> digits_;  // digit by digit
     std::int64_t additions_ = 0;
 };
 
