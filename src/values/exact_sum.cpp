@@ -135,15 +135,15 @@ template <class S> bool special(std::int64_t marks, bool zero, S& to) {
 template <class S> ExactRange ExactSum<S>::range_of(std::span<const S> summand) {
     using F = Format<S>;
     using Word = typename F::Word;
-    Word below_smallest = ~Word{0}, largest = 0, marked = 0;  // 0 - 1 is larger than all
+    Word below_smallest = ~Word{0}, largest = 0, any = 0, negative_zero = 1;
     for (const S x : summand) {
         const Word bits = F::bits(x), magnitude = bits & ~F::sign;
-        const bool infinite = magnitude >= F::infinity;
-        below_smallest = std::min<Word>(below_smallest, infinite ? ~Word{0} : magnitude - 1);
-        largest = std::max(largest, infinite ? Word{0} : magnitude);
-        marked |= Word{infinite || bits == F::sign};
+        below_smallest = std::min<Word>(below_smallest, magnitude - 1);  // of 0 it is larger than all
+        largest = std::max(largest, F::finite(magnitude));
+        any = std::max(any, magnitude);
+        negative_zero = std::min<Word>(negative_zero, bits ^ F::sign);
     }
-    ExactRange range{.marks = marked != 0};
+    ExactRange range{.marks = any >= F::infinity || negative_zero == 0};
     if (largest == 0) return range;
     range.lowest = F::place(below_smallest + 1) / digit_bits;
     range.highest = (F::place(largest) + F::mantissa) / digit_bits;
