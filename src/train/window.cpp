@@ -248,7 +248,6 @@ template <class S> void Window<S>::remember() {
 template <class S> bool Window<S>::dropped(const V& sum) {
     if (options_.non_finite != NonFinite::drop_micro) return false;
     if (!has_non_finite_gradient(parameters()) && std::isfinite(sum.item())) return false;
-    if (exact_) exact_->begin();
     const detail::Lift own(touch::held | touch::sealed);
     for (std::size_t i = 0; i < before_.size(); ++i) {
         if (before_there_[i])

@@ -310,7 +310,7 @@ TEST_CASE("Infinities of several micro-batches meet in an exact sum as in any ot
 
 TEST_CASE("Totals, tails, terms counted once and parameters without a gradient work with exact sums") {
     const Tensor w = one_weight(), other = one_weight();
-    Sgd<float> sgd({w, other}, {.learning_rate = 0.1});
+    Sgd<float> sgd({w, other}, {.learning_rate = 0.1, .weight_decay = 0.5});
     Window window(sgd, {.micro_batches = 4, .total = 4, .sum = Sum::exact});
     window.add(term(w, 8));
     window.add(term(w, 4));
