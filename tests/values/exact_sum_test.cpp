@@ -153,6 +153,17 @@ TEMPLATE_TEST_CASE("An exact sum has IEEE's infinities, NaN and zeros", "", floa
     CHECK(same_number(sum_of<S>({-0.0, 0}), S(0)));
     CHECK(same_number(sum_of<S>({-1, 1, -0.0}), S(0)));
     CHECK(same_number(sum_of<S>({-0.0, 1, -1}), S(0)));
+    // Merged, each sum knows what came to the other.
+    for (const bool negative_first : {true, false}) {
+        ExactSum<S> one{Shape{}}, other{Shape{}}, none{Shape{}};
+        one.add(Array<S>({}, {negative_first ? S(-0.0) : S(0)}));
+        other.add(Array<S>({}, {negative_first ? S(0) : S(-0.0)}));
+        one.merge(none);
+        none.merge(one);
+        CHECK(same_number(none.rounded().item(), negative_first ? S(-0.0) : S(0)));
+        one.merge(other);
+        CHECK(same_number(one.rounded().item(), S(0)));
+    }
     // Two numbers that stand beside each other know nothing of each other's.
     ExactSum<S> sum({4});
     sum.add(Array<S>({4}, {1, S(-0.0), inf, 2}));
