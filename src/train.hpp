@@ -24,3 +24,4 @@
 #include "tally/train/training_log.hpp"
 #include "tally/train/weights.hpp"
 #include "tally/train/window.hpp"
+#include "tally/values/exact_sum.hpp"

@@ -83,7 +83,7 @@ def losses():
 
 def policies():
     window, page = text_of("src/train/window.hpp") + text_of("src/train/denominator.hpp"), text_of("docs/training.md")
-    for policy in ("Reduction", "Weigh", "Tail", "NonFinite"):
+    for policy in ("Reduction", "Weigh", "Sum", "Tail", "NonFinite"):
         body = re.sub(r"//.*", "", re.search(rf"enum class {policy} {{(.*?)}};", window, re.S).group(1))
         for choice in re.findall(r"\w+", body):
             if f"`{choice}`" not in page and f"{policy}::{choice}" not in page:

@@ -48,6 +48,10 @@ template <class S> void expect_whole_window(const Window<S>& window) {
         throw Error(
             "[exact_batch_norm] a micro-batch that is in the statistics of all cannot be dropped; choose "
             "NonFinite::raise or drop_window");
+    if (window.options().sum == Sum::exact)
+        throw Error(
+            "[exact_batch_norm] its statistics are pooled in the order in which the micro-batches come, so "
+            "their gradients depend on it; choose Sum::running instead of Sum::exact");
 }
 
 // Running statistics that stand at these.

@@ -21,6 +21,7 @@ constexpr std::int64_t record_width = 7;
 template <class S> WindowOptions<S> window_options(const TrainerOptions<S>& o) {
     return {.micro_batches = o.gradient_accumulation_steps.at(0),
             .weigh = o.weigh,
+            .sum = o.sum,
             .tail = o.tail,
             .non_finite = o.non_finite,
             .max_norm = o.max_grad_norm,
@@ -41,7 +42,7 @@ void require_at_least(const char* what, std::int64_t given, std::int64_t least) 
 template <class S> Course course(const TrainerOptions<S>& options, std::int64_t items) {
     [[maybe_unused]] const auto& [per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
                                   num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm,
-                                  max_grad_value, schedule, average, weigh, tail, non_finite, checkpoint,
+                                  max_grad_value, schedule, average, weigh, sum, tail, non_finite, checkpoint,
                                   save_steps, save_micro_batches, resume_from_checkpoint, logging_steps,
                                   metrics_csv, metrics_jsonl, loss_curve, progress, terminal] = options;
     return {{"items", std::to_string(items)},
@@ -54,6 +55,7 @@ template <class S> Course course(const TrainerOptions<S>& options, std::int64_t 
             {"schedule", schedule ? "given" : "none"},
             {"average", average ? "given" : "none"},
             {"weigh", in_words(weigh)},
+            {"sum", in_words(sum)},
             {"tail", in_words(tail)},
             {"non_finite", in_words(non_finite)}};
 }

@@ -42,6 +42,7 @@ template <class S> struct TrainerOptions {
     std::optional<Schedule> schedule = {};  // without it the optimizer's own learning rate stays
     MovingAverage<S>* average = nullptr;
     Weigh weigh = Weigh::counted;
+    Sum sum = Sum::running;
     Tail tail = Tail::scale;  // carried beyond the last epoch, a window stays open
     NonFinite non_finite = NonFinite::raise;
 

@@ -50,7 +50,9 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
     if (parameters().empty()) throw Error("[window] the optimizer has no parameters");
     optimizer_.expect_finished();
     expect_untouched();
-    if (options_.non_finite == NonFinite::drop_micro)
+    if (options_.sum == Sum::exact)
+        exact_.emplace(parameters());
+    else if (options_.non_finite == NonFinite::drop_micro)
         for (const V& parameter : parameters()) before_.push_back(empty_like(parameter.value()));
     before_there_.resize(before_.size());
     reset();
@@ -126,7 +128,8 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight
     remember();
     attempt([&] {
         if (!hold_.on()) hold_.take(Hold<S>::Sweeps::own);
-        backward([&] { denominator_.divided(share.sum).backward(); });
+        if (exact_) exact_->begin();
+        sweep([&] { denominator_.divided(share.sum).backward(); });
         ++micro_batches_;
         if (dropped(share.sum))
             pass_.effects = {};
@@ -194,6 +197,11 @@ template <class S> void Window<S>::expect_countable(double counted, std::int64_t
         throw Error(
             "[window] after_backward: a micro-batch can only be dropped if the window goes backward itself; "
             "use add()");
+    if (options_.sum == Sum::exact)
+        throw Error(
+            "[window] after_backward: Sum::exact takes each micro-batch's gradient apart, so the window must "
+            "go "
+            "backward itself; use add(), or Sum::running");
     if (!std::isfinite(counted) || counted < 0)
         throw Error("[window] after_backward: a micro-batch cannot count " + in_words(counted));
     if (items < 0) throw Error("[window] after_backward: there are no " + std::to_string(items) + " items");
@@ -253,8 +261,15 @@ template <class S> bool Window<S>::dropped(const V& sum) {
 
 template <class S> void Window<S>::count(const Loss<Array<S>>& share) {
     const NoGrad off;
-    sum_ = sum_ + detach(share.sum);
-    denominator_.count(share.count);
+    if (exact_) {
+        exact_->take_in();
+        exact_->count(share.sum, share.count);
+        sum_ = exact_->loss();
+        denominator_.restart(exact_->counted());
+    } else {
+        sum_ = sum_ + detach(share.sum);
+        denominator_.count(share.count);
+    }
     effects_.join(std::exchange(pass_.effects, {}));
 }
 
@@ -353,6 +368,7 @@ template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
         discard();  // nothing is left of it
         return done;
     }
+    if (exact_) attempt([&] { own([&] { exact_->round(); }); });
     expect_gradients(what);
     attempt([&] { update(done); });
     discard();
@@ -361,7 +377,7 @@ template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
 
 template <class S> void Window<S>::update(Finished<S>& done) {
     own([&] { denominator_.divide(parameters(), done.count); });
-    backward([&] {
+    sweep([&] {
         for (const V& term : std::exchange(once_, {})) term.backward();
     });
     bool finite = true;
@@ -407,6 +423,7 @@ template <class S> void Window<S>::reset() {
     micro_batches_ = dropped_ = items_ = 0;
     sum_ = zero_;
     denominator_.restart(zero_);
+    if (exact_) exact_->clear();
     once_.clear();
     if (pending_ || passed_) since_ = detail::context.next_id;
     passed_ = false;

@@ -18,6 +18,7 @@
 #include "tally/files/training_state.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/denominator.hpp"
+#include "tally/train/exact_gradients.hpp"
 #include "tally/train/hold.hpp"
 #include "tally/train/module.hpp"
 #include "tally/train/optimizer.hpp"
@@ -40,6 +41,14 @@ enum class NonFinite {
     drop_window,  // no update
 };
 
+// How the gradients of micro-batches are added up.
+enum class Sum {
+    running,  // each is added to the sum of those before, and rounded there: the order counts
+    // None is rounded before all have come, so that neither order nor who added which changes a bit: each
+    // micro-batch's gradient is computed apart. It takes more memory and time, and the host's (training.md).
+    exact,
+};
+
 // Of Window.
 template <class S> struct WindowOptions {
     std::int64_t micro_batches = 0;  // when it is full; 0: when you say so
@@ -48,6 +57,7 @@ template <class S> struct WindowOptions {
     double total = 0;
     Reduction reduction = Reduction::mean;
     Weigh weigh = Weigh::counted;
+    Sum sum = Sum::running;
     Tail tail = Tail::scale;
     NonFinite non_finite = NonFinite::raise;
     std::optional<double> max_norm = {};    // clip_grad_norm of the normalised gradient
@@ -102,8 +112,9 @@ public:
     }
     // The rest of a micro-batch that has been added: goes backward into what the window holds.
     template <class F> void backward(F f) {
-        const detail::Lift sweep(touch::sealed);
-        f();
+        if (exact_) exact_->begin();
+        sweep(f);
+        if (exact_) attempt([&] { exact_->take_in(); });
     }
 
     // What the model is told about the next micro-batch, which has so many items; what its layers leave there
@@ -156,6 +167,10 @@ private:
             throw;
         }
     }
+    template <class F> void sweep(F f) {
+        const detail::Lift into(touch::sealed);
+        f();
+    }
     template <class F> void own(F f) {
         const detail::Lift change(touch::held | touch::sealed);
         f();
@@ -190,6 +205,7 @@ private:
     std::int64_t micro_batches_ = 0, dropped_ = 0, updates_ = 0, items_ = 0;
     V zero_, sum_;  // on the parameters' device, so that adding to it makes nobody wait
     Denominator<S> denominator_;
+    std::optional<ExactGradients<S>> exact_;  // Sum::exact
     std::vector<V> once_;
     Hold<S> hold_;
     Pass pass_;                            // of the micro-batch that is on its way
@@ -197,7 +213,7 @@ private:
     bool passed_ = false;                  // a micro-batch of this window has had a pass
     std::uint64_t since_ = 0;              // a loss from before is not of this pass, or not of this window
     Effects effects_;                      // of those that have come
-    std::vector<Array<S>> before_;         // drop_micro: the gradients before this micro-batch
+    std::vector<Array<S>> before_;         // drop_micro of a running sum: that before this micro-batch
     std::vector<bool> before_there_;
     bool broken_ = false;         // something threw after gradients had changed
     mutable bool saved_ = false;  // since the last micro-batch

@@ -26,11 +26,12 @@ template <class S> Names names_of(Module<S>* model) {
 // What decides the course of training, in words that a saved window is compared by. It names every option, so
 // that none is added without a thought of it; only how many micro-batches are planned is compared apart.
 template <class S> Course course(const WindowOptions<S>& options) {
-    [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, tail, non_finite, max_norm,
+    [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
                                   max_value, schedule, average, seed] = options;
     return {{"total", in_words(total)},
             {"reduction", in_words(reduction)},
             {"weigh", in_words(weigh)},
+            {"sum", in_words(sum)},
             {"tail", in_words(tail)},
             {"non_finite", in_words(non_finite)},
             {"max_norm", in_words(max_norm)},
@@ -76,6 +77,7 @@ template <class S> struct SavedWindow {
     std::int64_t micro_batches, dropped, items, updates;
     typename Hold<S>::Sweeps sweeps;
     Var<Array<S>> sum, count;
+    std::vector<ExactSum<S>> exact;
     Effects effects;
     Commit optimizer, average;
 };
@@ -153,7 +155,7 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
         state.put(under + "/parameters" + number, parameters()[i].value().clone());
         if (const auto name = names.find(parameters()[i].node()); name != names.end())
             state.put(under + "/names" + number, name->second);
-        if (!parameters()[i].has_grad()) continue;
+        if (exact_ || !parameters()[i].has_grad()) continue;
         state.put(under + "/gradients" + number, parameters()[i].grad().clone());
         ++gradients;
     }
@@ -168,6 +170,7 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
     state.put(under + "/sum", sum_.value());
     state.put(under + "/count", denominator_.counted().value());
     for (auto& [name, value] : course(options_)) state.put(under + "/options/" + name, value);
+    if (exact_) exact_->save(state, under);
     if (options_.schedule) state.put(under + "/schedule", said_by(*options_.schedule, updates_));
     optimizer_.save(state, under + "/optimizer");
     if (options_.average) options_.average->save(state, under + "/average");
@@ -202,6 +205,7 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
 
     const auto loaded = std::make_shared<SavedWindow<S>>();
     read_totals(saved, zero_.value(), *loaded);
+    if (exact_) loaded->exact = exact_->read(saved, loaded->micro_batches);
     if (options_.schedule)
         expect_same(saved, *options_.schedule, saved.template get<Array<double>>("schedule"),
                     loaded->updates);
@@ -235,6 +239,7 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
         updates_ = loaded->updates;
         sum_ = std::move(loaded->sum);
         denominator_.restart(std::move(loaded->count));
+        if (exact_) exact_->sums() = std::move(loaded->exact);
         effects_ = std::move(loaded->effects);
         loaded->optimizer();
         if (loaded->average) loaded->average();

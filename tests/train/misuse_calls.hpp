@@ -44,6 +44,7 @@ struct Program : Module<double> {
     Sgd<double> sgd{{w}, {.learning_rate = rate}};
     MovingAverage<double> average{{w}};
     std::optional<Window<double>> window;
+    inline static Sum how = Sum::running;  // of the windows that are opened
     TrainingState at_start, of_average;
     Folder folder;
 
@@ -54,7 +55,7 @@ struct Program : Module<double> {
                        0.5);
     }
     void open() {
-        window.emplace(sgd, WindowOptions<double>{.micro_batches = 2});
+        window.emplace(sgd, WindowOptions<double>{.micro_batches = 2, .sum = how});
         at_start = {};
         window->save(at_start, "window");
     }

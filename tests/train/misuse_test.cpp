@@ -104,8 +104,16 @@ Tensor64 calling_inside(const std::function<void()>& call, const Tensor64& x) {
         x);
 }
 
+// What these would change has not come yet of the micro-batch that an exact window is adding: like a running
+// one's first.
+bool finds_no_gradient(const Call& call, int state) {
+    return Program::how == Sum::exact && state == adding &&
+           std::set<std::string>{"Var::update", "sgd_step", "clip_grad_norm"}.contains(call.name);
+}
+
 Outcome observe(const Call& call, State state) {
     if (state == dead && needs_window(call)) return {'-', ""};
+    if (state == swept_open && Program::how == Sum::exact) return {'-', ""};  // has no after_backward()
     Program program;
     Plain plain;
     program.open();
@@ -125,7 +133,7 @@ Outcome observe(const Call& call, State state) {
     std::string refused;
     const auto call_it = [&] {
         refused = message_of([&] { call.does(program); });
-        if (refused.empty()) call.means(plain);
+        if (refused.empty() && !finds_no_gradient(call, state)) call.means(plain);
     };
     if (state != fresh) add(first_items);
     if (state == full || state == finished) add(second_items);
@@ -366,6 +374,22 @@ TEST_CASE("Misuse is refused or noticed and never wrong in silence") {
         std::ofstream(path) << now;
     else
         CHECK((now == committed));  // else write it anew, and look at what has changed
+}
+
+TEST_CASE("Misuse of a window with exact sums comes to the same") {
+    const Meanwhile<Sum> exact(Program::how, Sum::exact);
+    Table windows;
+    for (const Call& call : calls()) {
+        std::string wanted = expected(call);
+        wanted[swept_open] = '-';
+        if (finds_no_gradient(call, adding)) wanted[adding] = 'r';
+        windows.add(
+            call, states, state_names, [&](int state) { return observe(call, static_cast<State>(state)); },
+            wanted);
+    }
+    INFO(windows.differs);
+    CHECK(windows.differs.empty());
+    CHECK(windows.cells > 200);
 }
 
 }  // namespace tally::test

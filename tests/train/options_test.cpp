@@ -36,11 +36,11 @@ const AverageOptions average_options;
 const std::vector<std::string> trainer_names = TALLY_NAMES(
     trainer_options, per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
     num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm, max_grad_value, schedule, average,
-    weigh, tail, non_finite, checkpoint, save_steps, save_micro_batches, resume_from_checkpoint,
+    weigh, sum, tail, non_finite, checkpoint, save_steps, save_micro_batches, resume_from_checkpoint,
     logging_steps, metrics_csv, metrics_jsonl, loss_curve, progress, terminal);
 const std::vector<std::string> window_names =
-    TALLY_NAMES(window_options, micro_batches, total, reduction, weigh, tail, non_finite, max_norm, max_value,
-                schedule, average, seed);
+    TALLY_NAMES(window_options, micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
+                max_value, schedule, average, seed);
 const std::vector<std::string> sgd_names =
     TALLY_NAMES(sgd_options, learning_rate, momentum, dampening, nesterov, weight_decay);
 const std::vector<std::string> adam_names =
@@ -152,6 +152,7 @@ std::vector<Row<TrainerOptions<double>>> trainer_rows(const Folder& folder) {
          "schedule(0) 0.006666666666666666, here it is 0.01"},
         {"average", [](O&) { without_average = true; }, "average given, here it is none"},
         {"weigh", [](O& o) { o.weigh = Weigh::micro_batches; }, "weigh counted, here it is micro_batches"},
+        {"sum", [](O& o) { o.sum = Sum::exact; }, "sum running, here it is exact"},
         {"tail", [](O& o) { o.tail = Tail::carry; }, "tail scale, here it is carry"},
         {"non_finite", [](O& o) { o.non_finite = NonFinite::drop_micro; },
          "non_finite raise, here it is drop_micro"},
@@ -239,6 +240,7 @@ std::vector<Row<WindowOptions<double>>> window_rows(MovingAverage<double>* avera
         {"total", [](W& o) { o.total = 4; }, "total 0, here it is 4"},
         {"reduction", [](W& o) { o.reduction = Reduction::sum; }, "reduction mean, here it is sum"},
         {"weigh", [](W& o) { o.weigh = Weigh::micro_batches; }, "weigh counted, here it is micro_batches"},
+        {"sum", [](W& o) { o.sum = Sum::exact; }, "sum running, here it is exact"},
         {"tail", [](W& o) { o.tail = Tail::drop; }, "tail scale, here it is drop"},
         {"non_finite", [](W& o) { o.non_finite = NonFinite::drop_window; },
          "non_finite raise, here it is drop_window"},

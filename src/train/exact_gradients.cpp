@@ -1,0 +1,106 @@
+// Taking gradients in, giving their sums back, and the sums as entries of a state.
+#include "tally/train/exact_gradients.hpp"
+
+#include <cmath>
+
+#include "tally/train/require.hpp"
+
+namespace tally {
+
+template <class S> ExactGradients<S>::ExactGradients(const std::vector<V>& parameters)
+    : parameters_(parameters), sums_(empty_sums()) {}
+
+template <class S> typename ExactGradients<S>::Sums ExactGradients<S>::empty_sums() const {
+    Sums sums;
+    for (const V& parameter : parameters_) sums.emplace_back(parameter.shape());
+    sums.emplace_back(Shape{});
+    sums.emplace_back(Shape{});
+    return sums;
+}
+
+template <class S> void ExactGradients<S>::begin() {
+    for (const V& parameter : parameters_) parameter.node()->untouch();
+}
+
+template <class S> void ExactGradients<S>::take_in() {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        if (parameters_[i].has_grad()) sums_[i].add(parameters_[i].grad());
+}
+
+template <class S> void ExactGradients<S>::count(const V& loss, const V& counted) {
+    sums_[parameters_.size()].add(loss.value());
+    sums_[parameters_.size() + 1].add(counted.value());
+}
+
+template <class S> Var<Array<S>> ExactGradients<S>::total(std::size_t which) const {
+    return V(sums_[parameters_.size() + which].rounded().to(parameters_[0].value().device()));
+}
+
+template <class S> void ExactGradients<S>::round() {
+    begin();
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+        if (sums_[i].empty()) continue;
+        ValueNode<Array<S>>& node = *parameters_[i].node();
+        const Into<Array<S>> into = node.into();
+        if (node.value.device() == Device::cpu)
+            sums_[i].round_to(destination(into).dst);
+        else
+            take(into, sums_[i].rounded().to(node.value.device()));
+        settle(node.gradient, MemoryClass::gradient);
+    }
+}
+
+template <class S> void ExactGradients<S>::clear() {
+    for (ExactSum<S>& sum : sums_) sum.clear();
+}
+
+// As doubles, which hold digits and marks that have been carried exactly.
+template <class S> void ExactGradients<S>::save(TrainingState& state, const std::string& under) const {
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+        const std::string at = under + "/sums/" + std::to_string(i);
+        state.put(at + "/there", std::int64_t{!sums_[i].empty()});
+        if (sums_[i].empty()) continue;
+        ExactSum<S> sum(sums_[i].shape());
+        sum.merge(sums_[i]);
+        sum.carry();
+        const ExactRange& range = sum.range();
+        const auto digits = static_cast<std::int64_t>(range.digits());
+        state.put(at + "/lowest", digits ? range.lowest : 0);
+        state.put(at + "/width", digits);
+        state.put(at + "/marks", std::int64_t{range.marks});
+        const std::span<const std::int64_t> saved = sum.digits();
+        state.put(at + "/digits",
+                  Array<double>({static_cast<std::int64_t>(saved.size())}, {saved.begin(), saved.end()}));
+    }
+}
+
+template <class S>
+typename ExactGradients<S>::Sums ExactGradients<S>::read(Reading& saved, std::int64_t micro_batches) const {
+    Sums sums = empty_sums();
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const std::string at = "sums/" + std::to_string(i);
+        if (saved.count(at + "/there", micro_batches > 0) == 0) continue;
+        const std::int64_t lowest = saved.count(at + "/lowest", 100), width = saved.count(at + "/width", 100);
+        ExactRange range{.marks = saved.count(at + "/marks", 1) == 1};
+        if (width > 0) range = {lowest, lowest + width - 1, range.marks};
+        const Array<double>& digits = saved.get<Array<double>>(at + "/digits");
+        const std::size_t size = sums[i].shape().size() * range.width();
+        if (!ready(digits) || digits.shape() != Shape{static_cast<std::int64_t>(size)})
+            saved.refuse("'" + saved.name_of(at) + "' are digits of " + to_string(digits.shape()) + "; (" +
+                         std::to_string(size) + ") expected");
+        sums[i].widen(range);
+        std::int64_t* place = sums[i].digits().data();
+        for (const double digit : digits.to_vector()) {
+            if (!(std::abs(digit) <= 0x1p45) || std::floor(digit) != digit)
+                saved.refuse("'" + saved.name_of(at) + "' has a digit " + in_words(digit));
+            *place++ = static_cast<std::int64_t>(digit);
+        }
+        sums[i].set_additions(1);
+    }
+    return sums;
+}
+
+template class ExactGradients<float>;
+template class ExactGradients<double>;
+
+}  // namespace tally

@@ -1,0 +1,31 @@
+// Exact sums of a device's gradients: they lie in the host's memory, and have the bits that the CPU's have.
+#include <cstdint>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "tally/train.hpp"
+
+namespace tally::test {
+
+TEST_CASE("A window with exact sums has the same bits on a device, in any order") {
+    Random random(8);
+    const Array<float> x = random.array<float>({12, 5}), dy = random.array<float>({12, 3});
+    std::vector<std::vector<float>> gradients;
+    for (const Device device : {Device::cpu, here()})
+        for (const std::vector<std::int64_t>& order :
+             std::vector<std::vector<std::int64_t>>{{0, 1, 2, 3, 4, 5}, {5, 2, 0, 4, 1, 3}}) {
+            const Tensor w = parameter(Array<float>::full({5, 3}, 0.5f).to(device));
+            Sgd<float> sgd({w}, {.learning_rate = 0.1});
+            Window window(sgd, {.sum = Sum::exact, .max_norm = 1e6});
+            for (const std::int64_t i : order)
+                window.add(counted(matmul(constant(x.leading(2 * i, 2 * i + 2).to(device)), w) *
+                                   constant(dy.leading(2 * i, 2 * i + 2).to(device))));
+            CHECK(window.finish().stepped);
+            CHECK(w.value().device() == device);
+            gradients.push_back(w.node()->gradient.to_vector());
+        }
+    for (const auto& gradient : gradients) CHECK(gradient == gradients[0]);
+}
+
+}  // namespace tally::test
