@@ -12,6 +12,7 @@
 #include "tally/kernels/kernels.hpp"
 
 using namespace tally;
+using namespace tally::detail;
 
 namespace {
 

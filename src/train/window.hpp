@@ -164,7 +164,7 @@ private:
     void come();
     void expect_untouched() const;
     void expect_whole(const char* what) const;
-    void expect_one_way(const char* what, typename Hold<S>::Sweeps sweeps) const;
+    void expect_one_way(const char* what, typename detail::Hold<S>::Sweeps sweeps) const;
     void expect_not_full(const char* what) const;
     void expect_own_pass(const V& sum) const;
     Finished<S> close(const char* what, bool tail);
@@ -192,7 +192,7 @@ private:
     V zero_, sum_;  // on the parameters' device, so that adding to it makes nobody wait
     Denominator<S> denominator_;
     std::vector<V> once_;
-    Hold<S> hold_;
+    detail::Hold<S> hold_;
     Pass pass_;                            // of the micro-batch that is on its way
     std::optional<std::int64_t> pending_;  // its items, until its loss is added
     bool passed_ = false;                  // a micro-batch of this window has had a pass

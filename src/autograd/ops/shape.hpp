@@ -44,7 +44,7 @@ template <class S> Var<Array<S>> unsqueeze(Var<Array<S>> x, std::int64_t axis) {
 // Axis i of the result is axis order[i] of x.
 template <class S> Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
     const Axes axes = detail::checked_order("permute", x.shape(), order);
-    const Walk<1> walk = detail::permuted_walk(x.shape(), axes);
+    const detail::Walk<1> walk = detail::permuted_walk(x.shape(), axes);
     Array<S> y = Array<S>::empty(detail::permuted(x.shape(), axes), x.value().device());
     on("permute", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"permute">(
@@ -69,7 +69,7 @@ template <class S> Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2,
 template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shape) {
     if (detail::broadcast("broadcast_to", x.shape(), shape) != shape)
         throw Error("[broadcast_to] " + to_string(x.shape()) + " does not fit into " + to_string(shape));
-    const Walk<1> walk = detail::broadcast_walk(shape, x.shape());
+    const detail::Walk<1> walk = detail::broadcast_walk(shape, x.shape());
     Array<S> y = Array<S>::empty(shape, x.value().device());
     on("broadcast_to", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"broadcast_to">(
@@ -101,7 +101,7 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
         [blocks](Pull<Array<S>> pull, const Array<S>& dy) {
             const Into<Array<S>> into = pull.into(0);
             const Into<S[]> dx = destination(into);
-            const Kernels<S>& kernel = on("slice", dy);
+            const detail::Kernels<S>& kernel = on("slice", dy);
             if (dx.how == Write::set) kernel.fill(S(0), dx.dst, into.dst.size());
             kernel.block(dy.data(), blocks.width, {dx.dst + blocks.start, dx.how}, blocks.pitch, blocks.count,
                          blocks.width);
