@@ -5,10 +5,15 @@
 #include "tally/base/error.hpp"
 #include "tally/cpu/families.hpp"
 #include "tally/cpu/reference.hpp"
+#include "tally/kernels/blas.hpp"
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernels.hpp"
 
-extern "C" void openblas_set_num_threads(int);
+extern "C" {
+void openblas_set_num_threads(int);
+char* openblas_get_config();
+char* openblas_get_corename();
+}
 
 namespace tally {
 
@@ -50,5 +55,10 @@ void set_threads(int threads) {
 }
 
 int threads() { return thread_count.load(std::memory_order_relaxed); }
+
+detail::BlasKernels detail::blas_kernels() {
+    return {openblas_get_corename(),
+            std::string_view(openblas_get_config()).find("DYNAMIC_ARCH") != std::string_view::npos};
+}
 
 }  // namespace tally
