@@ -76,6 +76,18 @@ struct Toy {
     static std::vector<double> column_sums(double factor) {
         return {-2.1216 * factor, 0.1240 * factor, -3.6750 * factor};
     }
+    // The means of the columns of rows from to to-1, without a rounding before the last: the numbers of the toy are whole
+    // ones in units of 1/10000.
+    std::vector<double> exact_means(std::int64_t from, std::int64_t to) const {
+        std::vector<std::int64_t> sums(3);
+        const std::vector<double> numbers = tally::lesson::values(x);
+        for (auto i = static_cast<std::size_t>(3 * from); i < static_cast<std::size_t>(3 * to); ++i)
+            sums[i % 3] += std::llround(numbers.at(i) * 10000);
+        std::vector<double> means;
+        for (const std::int64_t sum : sums)
+            means.push_back(static_cast<double>(sum) / static_cast<double>(10000 * (to - from)));
+        return means;
+    }
     static std::string as_printed(const std::vector<double>& numbers) {
         return "[" + tally::lesson::row_text(numbers, 4) + "]";
     }
