@@ -15,7 +15,7 @@ void finish();  // the host waits for all that the device was given
 
 // Calls of cublasSgemm in full float32, on buffers of their own that are named by number.
 struct Call {
-    Product product;
+    detail::Product product;
     std::size_t a, b, c;
     Write how;
 };

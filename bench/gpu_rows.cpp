@@ -6,6 +6,8 @@
 
 namespace tally::bench {
 
+using namespace detail;
+
 namespace {
 
 Array<float> numbers(const Shape& shape, std::uint64_t stream, Device device, float scale = 1) {

@@ -13,6 +13,7 @@
 #include "tally/values/exact_sum.hpp"
 
 using namespace tally;
+using namespace tally::detail;
 
 namespace {
 

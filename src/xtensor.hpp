@@ -94,7 +94,8 @@ template <class S> auto as_writable_xtensor(Array<S>& x) {
 // take(to.into(0), as_xtensor(dy) * 2) in a rule of custom().
 template <class S, class E> void take(Into<Array<S>> into, const xt::xexpression<E>& expression) {
     const Shape shape = detail::shape_of_expression(expression.derived_cast());
-    if (!(shape == into.dst.shape())) detail::fail_gradient_form(form(into.dst), "shape " + to_string(shape));
+    if (!(shape == into.dst.shape()))
+        detail::fail_gradient_form(detail::form(into.dst), "shape " + to_string(shape));
     detail::expect_on_cpu("take", shape, into.dst.device());
     auto place = detail::xtensor_over(destination(into).dst, shape);
     if (into.how == Write::set)

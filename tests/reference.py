@@ -237,20 +237,28 @@ def entries(source, begin=0, end=None, space=()):
         elif space and space[0] == "tally":
             entry = Entry(source, start, stop, to, inside, space[1:])
             is_forward = re.match(r"(?:template <.*> )?(?:class|struct) \w+$", words) and not inside
-            if entry.name and not is_forward and not source.is_for_the_engine(entry.first):
+            if entry.name and not is_forward:
                 yield entry
 
 
 def groups(source):
-    """Declarations that stand together, under one comment."""
+    """Declarations that stand together, under one comment; without what is the engine's."""
     together = []
     for entry in entries(source):
+        if source.is_for_the_engine(entry.first):
+            continue
         if together and (entry.above or entry.first - together[-1].ends > 1 or entry.space != together[-1].space):
             yield together
             together = []
         together.append(entry)
     if together:
         yield together
+
+
+def public_names():
+    """header -> the names on the page, by the header that has them."""
+    sources = {path: Source(path.read_text()) for path in headers()}
+    return {path: {"::".join((*entry.space, entry.name)) for group in groups(source) for entry in group} for path, source in sources.items()}
 
 
 def page_and_faults():

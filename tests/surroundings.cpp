@@ -23,12 +23,12 @@ tally::test::Surroundings tally::test::surroundings() {
         {"recording", flag(detail::context.recording)},
         {"watching", flag(detail::context.watching)},
         {"verifying", flag(detail::verifying)},
-        {"checks of rules", flag(watching::checks != Checks::none)},
+        {"checks of rules", flag(watching::checks != watching::Checks::none)},
         {"the number of sweeps on their way", std::to_string(detail::context.sweeps)},
         {"what is lifted", std::to_string(detail::lifted)},
         {"a recorder", flag(detail::context.recorder != nullptr)},
         {"an observer", flag(watching::observer != nullptr)},
-        {"resting kernels", flag(kernels_rest)},
+        {"resting kernels", flag(detail::kernels_rest)},
         {"the place that is named", Here::place()},
     };
     for (const Device device : {Device::cpu, Device::cuda}) {

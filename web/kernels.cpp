@@ -6,14 +6,14 @@
 
 namespace tally {
 
-template <class S> const Kernels<S>& cpu_kernels() {
-    static const Kernels<S> table = reference::table<S>();
+template <class S> const detail::Kernels<S>& detail::cpu_kernels() {
+    static const detail::Kernels<S> table = reference::table<S>();
     return table;
 }
 
-template const Kernels<float>& cpu_kernels<float>();
-template const Kernels<double>& cpu_kernels<double>();
-template const Kernels<Dual<double>>& cpu_kernels<Dual<double>>();
+template const detail::Kernels<float>& detail::cpu_kernels<float>();
+template const detail::Kernels<double>& detail::cpu_kernels<double>();
+template const detail::Kernels<Dual<double>>& detail::cpu_kernels<Dual<double>>();
 
 void set_threads(int threads) {
     if (threads != 1)

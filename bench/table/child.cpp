@@ -15,51 +15,79 @@
 namespace tally::bench {
 namespace {
 
-void make_pipe(int (&ends)[2]) {
-    if (::pipe(ends) != 0) throw Error("[bench] no pipe: " + std::string(std::strerror(errno)));
-    for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+[[noreturn]] void fail(const char* what) {
+    throw Error("[bench] no " + std::string(what) + ": " + std::strerror(errno));
 }
+
+// An end of a pipe, closed where it is left.
+class End {
+public:
+    End() = default;
+    ~End() {
+        if (descriptor_ >= 0) ::close(descriptor_);
+    }
+    End(const End&) = delete;
+    End& operator=(const End&) = delete;
+
+    int get() const { return descriptor_; }
+    void open(int descriptor) {
+        descriptor_ = descriptor;
+        ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    }
+    std::FILE* file(const char* mode) {  // which closes it from now on
+        std::FILE* const opened = ::fdopen(descriptor_, mode);
+        if (opened == nullptr) fail("pipe");
+        descriptor_ = -1;
+        return opened;
+    }
+
+private:
+    int descriptor_ = -1;
+};
+
+struct Pipe {
+    End read, write;
+    Pipe() {
+        int ends[2];
+        if (::pipe(ends) != 0) fail("pipe");
+        read.open(ends[0]), write.open(ends[1]);
+    }
+};
 
 }  // namespace
 
 Child::Child(const std::vector<std::string>& words) {
     std::signal(SIGPIPE, SIG_IGN);  // whoever tells a process that has ended is told so by its answer
-    int down[2], up[2];
-    make_pipe(down);
-    make_pipe(up);  // the bench ends where one of these fails, and all descriptors with it
+    Pipe down, up;
+    to_.reset(down.write.file("w"));
+    from_.reset(up.read.file("r"));
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     process_ = ::fork();
-    if (process_ < 0) throw Error("[bench] no process: " + std::string(std::strerror(errno)));
+    if (process_ < 0) fail("process");
     if (process_ == 0) {
-        ::dup2(down[0], STDIN_FILENO);
-        ::dup2(up[1], STDOUT_FILENO);
+        ::dup2(down.read.get(), STDIN_FILENO);
+        ::dup2(up.write.get(), STDOUT_FILENO);
         ::execv(arguments[0], arguments.data());
         ::_exit(127);
     }
-    ::close(down[0]);
-    ::close(up[1]);
-    to_ = ::fdopen(down[1], "w");
-    from_ = ::fdopen(up[0], "r");
-    if (to_ == nullptr || from_ == nullptr)
-        throw Error("[bench] no pipe: " + std::string(std::strerror(errno)));
 }
 
 Child::~Child() {
-    std::fclose(to_);
-    std::fclose(from_);
+    to_.reset();
+    from_.reset();
     ::waitpid(process_, nullptr, 0);
 }
 
 void Child::tell(const std::string& line) {
-    std::fputs((line + "\n").c_str(), to_);
-    std::fflush(to_);
+    std::fputs((line + "\n").c_str(), to_.get());
+    std::fflush(to_.get());
 }
 
 std::optional<std::string> Child::answer() {
     std::string line;
-    for (int c = std::fgetc(from_); c != '\n'; c = std::fgetc(from_)) {
+    for (int c = std::fgetc(from_.get()); c != '\n'; c = std::fgetc(from_.get())) {
         if (c == EOF) return std::nullopt;
         line += static_cast<char>(c);
     }

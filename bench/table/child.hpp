@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <ctime>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,8 +24,11 @@ public:
     clockid_t processor_time() const;
 
 private:
-    pid_t process_;
-    std::FILE *to_, *from_;
+    struct Closed {
+        void operator()(std::FILE* file) const { std::fclose(file); }
+    };
+    std::unique_ptr<std::FILE, Closed> to_, from_;
+    pid_t process_ = -1;
 };
 
 // Keeps this thread, and the threads and processes that it starts meanwhile, on so many cores, always the same ones.

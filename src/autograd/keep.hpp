@@ -35,8 +35,11 @@ template <class T, int Place> struct NeverSaved {  // takes no room in the node
 };
 
 }  // namespace detail
+
+// Of a rule that reads constants only.
 using NothingKept = std::tuple<>;
 
+// Values that a rule reads, in the order of its arguments after dy; of keep_if only where they are needed.
 template <class... T> std::tuple<detail::SaveRequest<T>...> keep(const T&... x) {
     return {detail::SaveRequest<T>{&x}...};
 }

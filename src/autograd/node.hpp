@@ -11,14 +11,15 @@
 
 namespace tally {
 
-class Sweep;
 class Node;
+
+namespace detail {
+
+class Sweep;
 class Recorder;
 
 // A node only moves forward: constant and leaf stay what they are; fresh -> queued -> spent.
 enum class State : std::uint8_t { constant, leaf, fresh, queued, spent };
-
-namespace detail {
 
 // What belongs to the thread that records. A graph must be used where it was recorded.
 struct ThreadContext {
@@ -40,6 +41,7 @@ inline std::uint32_t this_thread() { return context.thread ? context.thread : nu
 
 }  // namespace detail
 
+// What a variable refers to: a leaf, a constant, or what an operation has made.
 class Node {
 public:
     Node(const Node&) = delete;
@@ -48,7 +50,7 @@ public:
     virtual const char* op() const = 0;
     // Sends this node's gradient to its inputs, forgets them, and lets go of itself, which the sweep held;
     // when it throws the sweep still does.
-    virtual void pull(Sweep&) = 0;
+    virtual void pull(detail::Sweep&) = 0;
     virtual void take_back() {}                               // what its rule has asked for, and thrown
     virtual void forget() {}                                  // lets go of inputs, saved values and gradient
     virtual std::vector<Node*> inputs() const { return {}; }  // for who looks on; null where nothing is held
@@ -62,7 +64,7 @@ public:
     std::uint32_t refs = 1;     // handles together count one, each newer node that reads it counts one
     std::uint32_t handles = 1;  // when the last handle goes, the value goes, unless a rule saved it
     std::uint32_t thread;
-    State state;
+    detail::State state;
     std::uint8_t touched = 0;  // bits of touch (gradient.hpp)
     bool target = false;       // grad() asks for the gradient of this one
     bool watched;              // keep values and constants for whoever looks on
@@ -70,9 +72,9 @@ public:
 protected:
     // Leaves and constants come first and give the thread its number; an operation has inputs, hence
     // a numbered thread.
-    explicit Node(State s)
+    explicit Node(detail::State s)
         : id(detail::context.next_id++),
-          thread(s == State::fresh ? detail::context.thread : detail::this_thread()),
+          thread(s == detail::State::fresh ? detail::context.thread : detail::this_thread()),
           state(s),
           watched(detail::context.watching) {}
     virtual ~Node() { ++detail::context.dismantled; }
@@ -114,13 +116,13 @@ inline std::int64_t live_nodes() {
 }
 
 // While one lives, operations on this thread compute values and record nothing.
-struct NoGrad : private Meanwhile<bool> {
+struct NoGrad : private detail::Meanwhile<bool> {
     NoGrad() : Meanwhile(detail::context.recording, false) {}
 };
 
 // While one lives, recorded nodes keep their values and their constant inputs, so that a picture
 // can show them.
-struct Watch : private Meanwhile<bool> {
+struct Watch : private detail::Meanwhile<bool> {
     Watch() : Meanwhile(detail::context.watching, true) {}
 };
 

@@ -111,7 +111,7 @@ public:
     void read_from(Nodes inputs) { inputs_.become(std::move(inputs)); }
 
     void pull(Sweep& sweep) override {
-        if (watching::checks != Checks::none) [[unlikely]]
+        if (watching::checks != watching::Checks::none) [[unlikely]]
             return pull_on_trial(*this, sweep);
         pull_with(sweep, [this] { call_rule(!this->target); });
     }

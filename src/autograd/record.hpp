@@ -92,26 +92,25 @@ template <class T, class Name, class... Saves, class Rule, class Inputs>
     return Var<T>(node);
 }
 
+// record() by a name that only the program knows.
+template <class T, class... Saves, class Rule, class... Inputs>
+Var<T> record_as(Label name, T&& value, const std::tuple<Saves...>& saves, Rule&& rule, Inputs&&... inputs) {
+    auto all = std::tie(inputs...);
+    return join<T>(std::move(name), std::move(value), saves, std::move(rule), all);
+}
+
 }  // namespace detail
 
-// (Inputs by reference, because the arguments before them still read what is moved.)
-template <FixedName Name, class T, class... Saves, class Rule, class... Inputs>
+// Inputs by reference, because the arguments before them still read what is moved.
+template <detail::FixedName Name, class T, class... Saves, class Rule, class... Inputs>
 [[gnu::always_inline]] inline Var<T> record(T&& value, const std::tuple<Saves...>& saves, Rule&& rule,
                                             Inputs&&... inputs) {
     auto all = std::tie(inputs...);
     return detail::join<T>(detail::FixedLabel<Name>(), std::move(value), saves, std::move(rule), all);
 }
 
-// The same by a name that only the program knows.
-template <class T, class... Saves, class Rule, class... Inputs>
-Var<T> record_as(detail::Label name, T&& value, const std::tuple<Saves...>& saves, Rule&& rule,
-                 Inputs&&... inputs) {
-    auto all = std::tie(inputs...);
-    return detail::join<T>(std::move(name), std::move(value), saves, std::move(rule), all);
-}
-
-// The same for any number of inputs.
-template <FixedName Name, class T, class... Saves, class Rule>
+// record() for any number of inputs.
+template <detail::FixedName Name, class T, class... Saves, class Rule>
 Var<T> record_many(T&& value, const std::tuple<Saves...>& saves, Rule&& rule, std::vector<Var<T>> inputs) {
     return detail::join<T>(detail::FixedLabel<Name>(), std::move(value), saves, std::move(rule), inputs);
 }

@@ -5,10 +5,10 @@
 
 #include "tally/watching/observer.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 void Sweep::run() {
-    const Meanwhile<const Node*> around(detail::context.pulled, detail::context.pulled);
+    const Meanwhile<const Node*> around(context.pulled, context.pulled);
     const Visitor* const visitor = visitor_;  // which no rule can change: asked once, and not for each node
     while (!waiting_.empty()) {
         Node* node = waiting_.take();
@@ -20,9 +20,9 @@ void Sweep::run() {
             else
                 node->pull(*this);
         } catch (...) {
-            if (detail::context.pulled == node) node->take_back();
+            if (context.pulled == node) node->take_back();
             node->forget();
-            detail::let_go_of(node);
+            let_go_of(node);
             throw;
         }
     }
@@ -42,7 +42,7 @@ void Sweep::run() {
         throw;
     }
     pulled();  // when this throws, run() lets go in our place
-    detail::let_go_of(&node);
+    let_go_of(&node);
 }
 
 // After an error what was queued is spent: its values may be half used.
@@ -51,7 +51,7 @@ void Sweep::give_up() {
         Node* node = waiting_.take();
         node->state = State::spent;
         node->forget();
-        detail::let_go_of(node);
+        let_go_of(node);
     }
 }
 
@@ -60,4 +60,4 @@ void Sweep::refuse(const Node* node) {
                 "' a second time: its saved values are gone; run forward again");
 }
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -7,7 +7,7 @@
 #include "tally/autograd/node.hpp"
 #include "tally/base/newest_first.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 class Sweep {
 public:
@@ -16,12 +16,12 @@ public:
     // With an oldest target, only targets receive gradients, and what lies below that one is left alone.
     explicit Sweep(std::uint64_t oldest_target = 0, const Visitor* visitor = nullptr)
         : oldest_target_(oldest_target), visitor_(visitor) {
-        if (detail::context.sweeps++ == 0) detail::context.swept_from = detail::context.next_id;
+        if (context.sweeps++ == 0) context.swept_from = context.next_id;
     }
     Sweep(const Sweep&) = delete;
     Sweep& operator=(const Sweep&) = delete;
     ~Sweep() {
-        --detail::context.sweeps;
+        --context.sweeps;
         if (!waiting_.empty()) [[unlikely]]
             give_up();
     }
@@ -57,4 +57,4 @@ private:
     const Visitor* visitor_;
 };
 
-}  // namespace tally
+}  // namespace tally::detail

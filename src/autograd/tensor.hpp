@@ -64,7 +64,7 @@ template <Value T> std::ostream& operator<<(std::ostream& out, const Var<T>& x) 
     if (!x) return out << "empty variable";
     out << x.value();
     if (x.shape().rank() > 0) out << ' ' << to_string(x.shape());
-    return out << ", " << (x.node()->state >= State::fresh ? "made by " : "") << x.node()->op()
+    return out << ", " << (x.node()->state >= detail::State::fresh ? "made by " : "") << x.node()->op()
                << (x.has_grad() ? ", with a gradient" : "");
 }
 

@@ -24,8 +24,8 @@ namespace tally {
 // A node with its value and its gradient; by itself a leaf or a constant.
 template <class T> class ValueNode : public Node {
 public:
-    [[gnu::always_inline]] ValueNode(T&& v, State s)
-        : Node(s), gradient(unwritten_like(v)), value(std::move(v)) {}
+    [[gnu::always_inline]] ValueNode(T&& v, detail::State s)
+        : Node(s), gradient(detail::unwritten_like(v)), value(std::move(v)) {}
 
     // Asked for immediately before the kernel that writes: the first contribution sets, each later one adds.
     [[gnu::always_inline]] Into<T> into() {
@@ -33,17 +33,17 @@ public:
             if (touched & (touch::held | touch::sealed)) [[unlikely]]
                 detail::reach_held(value, touched);
         if (has_gradient()) {
-            own(gradient);  // a buffer shared with somebody else is not written to
+            detail::own(gradient);  // a buffer shared with somebody else is not written to
             return {gradient, Write::add};
         }
         touched |= touch::arrived;
         return {gradient, Write::set};
     }
 
-    bool has_gradient() const { return (touched & touch::arrived) && ready(gradient); }
+    bool has_gradient() const { return (touched & touch::arrived) && detail::ready(gradient); }
     void untouch() { touched &= static_cast<std::uint8_t>(~touch::arrived); }
-    const char* op() const override { return state == State::leaf ? "parameter" : "constant"; }
-    void pull(Sweep&) override { detail::let_go_of(this); }
+    const char* op() const override { return state == detail::State::leaf ? "parameter" : "constant"; }
+    void pull(detail::Sweep&) override { detail::let_go_of(this); }
     void dismantle(Node*&) override {
         this->~ValueNode();
         pool::give(this, sizeof *this);
@@ -85,13 +85,13 @@ public:
     }
     // Hands over a gradient that is already there; nothing is copied when it is the first.
     void give(std::size_t input, const T& gradient) const {
-        if (!ready(gradient)) detail::refuse_empty("gradient");
+        if (!detail::ready(gradient)) detail::refuse_empty("gradient");
         if (wants(input) && !pass_on(input, gradient))
-            detail::fail_gradient_form(form(inputs_[input]->value), form(gradient));
+            detail::fail_gradient_form(detail::form(inputs_[input]->value), detail::form(gradient));
     }
     // The same for a gradient that may have another form; says whether it was handed over.
     bool pass_on(std::size_t input, const T& gradient) const {
-        if (!same_form(inputs_[input]->value, gradient)) return false;
+        if (!detail::same_form(inputs_[input]->value, gradient)) return false;
         take(into(input), gradient);
         return true;
     }
@@ -115,9 +115,9 @@ public:
     using value_type = T;
 
     Var() = default;
-    [[gnu::always_inline]] Var(T value) : Var(std::move(value), State::constant) {}
-    [[gnu::always_inline]] Var(T value, State state) {
-        if (!ready(value)) detail::refuse_empty("variable");
+    [[gnu::always_inline]] Var(T value) : Var(std::move(value), detail::State::constant) {}
+    [[gnu::always_inline]] Var(T value, detail::State state) {
+        if (!detail::ready(value)) detail::refuse_empty("variable");
         node_ = new (pool::take(sizeof(ValueNode<T>))) ValueNode<T>(std::move(value), state);
     }
     explicit Var(ValueNode<T>* node) : node_(node) {}
@@ -149,27 +149,26 @@ public:
     explicit operator bool() const { return node_ != nullptr; }
     const T& value() const { return checked("value").value; }
     auto item() const {  // the only element
-        using tally::item;
-        return item(value());
+        return detail::item(value());
     }
-    const Shape& shape() const { return shape_of(value()); }
+    const Shape& shape() const { return detail::shape_of(value()); }
     // x[i]: the i-th along the first axis, which goes; -1 is the last. x.t(): the last two axes swapped. (ops/shape.hpp)
     Var operator[](std::int64_t i) const requires(!Number<T>) { return at(*this, i); }
     Var t() const requires(!Number<T>) { return transpose(*this); }
-    bool wants_grad() const { return node_ && node_->state != State::constant; }
+    bool wants_grad() const { return node_ && node_->state != detail::State::constant; }
 
     // ---- the gradient of a leaf ----
     bool has_grad() const { return node_ && node_->has_gradient(); }
     const T& grad() const {
         const ValueNode<T>& node = checked("grad");
-        if (!node.has_gradient()) detail::refuse_untouched(node, form(node.value));
+        if (!node.has_gradient()) detail::refuse_untouched(node, detail::form(node.value));
         return node.gradient;
     }
     void zero_grad() const { free("zero_grad").untouch(); }  // its buffer stays for the next window
     void free_grad() const {
         ValueNode<T>& node = free("free_grad");
         node.untouch();
-        let_go(node.gradient);
+        detail::let_go(node.gradient);
     }
     // In place, for optimizers: f(value, gradient) writes through value.writable(). Whoever saved the value
     // for a backward pass will notice.
@@ -181,7 +180,7 @@ public:
     template <class F> void change_value(F f, const char* what = "change_value") const {
         ValueNode<T>& node = leaf(what);
         detail::expect_free(what, node);
-        changing(node.value);
+        detail::changing(node.value);
         change(what, f, &ValueNode<T>::value);
     }
     // f(gradient) in place, where one has arrived; whoever holds a copy of it keeps what it had.
@@ -189,7 +188,7 @@ public:
         ValueNode<T>& node = leaf("change_grad");
         detail::expect_free("change_grad", node);
         if (!node.has_gradient()) return;
-        settle(node.gradient, MemoryClass::gradient);
+        detail::settle(node.gradient, MemoryClass::gradient);
         change("change_grad", f, &ValueNode<T>::gradient);
     }
 
@@ -197,7 +196,7 @@ public:
     void backward() const { start("backward", nullptr); }
     void backward(const T& seed) const { start("backward", &seed); }
     void backward(const std::function<void(const Visit<T>&)>& observer) const {
-        const Sweep::Visitor visitor = [&](Node& node) {
+        const detail::Sweep::Visitor visitor = [&](Node& node) {
             auto& seen = static_cast<ValueNode<T>&>(node);
             observer(Visit<T>{seen, seen.value, seen.gradient});
         };
@@ -208,7 +207,7 @@ public:
     // Nobody will read this result's value once its last handle, which this is, has gone; a rule may
     // keep it, though.
     bool last() const {
-        return node_ && node_->handles == 1 && node_->state == State::fresh && !node_->watched;
+        return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->watched;
     }
     // Turns a handle into a newer node's reference; the value goes with the last handle.
     [[gnu::always_inline]] ValueNode<T>* release(bool held) && {
@@ -218,7 +217,7 @@ public:
             return held ? node : nullptr;
         }
         if (held) {
-            if (!node->watched) let_go(node->value);
+            if (!node->watched) detail::let_go(node->value);
             return node;
         }
         detail::let_go_of(node);
@@ -230,13 +229,13 @@ public:
         return *node_;
     }
     void start(const char* what, const T* seed, std::uint64_t oldest_target = 0,
-               const Sweep::Visitor* visitor = nullptr) const {
+               const detail::Sweep::Visitor* visitor = nullptr) const {
         expect_start(what, seed, oldest_target);
         ValueNode<T>& node = *node_;
-        Sweep sweep(oldest_target, visitor);
+        detail::Sweep sweep(oldest_target, visitor);
         if (!sweep.reaches(&node)) return;  // nothing that grad() asks for
-        take(node.into(), seed ? *seed : ones_like(node.value));
-        if (node.state == State::leaf) settle(node.gradient, MemoryClass::gradient);
+        take(node.into(), seed ? *seed : detail::ones_like(node.value));
+        if (node.state == detail::State::leaf) detail::settle(node.gradient, MemoryClass::gradient);
         sweep.run();
     }
     static void check_thread(const char* what, const Node& node) {
@@ -252,27 +251,27 @@ private:
             "numbers of a parameter change by sgd_step, an optimizer or update()");
     }
     [[gnu::noinline]] static void drop(ValueNode<T>* node) {  // the last handle has gone
-        if (node->refs > 1 && !node->watched) let_go(node->value);
+        if (node->refs > 1 && !node->watched) detail::let_go(node->value);
         detail::let_go_of(node);
     }
     [[gnu::always_inline]] void expect_start(const char* what, const T* seed,
                                              std::uint64_t oldest_target) const {
         ValueNode<T>& node = checked(what);
         check_thread(what, node);
-        if (node.state == State::spent && node.id > oldest_target) Sweep::refuse(&node);
-        if (node.state == State::queued)
+        if (node.state == detail::State::spent && node.id > oldest_target) detail::Sweep::refuse(&node);
+        if (node.state == detail::State::queued)
             throw Error(std::string("[") + what + "] the graph of this '" + node.op() +
                         "' is just being swept");
-        if (node.state == State::constant)
+        if (node.state == detail::State::constant)
             throw Error(std::string("[") + what + "] nothing to differentiate: this value of " +
-                        form(node.value) + " depends on no parameter");
-        if (seed && !ready(*seed)) detail::refuse_empty("seed");
-        if (!seed && !single(node.value))
-            throw Error(std::string("[") + what + "] needs a seed: the result is " + form(node.value) +
-                        ", and only a single element may go without");
-        if (seed && !same_form(*seed, node.value))
-            throw Error(std::string("[") + what + "] the seed is " + form(*seed) + ", the result " +
-                        form(node.value));
+                        detail::form(node.value) + " depends on no parameter");
+        if (seed && !detail::ready(*seed)) detail::refuse_empty("seed");
+        if (!seed && !detail::single(node.value))
+            throw Error(std::string("[") + what + "] needs a seed: the result is " +
+                        detail::form(node.value) + ", and only a single element may go without");
+        if (seed && !detail::same_form(*seed, node.value))
+            throw Error(std::string("[") + what + "] the seed is " + detail::form(*seed) + ", the result " +
+                        detail::form(node.value));
     }
     ValueNode<T>& free(const char* what) const {  // to be changed
         ValueNode<T>& node = checked(what);
@@ -283,7 +282,7 @@ private:
     ValueNode<T>& leaf(const char* what) const {
         ValueNode<T>& node = checked(what);
         check_thread(what, node);
-        if (node.state != State::leaf)
+        if (node.state != detail::State::leaf)
             throw Error(std::string("[") + what + "] only a parameter is updated, not the result of '" +
                         node.op() + "'");
         return node;
@@ -292,11 +291,11 @@ private:
     template <class F> void change(const char* what, F f, T ValueNode<T>::*part) const {
         ValueNode<T>& node = *node_;
         f(node.*part);
-        if (same_form(node.value, node.gradient)) return;
-        const std::string value = form(node.value), gradient = form(node.gradient);
+        if (detail::same_form(node.value, node.gradient)) return;
+        const std::string value = detail::form(node.value), gradient = detail::form(node.gradient);
         const bool of_value = part == &ValueNode<T>::value;
         node.untouch();
-        node.gradient = unwritten_like(node.value);
+        node.gradient = detail::unwritten_like(node.value);
         throw Error(std::string("[") + what + "] a parameter of " + (of_value ? gradient : value) +
                     " was given a " + (of_value ? "value of " + value : "gradient of " + gradient));
     }
@@ -307,9 +306,9 @@ private:
 // ---- leaves and constants ----
 
 template <Value T> Var<T> parameter(T value) {
-    own(value);  // it will be stepped in place
-    settle(value, MemoryClass::parameter);
-    return Var<T>(std::move(value), State::leaf);
+    detail::own(value);  // it will be stepped in place
+    detail::settle(value, MemoryClass::parameter);
+    return Var<T>(std::move(value), detail::State::leaf);
 }
 
 // One that starts with the numbers of another: parameter(randn({3, 2}, {.seed = 1})).
@@ -320,11 +319,11 @@ template <Variable V> V parameter(const V& numbers) {
 }
 
 // One that wants no gradient.
-template <Value T> Var<T> constant(T value) { return Var<T>(std::move(value), State::constant); }
+template <Value T> Var<T> constant(T value) { return Var<T>(std::move(value), detail::State::constant); }
 template <Variable V> V constant(const V& numbers) { return constant(numbers.value()); }
 
 // Its value as a constant: nothing goes back through it.
-template <Value T> Var<T> detach(const Var<T>& x) { return Var<T>(x.value(), State::constant); }
+template <Value T> Var<T> detach(const Var<T>& x) { return Var<T>(x.value(), detail::State::constant); }
 
 // ---- gradients without touching any leaf ----
 
@@ -333,7 +332,7 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
     struct Loan {  // a leaf's own gradient, set aside while this sweep runs, and put back whatever happens
         explicit Loan(ValueNode<T>& n)
             : node(n),
-              gradient(std::exchange(n.gradient, unwritten_like(n.value))),
+              gradient(std::exchange(n.gradient, detail::unwritten_like(n.value))),
               touched(std::exchange(n.touched, std::uint8_t{0})) {
             node.target = true;
         }
@@ -352,10 +351,10 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
         ValueNode<T>& node = xs[i].checked("grad");
         Var<T>::check_thread("grad", node);
         if (!xs[i].wants_grad())
-            throw Error("[grad] input " + std::to_string(i) + " of " + form(node.value) +
+            throw Error("[grad] input " + std::to_string(i) + " of " + detail::form(node.value) +
                         " is a constant: it has no gradient");
         if (node.target)
-            throw Error("[grad] input " + std::to_string(i) + " of " + form(node.value) +
+            throw Error("[grad] input " + std::to_string(i) + " of " + detail::form(node.value) +
                         " is asked for twice");
         loans.emplace_back(node);
         oldest = std::min(oldest, node.id);
@@ -365,7 +364,7 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
     for (std::size_t i = 0; i < xs.size(); ++i) {
         if (!xs[i].has_grad())
             throw Error("[grad] no gradient arrived at input " + std::to_string(i) + " of " +
-                        form(xs[i].value()) + ": the result does not depend on it");
+                        detail::form(xs[i].value()) + ": the result does not depend on it");
         found.push_back(std::move(xs[i].node()->gradient));
     }
     return found;

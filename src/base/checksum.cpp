@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-namespace tally {
+namespace tally::detail {
 
 namespace {
 
@@ -42,4 +42,4 @@ std::uint64_t checksum_of(const void* data, std::size_t bytes) {
     return all ^ (all >> 32);
 }
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tally {
+namespace tally::detail {
 
 std::uint64_t checksum_of(const void* data, std::size_t bytes);
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace tally {
+namespace tally::detail {
 
 template <std::size_t N> struct FixedName {
     char text[N]{};
@@ -13,4 +13,4 @@ template <std::size_t N> struct FixedName {
     constexpr operator const char*() const { return text; }
 };
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace tally {
+namespace tally::detail {
 
 template <class T> class Meanwhile {
 public:
@@ -17,4 +17,4 @@ private:
     T before_;
 };
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace tally {
+namespace tally::detail {
 
 // The newer of two has the larger `id`.
 template <class Thing> class NewestFirst {
@@ -60,4 +60,4 @@ private:
     std::vector<Thing*> heap_;
 };
 
-}  // namespace tally
+}  // namespace tally::detail

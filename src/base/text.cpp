@@ -14,6 +14,7 @@
 
 namespace tally {
 
+namespace detail {
 namespace {
 
 struct Letter {
@@ -63,6 +64,8 @@ std::string clean_text(const std::string& text, int longest) {
     }
     return result;
 }
+
+}  // namespace detail
 
 std::string short_number(double number) {
     if (std::isnan(number)) return "nan";

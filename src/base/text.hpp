@@ -6,9 +6,13 @@
 
 namespace tally {
 
+namespace detail {
+
 std::string clean_text(const std::string& text,
                        int longest);        // UTF-8 without control characters, shortened in the middle
 int text_columns(const std::string& utf8);  // of a terminal, or of a monospace font
+
+}  // namespace detail
 
 std::string short_number(double number);        // "0.5000", "1.250e-07", "nan"
 std::string bytes_in_words(std::size_t bytes);  // "960 B", "45.0 MiB"

@@ -23,7 +23,7 @@ public:
         add(std::move(head));
     }
     void add(std::vector<std::string> row) {
-        for (std::string& entry : row) entry = clean_text(entry, 60);
+        for (std::string& entry : row) entry = detail::clean_text(entry, 60);
         rows_.push_back(std::move(row));
     }
     std::string text() const {

@@ -24,7 +24,7 @@ inline constinit thread_local bool verifying = true;  // false inside Unverified
 
 // A checkpointed function that runs for the first time while one lives, on this thread, is not compared value
 // by value when it runs again.
-struct Unverified : private Meanwhile<bool> {
+struct Unverified : private detail::Meanwhile<bool> {
     Unverified() : Meanwhile(detail::verifying, false) {}
 };
 

@@ -100,11 +100,11 @@ template <class T> std::vector<LayerBytes> measure_layers(const Chain<T>& chain,
         }
     };
     struct Apart {  // from a block that is just being run, and with a graph of its own
-        Recorder* recorder = std::exchange(detail::context.recorder, nullptr);
-        bool resting = std::exchange(kernels_rest, false);
+        detail::Recorder* recorder = std::exchange(detail::context.recorder, nullptr);
+        bool resting = std::exchange(detail::kernels_rest, false);
         ~Apart() {
             detail::context.recorder = recorder;
-            kernels_rest = resting;
+            detail::kernels_rest = resting;
         }
     } const apart;
     const detail::Recording recording;
@@ -112,7 +112,7 @@ template <class T> std::vector<LayerBytes> measure_layers(const Chain<T>& chain,
     T value = x.value();
     const Device device = value.device();
     for (const auto& layer : chain) {
-        const Var<T> input(value.clone(), State::leaf);
+        const Var<T> input(value.clone(), detail::State::leaf);
         {
             const NoGrad off;
             value = layer(input).value();

@@ -193,7 +193,7 @@ template <class F, class... X> auto checkpoint(F f, X... x) {
     const std::uint64_t mark = detail::context.next_id;
     const auto made_inside = [mark](const auto& result) {
         return std::is_same_v<decltype(result), const Var<T>&> && result.node()->id >= mark &&
-               result.node()->state == State::fresh;
+               result.node()->state == detail::State::fresh;
     };
     const auto first_time = [&] {
         detail::BlockRun run(block, detail::BlockRun::Time::first);

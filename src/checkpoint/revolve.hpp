@@ -71,7 +71,7 @@ public:
         return at == to ? to : at + static_cast<std::size_t>(detail::revolve_split(to - at + 1, free));
     }
     void take(std::size_t before, const T& value) {
-        taken_.push_back({before, Saved<T>(&value)});
+        taken_.push_back({before, detail::Saved<T>(&value)});
         count_->snapshots = std::max(count_->snapshots, taken_.size() + 1);
     }
     // The input of a step. What is asked for comes from the last to the first.
@@ -84,7 +84,7 @@ public:
         const NoGrad off;
         while (at < step) {
             const std::size_t to = stop(at, step);
-            Var<T> h(std::exchange(value, T()), State::constant);
+            Var<T> h(std::exchange(value, T()), detail::State::constant);
             for (; at < to; ++at, ++count_->advanced) h = (*steps_)[at](std::move(h));
             value = h.value();
             if (at < step) take(at, value);
@@ -97,7 +97,7 @@ public:
 private:
     struct Snapshot {
         std::size_t before;  // which step
-        Saved<T> value;
+        detail::Saved<T> value;
     };
     std::shared_ptr<const Chain<T>> steps_;
     std::size_t most_;
@@ -111,7 +111,7 @@ template <class T> class Revolve<T>::Step final : public ValueNode<T> {
 public:
     Step(T&& v, std::shared_ptr<Course> course, std::size_t which, detail::Block&& block, ValueNode<T>* input,
          std::uint64_t checksum_of_input)
-        : ValueNode<T>(std::move(v), State::fresh),
+        : ValueNode<T>(std::move(v), detail::State::fresh),
           course_(std::move(course)),
           which_(which),
           block_(std::move(block)),
@@ -123,11 +123,11 @@ public:
     const char* op() const override { return "revolve"; }
     std::vector<Node*> inputs() const override { return {input_}; }
 
-    void pull(Sweep& sweep) override {
+    void pull(detail::Sweep& sweep) override {
         if (this->touched) {
             T before = course_->before(which_);
-            const bool other = block_.verified && checksum(before) != checksum_of_input_;
-            if (!ready(input_->value)) input_->value = std::move(before);
+            const bool other = block_.verified && detail::checksum(before) != checksum_of_input_;
+            if (!detail::ready(input_->value)) input_->value = std::move(before);
             if (++input_->handles == 1) ++input_->refs;
             const Var<T> x(input_), y = again(x);  // which knows better why, if parameters were changed
             if (other)
@@ -145,7 +145,7 @@ public:
         course_.reset();
         block_.read.clear();
         if (this->target) return;
-        let_go(this->gradient);
+        detail::let_go(this->gradient);
         this->touched = false;
     }
     void dismantle(Node*& doomed) override {
@@ -181,7 +181,8 @@ template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
     std::size_t stop = course->stop(0, last);
     for (std::size_t i = 0; i < last; ++i) {
         detail::Block block;
-        const std::uint64_t mark = detail::context.next_id, sum = detail::verifying ? checksum(x.value()) : 0;
+        const std::uint64_t mark = detail::context.next_id,
+                            sum = detail::verifying ? detail::checksum(x.value()) : 0;
         Var<T> y;
         {
             detail::BlockRun run(block, detail::BlockRun::Time::first);

@@ -5,24 +5,29 @@
 #include "tally/base/error.hpp"
 #include "tally/cpu/families.hpp"
 #include "tally/cpu/reference.hpp"
+#include "tally/kernels/blas.hpp"
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernels.hpp"
 
-extern "C" void openblas_set_num_threads(int);
+extern "C" {
+void openblas_set_num_threads(int);
+char* openblas_get_config();
+char* openblas_get_corename();
+}
 
 namespace tally {
 
 namespace {
 
-template <class S> Kernels<S> assemble() {
-    Kernels<S> table{};
+template <class S> detail::Kernels<S> assemble() {
+    detail::Kernels<S> table{};
 #define TALLY_INSTALL(family) cpu::install_##family(table);
     TALLY_KERNEL_FAMILIES(TALLY_INSTALL)
 #undef TALLY_INSTALL
     return table;
 }
 
-template <> Kernels<Dual<double>> assemble() { return reference::table<Dual<double>>(); }
+template <> detail::Kernels<Dual<double>> assemble() { return reference::table<Dual<double>>(); }
 
 [[maybe_unused]] const bool one_thread = (openblas_set_num_threads(1), true);
 
@@ -30,14 +35,14 @@ std::atomic<int> thread_count{1};
 
 }  // namespace
 
-template <class S> const Kernels<S>& cpu_kernels() {
-    static const Kernels<S> table = assemble<S>();
+template <class S> const detail::Kernels<S>& detail::cpu_kernels() {
+    static const detail::Kernels<S> table = assemble<S>();
     return table;
 }
 
-template const Kernels<float>& cpu_kernels<float>();
-template const Kernels<double>& cpu_kernels<double>();
-template const Kernels<Dual<double>>& cpu_kernels<Dual<double>>();
+template const detail::Kernels<float>& detail::cpu_kernels<float>();
+template const detail::Kernels<double>& detail::cpu_kernels<double>();
+template const detail::Kernels<Dual<double>>& detail::cpu_kernels<Dual<double>>();
 
 void set_threads(int threads) {
     if (threads < 1)
@@ -50,5 +55,10 @@ void set_threads(int threads) {
 }
 
 int threads() { return thread_count.load(std::memory_order_relaxed); }
+
+detail::BlasKernels detail::blas_kernels() {
+    return {openblas_get_corename(),
+            std::string_view(openblas_get_config()).find("DYNAMIC_ARCH") != std::string_view::npos};
+}
 
 }  // namespace tally

@@ -50,7 +50,7 @@ std::string escape_dot(const std::string& text) {
     return result;
 }
 
-std::string whole(const std::string& text) { return clean_text(text, 4000); }
+std::string whole(const std::string& text) { return detail::clean_text(text, 4000); }
 
 // "parameter w (3): value [..], gradient [..]"
 std::string sentence(const Diagram::Box& box) {
@@ -326,10 +326,10 @@ template <class S> std::string join_values(std::span<const S> values) {
 
 }  // namespace
 
-std::string short_values(std::span<const double> values) { return join_values(values); }
-std::string short_values(std::span<const float> values) { return join_values(values); }
+std::string drawing::short_values(std::span<const double> values) { return join_values(values); }
+std::string drawing::short_values(std::span<const float> values) { return join_values(values); }
 
-void lanes_from_losses(Diagram& diagram) {
+void drawing::lanes_from_losses(Diagram& diagram) {
     drawing::require_drawable(diagram);
     auto& boxes = diagram.boxes;
     const int none_yet = -2;
@@ -351,7 +351,7 @@ std::string to_svg(const Diagram& diagram) {
         if (inner.widest > 0) inner.widest = std::max(1, inner.widest - 2 * margin);
         return drawing::lay_out(inner);
     }();
-    const std::string title = clean_text(diagram.title, 80);
+    const std::string title = detail::clean_text(diagram.title, 80);
     const int top = margin + (title.empty() ? 0 : 52);
     const int one_line = Legend(diagram, INT_MAX).width();
     const int inner = std::max({layout.width, drawing::text_width(title) * 5 / 4, std::min(one_line, 960)});

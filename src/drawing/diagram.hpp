@@ -40,8 +40,11 @@ struct Diagram {
         0;  // pixels: longer lines wrap, if need be at several wires; 0 leaves lines as long as reads well
 };
 
+// As an SVG file, and in the words of Graphviz.
 std::string to_svg(const Diagram& diagram);
 std::string to_dot(const Diagram& diagram);
+
+namespace drawing {
 
 // Gives each loss the lane of its number, and to each box the lane of the only loss it leads
 // to, else no_lane.
@@ -50,5 +53,7 @@ void lanes_from_losses(Diagram& diagram);
 std::string short_values(
     std::span<const double> values);  // "[-0.3536  0.0207 -0.6125]", "[ 0.5000 -1.2500 ..]"
 std::string short_values(std::span<const float> values);
+
+}  // namespace drawing
 
 }  // namespace tally

@@ -100,7 +100,8 @@ void GridMaker::make_boxes() {
     for (int i = 0; i < count(boxes_); ++i)
         for (const auto& input : at(boxes_, i).inputs) {
             ++at(consumers, input.from);
-            grid_.edges.push_back({input.from, i, input.back, clean_text(input.gradient, 44), {}, -1});
+            grid_.edges.push_back(
+                {input.from, i, input.back, detail::clean_text(input.gradient, 44), {}, -1});
         }
     widest_box_.assign(grid_.columns.size(), 0);
     for (int i = 0; i < count(boxes_); ++i) {

@@ -395,7 +395,8 @@ void Arranger::add_bands(Layout& layout, const Line& line) const {
     for (int lane = 0; lane < count(lane_extent_); ++lane) {
         const Extent& extent = at(lane_extent_, lane);
         const int number = at(grid_.lane_numbers, lane), top = extent.top - band_padding - band_title;
-        const std::string name = number < count(lane_names_) ? clean_text(at(lane_names_, number), 60) : "";
+        const std::string name =
+            number < count(lane_names_) ? detail::clean_text(at(lane_names_, number), 60) : "";
         layout.bands.push_back(
             {left, top + line.shift, right - left, extent.bottom + band_padding - top, name});
     }
@@ -413,8 +414,9 @@ void require_drawable(const Diagram& diagram) {
     for (std::size_t i = 0; i < boxes.size(); ++i)
         for (const auto& input : boxes[i].inputs) {
             if (input.from >= 0 && static_cast<std::size_t>(input.from) < i) continue;
-            throw Error("[picture] box " + std::to_string(i) + " '" + clean_text(boxes[i].name, 4000) +
-                        "' has input " + std::to_string(input.from) + ": boxes must follow their inputs");
+            throw Error("[picture] box " + std::to_string(i) + " '" +
+                        detail::clean_text(boxes[i].name, 4000) + "' has input " +
+                        std::to_string(input.from) + ": boxes must follow their inputs");
         }
 }
 

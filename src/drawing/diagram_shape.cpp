@@ -46,7 +46,7 @@ int even(int n) { return n + n % 2; }
 
 }  // namespace
 
-int text_width(const std::string& utf8) { return text_columns(utf8) * char_width; }
+int text_width(const std::string& utf8) { return detail::text_columns(utf8) * char_width; }
 
 int Shape::inset(int dy) const {
     const int off = std::min(std::abs(dy), h / 2);
@@ -65,14 +65,14 @@ int Shape::inset(int dy) const {
 Shape shape_of(const Diagram::Box& box, int port_extent) {
     using Role = Diagram::Role;
     Shape shape;
-    Row head{Row::Kind::head, clean_text(box.name, 24), clean_text(box.shape, 24), 0, 0};
+    Row head{Row::Kind::head, detail::clean_text(box.name, 24), detail::clean_text(box.shape, 24), 0, 0};
     if (box.recomputed) head.text += head.text.empty() ? "x2" : " x2";
     head.width = text_width(head.name) + text_width(head.text) + (head.text.empty() ? 0 : char_width);
     shape.rows.push_back(head);
     for (const auto& [kind, text] :
          {std::pair{Row::Kind::value, box.value}, {Row::Kind::gradient, box.gradient}}) {
         if (text.empty()) continue;
-        const std::string shown = clean_text(text, 44);
+        const std::string shown = detail::clean_text(text, 44);
         shape.rows.push_back({kind, "", shown, 0, text_width(shown)});
     }
     const int text_height = stack(shape.rows);

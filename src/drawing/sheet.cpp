@@ -60,7 +60,7 @@ bool has(const std::string& style, const char* one) { return style.find(one) != 
 }  // namespace
 
 int width_of_words(const std::string& words, const std::string& style) {
-    return text_columns(words) *
+    return detail::text_columns(words) *
            (has(style, "t-strong") || has(style, "t-title") ? strong_width : char_width);
 }
 

@@ -113,7 +113,7 @@ struct OnPretended {
         Pretended::one().later([=] { gpu::OnHost::teams<lanes>(name, count, body); });
     }
     static Products products() { return gpu::OnHost::products(); }
-    template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
+    template <class S> static void multiply(const detail::Product& p, const S* a, const S* b, Into<S[]> c) {
         Pretended::one().later([=] { gpu::OnHost::multiply(p, a, b, c); });
     }
 
@@ -163,7 +163,7 @@ struct Pretend {
     }
     static std::uint64_t waits() { return Pretended::one().waits(); }
 
-    template <class S> static Kernels<S> kernels() { return gpu::table<On, S>(); }
+    template <class S> static detail::Kernels<S> kernels() { return gpu::table<On, S>(); }
 
     static bool capturing() { return Pretended::one().captured() != nullptr; }
     static void begin_capture() { Pretended::one().capture(new peer::Graph); }
@@ -178,7 +178,8 @@ struct Pretend {
     }
     static void discard(peer::Graph* graph) noexcept { delete graph; }
 
-    template <class S> static void decide(const Conditions<S>& conditions, Decisions<S>* decisions) {
+    template <class S>
+    static void decide(const detail::Conditions<S>& conditions, detail::Decisions<S>* decisions) {
         On::each("decide", 1, gpu::DecideBody<S>{conditions, On::wrong_label(), decisions});
     }
 

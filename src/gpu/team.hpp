@@ -23,7 +23,7 @@ struct Plus {
 
 struct Larger {  // NaN wins
     template <class T> TALLY_HOST_DEVICE constexpr T operator()(T a, T b) const {
-        return select(a == a, select(a > b, a, b), a);
+        return detail::select(a == a, detail::select(a > b, a, b), a);
     }
 };
 

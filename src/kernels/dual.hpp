@@ -10,6 +10,7 @@
 
 namespace tally {
 
+// x + εv.
 template <class S> struct Dual {
     S value{};
     S rate{};

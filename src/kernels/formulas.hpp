@@ -15,6 +15,8 @@
 
 namespace tally {
 
+namespace detail {
+
 template <class T> constexpr T select(bool condition, T a, T b) { return condition ? a : b; }
 
 // The number c as a T; a SIMD batch holds it in every lane.
@@ -25,7 +27,11 @@ template <class T> constexpr T as(double c) {
         return static_cast<T>(c);
 }
 
+}  // namespace detail
+
 namespace formula {
+
+using detail::as, detail::select;
 
 // ---- what a formula asks of its numbers; a SIMD batch brings its own, lane by lane the same ----
 

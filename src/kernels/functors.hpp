@@ -16,6 +16,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // What a one-operand derivative reads.
 enum class Keep { nothing, input, output };
 
@@ -28,8 +30,11 @@ struct Keeps {
 template <class F> inline constexpr bool passes_a = requires { F::passes_on_a; };
 template <class F> inline constexpr bool passes_b = requires { F::passes_on_b; };
 
+}  // namespace detail
+
 namespace functor {
 
+using detail::as, detail::FixedName, detail::Keep, detail::Keeps, detail::select;
 using formula::cos, formula::erf, formula::exp, formula::log, formula::pow, formula::sin, formula::tanh;
 using std::abs, std::sqrt;
 
@@ -339,6 +344,8 @@ struct BinaryCrossEntropy {  // of a probability a against a target b; logarithm
 
 }  // namespace functor
 
+namespace detail {
+
 // The lists from which every device instantiates its kernels; the place on the list is the slot in its table.
 using UnaryOps = std::tuple<functor::Neg, functor::Exp, functor::Log, functor::Sqrt, functor::Tanh,
                             functor::Sigmoid, functor::Relu, functor::Gelu, functor::Abs, functor::Sin,
@@ -366,5 +373,7 @@ template <class F>
 concept BinaryFunctor = requires {
     F::for_a, F::for_b;
 };
+
+}  // namespace detail
 
 }  // namespace tally

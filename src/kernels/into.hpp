@@ -1,4 +1,4 @@
-// The one idea: whoever computes a gradient is told where to put it, and whether to set or to add.
+// Into, the one idea: whoever computes a gradient is told where to put it, and whether to set or to add.
 #pragma once
 
 namespace tally {

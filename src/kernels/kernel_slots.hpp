@@ -8,7 +8,7 @@
 
 #include "tally/kernels/kernels.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 using AnyFunction = void (*)();  // of a type that only who asks for it knows
 
@@ -43,4 +43,4 @@ template <class S> std::array<AnyFunction, kernel_slots<S>> slots_of(const Kerne
     return slots;
 }
 
-}  // namespace tally
+}  // namespace tally::detail

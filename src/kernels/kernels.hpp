@@ -35,17 +35,19 @@
 
 namespace tally {
 
-// ---- what the engine asks of a device ----
-
-inline constexpr std::size_t ordered_limit =
-    4096;  // multiply-adds: up to here Products::blas keeps the order
-inline constexpr std::size_t ordered_sum = 1024, ordered_row = 64;
-
 // Axes around a reduction: x is (outer, reduced, inner), its result (outer, inner).
 struct Fold {
     std::size_t outer, reduced, inner;
     bool in_order = false;  // samples are reduced: one after the other, however many are neighbours
 };
+
+// ---- what the engine asks of a device ----
+
+namespace detail {
+
+inline constexpr std::size_t ordered_limit =
+    4096;  // multiply-adds: up to here Products::blas keeps the order
+inline constexpr std::size_t ordered_sum = 1024, ordered_row = 64;
 
 constexpr bool sums_in_order(const Fold& fold) {
     return fold.inner != 1 || fold.in_order || fold.reduced <= ordered_row;
@@ -254,6 +256,19 @@ template <class S> [[gnu::always_inline]] inline const Kernels<S>& kernels(Devic
     if (kernels_rest) [[unlikely]]
         return resting_kernels<S>();
     return waking_kernels<S>(device);
+}
+
+}  // namespace detail
+
+// Who fills the table speaks of it without saying where it stands.
+namespace cpu {
+using namespace detail;
+}
+namespace gpu {
+using namespace detail;
+}
+namespace reference {
+using namespace detail;
 }
 
 // ---- what a program may choose ----

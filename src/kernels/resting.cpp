@@ -3,7 +3,7 @@
 #include "tally/kernels/kernel_slots.hpp"
 #include "tally/kernels/kernels.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 namespace {
 
@@ -26,4 +26,4 @@ template const Kernels<float>& resting_kernels();
 template const Kernels<double>& resting_kernels();
 template const Kernels<Dual<double>>& resting_kernels();
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -12,7 +12,7 @@
 #include "tally/kernels/functors.hpp"
 #include "tally/kernels/into.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 // One tensor of a list that a kernel goes through in one call. What is null takes no part.
 template <class S> struct Update {
@@ -156,4 +156,4 @@ constexpr void update_element(const Step& step, const Update<S>& u, std::size_t 
     if (u.second && u.gradient) u.second[i] = second;
 }
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 
+#include "tally/base/text.hpp"
 #include "tally/lesson/text.hpp"
 
 namespace tally::lesson {
@@ -37,14 +39,8 @@ bool says_something(const Noted& answer) {
 
 }  // namespace
 
-std::string in_one_line(std::string text) {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto c = static_cast<unsigned char>(text[i]);
-        if (c < ' ' || c == 127) text[i] = ' ';
-        if (c == 0xC2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80)
-            text[i] = text[i + 1] = ' ';  // a control of UTF-8: some terminals obey these, too
-    }
-    return text;
+std::string in_one_line(const std::string& text) {
+    return detail::clean_text(text, std::numeric_limits<int>::max());
 }
 
 std::string line_of(const Noted& answer) {

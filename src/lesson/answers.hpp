@@ -26,7 +26,7 @@ struct Noted {
 // The first line of such a file, which names the fields.
 constexpr std::string_view answers_heading = "what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion";
 
-std::string in_one_line(std::string text);                   // without what a terminal would obey
+std::string in_one_line(const std::string& text);            // without what a terminal would obey
 std::string line_of(const Noted& answer);                    // without the end of the line
 std::optional<Noted> parse_answer(const std::string& line);  // nothing: it says nothing
 

@@ -156,14 +156,24 @@ Settings settings_of(const std::vector<Dial>& dials, const std::map<std::string,
     return settings;
 }
 
-Setting::operator std::vector<std::int64_t>() const { return {values_.begin(), values_.end()}; }
+double Setting::number(bool whole) const {
+    if (kind_ == Dial::Kind::parts)
+        throw std::logic_error(fmt::format("[dial] '{}' is parts, to be read as Sizes", name_));
+    if (whole && kind_ == Dial::Kind::real)
+        throw std::logic_error(fmt::format("[dial] '{}' is a real number, to be read as double", name_));
+    return values_.at(0);
+}
+
+Setting::operator std::vector<std::int64_t>() const {
+    if (kind_ != Dial::Kind::parts)
+        throw std::logic_error(fmt::format("[dial] '{}' is one number, to be read as int or double", name_));
+    return {values_.begin(), values_.end()};
+}
 
 Setting dial(std::string_view name) {
-    const auto& settings = options().dials;
-    const auto found = settings.find(name);
-    if (found == settings.end())
-        throw std::logic_error(fmt::format("[dial] the lesson's record declares no '{}'", name));
-    return Setting(found->second);
+    for (const Dial& declared : Running::now().lesson().dials)
+        if (declared.name == name) return {declared, options().dials.at(declared.name)};
+    throw std::logic_error(fmt::format("[dial] the lesson's record declares no '{}'", name));
 }
 
 bool turned() { return Running::now().turned(); }

@@ -44,15 +44,22 @@ using Settings = std::map<std::string, std::vector<double>, std::less<>>;
 Settings settings_of(const std::vector<Dial>& dials, const std::map<std::string, std::string>& given);
 
 // What a number is set to: const int n = dial("micro"); const std::vector<std::int64_t> sizes = dial("split").
+// A real number is no int, and parts are no number: who reads one as another has forgotten what the record declares.
 class Setting {
 public:
-    explicit Setting(std::vector<double> values) : values_(std::move(values)) {}
+    Setting(const Dial& dial, std::vector<double> values)
+        : name_(dial.name), kind_(dial.kind), values_(std::move(values)) {}
     template <class T>
-    requires std::is_arithmetic_v<T>
-    operator T() const { return static_cast<T>(values_.at(0)); }
+    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) operator T() const {
+        return static_cast<T>(number(std::is_integral_v<T>));
+    }
     operator std::vector<std::int64_t>() const;
 
 private:
+    double number(bool whole) const;
+
+    std::string name_;
+    Dial::Kind kind_;
     std::vector<double> values_;
 };
 Setting dial(std::string_view name);  // in the running lesson

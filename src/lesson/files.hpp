@@ -20,6 +20,9 @@ struct NobodyReads {
 
 void make_folder(const std::string& path);  // and those it lies in; throws WriteError
 
+// The first of PATH.1ENDING, PATH.2ENDING, ... that is not there yet.
+std::string free_name(const std::string& path, const std::string& ending);
+
 // Through a temporary name beside it and a rename. Throws WriteError.
 void write_whole(const std::string& path, std::string_view content);
 

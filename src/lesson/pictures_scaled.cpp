@@ -46,8 +46,7 @@ std::string tick_words(double value, double step) {
     return fmt::format("{:.4g}", std::abs(value) < step / 2 ? 0.0 : value);
 }
 
-void scale_below(Sheet& sheet, const Range& range, double unit, int x0, int y, int top) {
-    const double step = tick_of(range.length(), 6);
+void scale_below(Sheet& sheet, const Range& range, double step, double unit, int x0, int y, int top) {
     for (double tick = std::ceil(range.low / step) * step; tick <= range.high; tick += step) {
         const int x = x0 + rounded((tick - range.low) * unit);
         sheet.rule(x, top, x, y, "t-rule");
@@ -85,10 +84,7 @@ Paper paper_for(const Plane& plane, int top) {
 
 void Paper::draw_axes(Sheet& sheet, const Plane& plane) const {
     const double step = tick_of(std::max(x.length(), y.length()), 8);
-    for (double tick = std::ceil(x.low / step) * step; tick <= x.high; tick += step) {
-        sheet.rule(across(tick), top, across(tick), bottom, "t-rule");
-        sheet.text(across(tick), bottom + 32, tick_words(tick, step), "t-middle");
-    }
+    scale_below(sheet, x, step, unit, left, bottom, top);
     for (double tick = std::ceil(y.low / step) * step; tick <= y.high; tick += step) {
         sheet.rule(left, up(tick), right, up(tick), "t-rule");
         sheet.text(left - 12, up(tick) + 6, tick_words(tick, step), "t-end");
@@ -212,7 +208,8 @@ Sheet sheet_of(const std::string& title, const Curves& all) {
     }
     Range steps;
     steps.include(0), steps.include(static_cast<double>(most));
-    scale_below(sheet, steps, wide / static_cast<double>(most), x0, bottom, bottom - 6);
+    scale_below(sheet, steps, tick_of(steps.length(), 6), wide / static_cast<double>(most), x0, bottom,
+                bottom - 6);
     sheet.rule(x0, top, x0, bottom, "t-axis"), sheet.rule(x0, bottom, x0 + wide, bottom, "t-axis");
     sheet.text(page_left, top - 22, all.up, "t-quiet");
     sheet.text(x0, bottom + 62, all.across, "t-quiet");
@@ -262,7 +259,7 @@ Sheet sheet_of(const std::string& title, const Walks& all) {
     int rows = 0;
     for (const auto& walk : all.walks) rows += 3 + static_cast<int>(walk.steps.size());
     const int top = sheet.top() + 8, bottom = top + rows * line;
-    scale_below(sheet, range, unit, x0, bottom, top);
+    scale_below(sheet, range, tick_of(range.length(), 6), unit, x0, bottom, top);
     sheet.rule(x0, bottom, x0 + wide, bottom, "t-axis");
     sheet.text(page_left, bottom + 32, all.axis, "t-quiet");
     int y = top;

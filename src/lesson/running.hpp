@@ -23,6 +23,7 @@ public:
 
     static Running& now();  // an error outside a lesson
 
+    const Lesson& lesson() const { return lesson_; }
     const Options& options() const { return options_; }
     bool turned() const;
     int step() const { return step_; }

@@ -18,16 +18,16 @@ bool capturing(Device device) { return device != Device::cpu && peer::capturing(
 
 std::uint64_t waits(Device device) { return device == Device::cpu ? 0 : peer::waits(); }
 
-template <class S> const Kernels<S>& find_kernels(Device device) {
+template <class S> const detail::Kernels<S>& detail::find_kernels(Device device) {
     products();  // a name in the environment that is none is refused before anything is computed
-    const Kernels<S>& found = device == Device::cpu ? cpu_kernels<S>() : peer::kernels<S>();
-    found_kernels<S>[static_cast<std::size_t>(device)].store(&found, std::memory_order_release);
+    const detail::Kernels<S>& found = device == Device::cpu ? detail::cpu_kernels<S>() : peer::kernels<S>();
+    detail::found_kernels<S>[static_cast<std::size_t>(device)].store(&found, std::memory_order_release);
     return found;
 }
 
-template const Kernels<float>& find_kernels<float>(Device);
-template const Kernels<double>& find_kernels<double>(Device);
-template const Kernels<Dual<double>>& find_kernels<Dual<double>>(Device);
+template const detail::Kernels<float>& detail::find_kernels<float>(Device);
+template const detail::Kernels<double>& detail::find_kernels<double>(Device);
+template const detail::Kernels<Dual<double>>& detail::find_kernels<Dual<double>>(Device);
 
 static std::atomic<bool> tf32{false};
 void allow_tf32(bool allowed) { tf32.store(allowed, std::memory_order_relaxed); }
@@ -39,7 +39,7 @@ static std::atomic<int> chosen_products{not_asked};
 Products products_named(std::string_view name) {
     if (name == "ordered") return Products::ordered;
     if (name == "blas") return Products::blas;
-    throw Error("[products] there are no products '" + clean_text(std::string(name), 40) +
+    throw Error("[products] there are no products '" + detail::clean_text(std::string(name), 40) +
                 "': ordered or blas");
 }
 

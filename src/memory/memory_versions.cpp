@@ -12,7 +12,7 @@ namespace {
 
 // Of the whole buffer, since views of it may be saved.
 std::uint64_t checksum_of(const Storage* storage) {
-    return tally::checksum_of(storage->data, caching ? storage->bytes : storage->asked);
+    return tally::detail::checksum_of(storage->data, caching ? storage->bytes : storage->asked);
 }
 
 std::uint32_t this_thread() {  // by a number, never 0

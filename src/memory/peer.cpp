@@ -186,7 +186,9 @@ template <class Function, class... Arguments> auto through(Function function, Ar
     }
 }
 
-template <class S> struct Theirs { static inline std::array<AnyFunction, kernel_slots<S>> slots{}; };
+template <class S> struct Theirs {
+    static inline std::array<detail::AnyFunction, detail::kernel_slots<S>> slots{};
+};
 
 template <class S> struct Throwing {
     template <std::size_t i> struct Slot {
@@ -200,9 +202,9 @@ template <class S> struct Throwing {
     };
 };
 
-template <class S> const Kernels<S>& throwing(const Kernels<S>& theirs) {
-    static constexpr Kernels<S> made = each_slot<S, Throwing<S>::template Slot>();
-    static const bool known = (Theirs<S>::slots = slots_of(theirs), true);
+template <class S> const detail::Kernels<S>& throwing(const detail::Kernels<S>& theirs) {
+    static constexpr detail::Kernels<S> made = detail::each_slot<S, Throwing<S>::template Slot>();
+    static const bool known = (Theirs<S>::slots = detail::slots_of(theirs), true);
     static_cast<void>(known);
     return made;
 }
@@ -246,9 +248,9 @@ void copy(void* to, Device to_device, const void* from, Device from_device, std:
     if (bytes != 0) through(in_place.copy, to, to_device, from, from_device, bytes);
 }
 
-template <> const Kernels<float>& kernels() { return throwing(*table("kernels").in_float); }
-template <> const Kernels<double>& kernels() { return throwing(*table("kernels").in_double); }
-template <> const Kernels<Dual<double>>& kernels() {
+template <> const detail::Kernels<float>& kernels() { return throwing(*table("kernels").in_float); }
+template <> const detail::Kernels<double>& kernels() { return throwing(*table("kernels").in_double); }
+template <> const detail::Kernels<Dual<double>>& kernels() {
     table("kernels");
     throw Error("[kernels] dual numbers are computed on the CPU only; use to(Device::cpu)");
 }
@@ -267,10 +269,10 @@ void discard(Graph* graph) noexcept {
     if (graph != nullptr) loaded().table->discard(graph);
 }
 
-template <> void decide(const Conditions<float>& conditions, Decisions<float>* decisions) {
+template <> void decide(const detail::Conditions<float>& conditions, detail::Decisions<float>* decisions) {
     through(table("capture").decide_in_float, conditions, decisions);
 }
-template <> void decide(const Conditions<double>& conditions, Decisions<double>* decisions) {
+template <> void decide(const detail::Conditions<double>& conditions, detail::Decisions<double>* decisions) {
     through(table("capture").decide_in_double, conditions, decisions);
 }
 

@@ -23,7 +23,7 @@ std::uint64_t waits();        // how often the host has waited for it
 // Each throws an Error with those words when there is none.
 const memory::Raw& raw();
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
-template <class S> const Kernels<S>& kernels();
+template <class S> const detail::Kernels<S>& kernels();
 
 // ---- capturing: what is handed over is kept in a graph instead of being run, to run as often as one likes ----
 //
@@ -38,7 +38,7 @@ void replay(const Graph& graph);
 void discard(Graph* graph) noexcept;
 
 // Queues tally::decide on what lies on the device.
-template <class S> void decide(const Conditions<S>& conditions, Decisions<S>* decisions);
+template <class S> void decide(const detail::Conditions<S>& conditions, detail::Decisions<S>* decisions);
 
 // For tests that look at results behind the engine's back: these waits are not counted; and memory that the
 // host and the device can both use, for ever.

@@ -32,8 +32,8 @@ struct Table {
     memory::Raw raw;
     void (*copy)(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
     std::uint64_t (*waits)();
-    const Kernels<float>* in_float;
-    const Kernels<double>* in_double;
+    const detail::Kernels<float>* in_float;
+    const detail::Kernels<double>* in_double;
 
     bool (*capturing)();
     void (*begin_capture)();
@@ -41,8 +41,8 @@ struct Table {
     void (*abandon_capture)() noexcept;
     void (*replay)(const Graph&);
     void (*discard)(Graph*) noexcept;
-    void (*decide_in_float)(const Conditions<float>&, Decisions<float>*);
-    void (*decide_in_double)(const Conditions<double>&, Decisions<double>*);
+    void (*decide_in_float)(const detail::Conditions<float>&, detail::Decisions<float>*);
+    void (*decide_in_double)(const detail::Conditions<double>&, detail::Decisions<double>*);
 
     void (*wait_after_each_launch)(bool);
     void* (*seen_by_both)(std::size_t bytes);
@@ -64,8 +64,8 @@ inline constexpr Stamp stamp{TALLY_DOTTED(TALLY_VERSION_MAJOR, TALLY_VERSION_MIN
                              1,
                              sizeof(Host),
                              sizeof(Table),
-                             sizeof(Kernels<float>),
-                             sizeof(Kernels<double>)};
+                             sizeof(detail::Kernels<float>),
+                             sizeof(detail::Kernels<double>)};
 #undef TALLY_DOTTED
 #undef TALLY_IN_WORDS
 

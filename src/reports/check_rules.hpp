@@ -17,18 +17,18 @@ namespace tally {
 // What is saved for the way back while one lives is compared, too. Fresh memory is filled with NaN meanwhile.
 class CheckRules {
 public:
-    CheckRules() : before_((detail::this_thread(), set_checks(Checks::all))) {
+    CheckRules() : before_((detail::this_thread(), watching::set_checks(watching::Checks::all))) {
         memory::poison_meanwhile(true);
     }
     ~CheckRules() {
-        set_checks(before_);
+        watching::set_checks(before_);
         memory::poison_meanwhile(false);
     }
     CheckRules(const CheckRules&) = delete;
     CheckRules& operator=(const CheckRules&) = delete;
 
 private:
-    Checks before_;
+    watching::Checks before_;
 };
 
 }  // namespace tally

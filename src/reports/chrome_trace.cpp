@@ -10,7 +10,7 @@ namespace {
 
 std::string quoted(const std::string& text) {
     std::string result = "\"";
-    for (const char c : clean_text(text, 200)) {
+    for (const char c : detail::clean_text(text, 200)) {
         if (c == '"' || c == '\\') result += '\\';
         result += c;
     }

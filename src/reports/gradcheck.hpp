@@ -108,7 +108,7 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
 // The Hessian of f at x times v: a reverse sweep over dual numbers. f must accept any scalar type and
 // give one element.
 template <class F> Array<double> hessian_vector(F f, const Array<double>& x, const Array<double>& v) {
-    if (!same_form(x, v)) detail::fail_gradient_form(form(x), form(v));
+    if (!detail::same_form(x, v)) detail::fail_gradient_form(detail::form(x), detail::form(v));
     using D = Dual<double>;
     std::vector<D> values(x.size());
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = D(x.span()[i], v.span()[i]);

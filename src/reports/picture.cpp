@@ -8,7 +8,7 @@ namespace tally {
 
 Diagram Picture::finished() const {
     Diagram done = diagram_;
-    lanes_from_losses(done);
+    drawing::lanes_from_losses(done);
     return done;
 }
 

@@ -34,7 +34,7 @@ public:
 
     // Draws the graph behind a result as it stands, on the next lane.
     template <class T> void add(const Var<T>& loss, std::string lane = "") {
-        if (loss.checked("picture").state == State::spent) Sweep::refuse(loss.node());
+        if (loss.checked("picture").state == detail::State::spent) detail::Sweep::refuse(loss.node());
         draw<T>(loss.node());
         box_of(loss.node()).role = Diagram::Role::loss;
         ++losses_;
@@ -120,12 +120,13 @@ private:
         for (const auto& [id, node] : fresh) {
             const auto& shown = static_cast<const ValueNode<T>&>(*node);
             Diagram::Box box;
-            box.role = node->state == State::leaf       ? Diagram::Role::parameter
-                       : node->state == State::constant ? Diagram::Role::data
-                                                        : Diagram::Role::operation;
+            box.role = node->state == detail::State::leaf       ? Diagram::Role::parameter
+                       : node->state == detail::State::constant ? Diagram::Role::data
+                                                                : Diagram::Role::operation;
             box.name = names_.count(id) ? names_.at(id) : node->op();
-            if (shape_of(shown.value).rank() > 0) box.shape = to_string(shape_of(shown.value));
-            box.value = ready(shown.value) ? text(shown.value) : "(let go)";
+            if (detail::shape_of(shown.value).rank() > 0)
+                box.shape = to_string(detail::shape_of(shown.value));
+            box.value = detail::ready(shown.value) ? text(shown.value) : "(let go)";
             if (box.role != Diagram::Role::data)
                 box.gradient = shown.has_gradient() ? text(shown.gradient) : "-";
             for (const Node* input : node->inputs())
@@ -147,7 +148,7 @@ private:
         }
         std::vector<ValueNode<T>*> leaves;
         for (const auto& [id, node] : seen)
-            if (node->state == State::leaf) leaves.push_back(static_cast<ValueNode<T>*>(node));
+            if (node->state == detail::State::leaf) leaves.push_back(static_cast<ValueNode<T>*>(node));
         return leaves;
     }
 
@@ -161,7 +162,7 @@ private:
     template <class S> static std::string text(const Array<S>& x) {
         const std::vector<S> values = x.to_vector();
         return x.shape().rank() == 0 ? short_number(static_cast<double>(values[0]))
-                                     : short_values(std::span<const S>(values));
+                                     : drawing::short_values(std::span<const S>(values));
     }
 
     Diagram diagram_;

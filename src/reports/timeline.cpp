@@ -53,7 +53,8 @@ std::vector<Timeline::Sample> highest(const std::vector<Timeline::Sample>& sampl
 std::string in_words(const Timeline::Peak& peak) {
     return bytes_in_words(peak.bytes) + (peak.within ? " within event " : " at event ") +
            std::to_string(peak.at.event) + ", " + (peak.at.forward ? "computing '" : "going back through '") +
-           clean_text(peak.op, 40) + "'" + (peak.where.empty() ? "" : " in " + clean_text(peak.where, 60));
+           detail::clean_text(peak.op, 40) + "'" +
+           (peak.where.empty() ? "" : " in " + detail::clean_text(peak.where, 60));
 }
 
 std::string Timeline::strip(const StripOptions& options) const {

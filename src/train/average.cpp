@@ -23,7 +23,7 @@ template <class S> void MovingAverage<S>::prepare() {
     list_.reserve(averages_.size());
 }
 
-template <class S> AverageStep<S> MovingAverage<S>::numbers() const {
+template <class S> detail::AverageStep<S> MovingAverage<S>::numbers() const {
     refuse_swapped("update");
     double decay = options_.decay;
     if (options_.bias_correction)  // what the corrected average of t - 1 updates weighs in that of t
@@ -32,17 +32,17 @@ template <class S> AverageStep<S> MovingAverage<S>::numbers() const {
     return {static_cast<S>(decay), static_cast<S>(1 - decay)};
 }
 
-template <class S> void MovingAverage<S>::launch(const StepArgument<AverageStep<S>>& step) {
+template <class S> void MovingAverage<S>::launch(const detail::StepArgument<detail::AverageStep<S>>& step) {
     list_.clear();
     for (std::size_t i = 0; i < averages_.size(); ++i) {
-        Update<S> one;
+        detail::Update<S> one;
         one.value = averages_[i].writable();
         one.gradient = parameters_[i].value().data();
         one.size = averages_[i].size();
         one.state = updates_ == 0 ? Write::set : Write::add;
         list_.push_back(one);
     }
-    kernels<S>(averages_[0].device()).average(list_, step);
+    detail::kernels<S>(averages_[0].device()).average(list_, step);
 }
 
 template <class S> void MovingAverage<S>::update() {
@@ -61,16 +61,16 @@ template <class S> const Array<S>& MovingAverage<S>::value(std::size_t i) const 
 template <class S> void MovingAverage<S>::swap() {
     std::vector<Array<S>> kept;
     for (const Var<Array<S>>& parameter : parameters_) kept.push_back(parameter.value().clone());
-    std::vector<Update<S>> copies;  // all are prepared before the first is written
+    std::vector<detail::Update<S>> copies;  // all are prepared before the first is written
     for (std::size_t i = 0; i < kept.size(); ++i)
         parameters_[i].change_value([&](Array<S>& value) {
-            Update<S> copy;
+            detail::Update<S> copy;
             copy.value = value.writable();
             copy.gradient = averages_[i].data();
             copy.size = value.size();
             copies.push_back(copy);
         });
-    kernels<S>(kept[0].device()).average(copies, {});
+    detail::kernels<S>(kept[0].device()).average(copies, {});
     averages_ = std::move(kept);
     swapped_ = !swapped_;
 }

@@ -46,14 +46,14 @@ public:
 private:
     template <class> friend class CapturedWindow;
 
-    AverageStep<S> numbers() const;  // of the next update
-    void launch(const StepArgument<AverageStep<S>>& step);
+    detail::AverageStep<S> numbers() const;  // of the next update
+    void launch(const detail::StepArgument<detail::AverageStep<S>>& step);
     void refuse_swapped(const char* doing) const;
 
     std::vector<Var<Array<S>>> parameters_;
     AverageOptions options_;
     std::vector<Array<S>> averages_;
-    std::vector<Update<S>> list_;  // of the update that is on its way; its memory stays
+    std::vector<detail::Update<S>> list_;  // of the update that is on its way; its memory stays
     std::int64_t updates_ = 0;
     bool swapped_ = false;
 };

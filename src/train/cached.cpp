@@ -33,7 +33,7 @@ public:
                 made[encoder].push_back(std::move(y));
             }
         for (std::vector<V>& each : made) {
-            all_.emplace_back(concat(each).value(), State::leaf);
+            all_.emplace_back(concat(each).value(), detail::State::leaf);
             each.clear();
         }
     }
@@ -60,12 +60,13 @@ private:
     static void expect_same(std::size_t encoder, std::size_t part, const Array<S>& first,
                             const Array<S>& second) {
         const bool looked_at = first.device() == Device::cpu;  // elsewhere the host would have to wait
-        if (same_form(first, second) &&
+        if (detail::same_form(first, second) &&
             (!looked_at || first.size() == 0 ||
              std::memcmp(first.data(), second.data(), first.size() * sizeof(S)) == 0))
             return;
         throw Error("[cached] encoder " + std::to_string(encoder) + " makes something else of part " +
-                    std::to_string(part) + " the second time (" + form(first) + ", then " + form(second) +
+                    std::to_string(part) + " the second time (" + detail::form(first) + ", then " +
+                    detail::form(second) +
                     "): what is random must be a function of the items, and nothing may change in between");
     }
 

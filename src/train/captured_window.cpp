@@ -116,8 +116,9 @@ template <class S> Finished<S> CapturedWindow<S>::run() {
 
 // Nothing is computed yet.
 template <class S> void CapturedWindow<S>::capture() {
-    if (!ready(decisions_)) decisions_ = Array<double>::empty({(sizeof(Decisions<S>) + 7) / 8}, Device::cuda);
-    step_.numbers = reinterpret_cast<const Decisions<S>*>(decisions_.data());
+    if (!detail::ready(decisions_))
+        decisions_ = Array<double>::empty({(sizeof(detail::Decisions<S>) + 7) / 8}, Device::cuda);
+    step_.numbers = reinterpret_cast<const detail::Decisions<S>*>(decisions_.data());
     const auto over = [&] {
         window_.pass_.seed_at = nullptr;
         window_.optimizer_.capture(nullptr);
@@ -145,7 +146,7 @@ template <class S> void CapturedWindow<S>::capture() {
 
 // The whole window, and what finish() does.
 template <class S> void CapturedWindow<S>::hand_over() {
-    Decisions<S>* const decisions = reinterpret_cast<Decisions<S>*>(decisions_.raw());
+    detail::Decisions<S>* const decisions = reinterpret_cast<detail::Decisions<S>*>(decisions_.raw());
     const WindowOptions<S>& options = window_.options_;
     window_.discard();  // its sums begin at 0 in every replay
     window_.pass_.seed_at = &decisions->seed;
@@ -154,17 +155,17 @@ template <class S> void CapturedWindow<S>::hand_over() {
     micro_batches_ = window_.micro_batches_;
 
     const detail::Lift own(touch::held | touch::sealed);
-    std::vector<Update<S>> read, written;
+    std::vector<detail::Update<S>> read, written;
     for (const Var<Array<S>>& parameter : window_.parameters())
         parameter.change_grad([&](Array<S>& gradient) {
-            Update<S>& to_write = written.emplace_back();
+            detail::Update<S>& to_write = written.emplace_back();
             to_write.value = gradient.writable();
-            Update<S>& to_read = read.emplace_back();
+            detail::Update<S>& to_read = read.emplace_back();
             to_read.gradient = gradient.data();
             to_read.size = to_write.size = gradient.size();
         });
     if (read.empty()) throw Error("[capture] no gradient has reached a parameter");
-    const Kernels<S>& kernel = kernels<S>(Device::cuda);
+    const detail::Kernels<S>& kernel = detail::kernels<S>(Device::cuda);
     kernel.measure(read, true, decisions->found);
     peer::decide(conditions(), decisions);
     if (options.max_norm || options.max_value)
@@ -174,7 +175,7 @@ template <class S> void CapturedWindow<S>::hand_over() {
     if (options.average) options.average->launch({&decisions->average, &decisions->withheld});
 }
 
-template <class S> Conditions<S> CapturedWindow<S>::conditions() const {
+template <class S> detail::Conditions<S> CapturedWindow<S>::conditions() const {
     const WindowOptions<S>& options = window_.options_;
     return {.sum = window_.sum_.value().data(),
             .count = window_.denominator_.counted().value().data(),
@@ -189,7 +190,7 @@ template <class S> Finished<S> CapturedWindow<S>::launch() {
     const WindowOptions<S>& options = window_.options_;
     Optimizer<S>& optimizer = window_.optimizer_;
     Rate<S> rate(optimizer);
-    Decisions<S> numbers;
+    detail::Decisions<S> numbers;
     if (options.schedule) optimizer.set_learning_rate(options.schedule->at(window_.updates_));
     optimizer.decide(step_, numbers);
     if (options.average) numbers.average = options.average->numbers();
@@ -214,7 +215,7 @@ template <class S> Finished<S> CapturedWindow<S>::launch() {
 }
 
 // Why nothing was updated.
-template <class S> void CapturedWindow<S>::judge(const Decisions<S>& found, Finished<S>& done) {
+template <class S> void CapturedWindow<S>::judge(const detail::Decisions<S>& found, Finished<S>& done) {
     const std::string nothing = "; nothing was updated";
     const double total = window_.options_.total;
     if (!(found.count > 0))
@@ -237,7 +238,7 @@ template <class S> typename CapturedWindow<S>::Places CapturedWindow<S>::places(
     for (const Var<Array<S>>& parameter : window_.parameters()) {
         parameter.change_value([&](Array<S>& value) { all.push_back(value.writable()); });
         Array<S>& gradient = parameter.node()->gradient;
-        all.push_back(ready(gradient) ? gradient.writable() : nullptr);
+        all.push_back(detail::ready(gradient) ? gradient.writable() : nullptr);
     }
     window_.optimizer_.tell_places(all);
     if (MovingAverage<S>* const average = window_.options_.average)

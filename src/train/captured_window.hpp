@@ -62,8 +62,8 @@ private:
     void capture();
     void hand_over();
     Finished<S> launch();
-    void judge(const Decisions<S>& found, Finished<S>& done);
-    Conditions<S> conditions() const;
+    void judge(const detail::Decisions<S>& found, Finished<S>& done);
+    detail::Conditions<S> conditions() const;
     Places places();
     void forget();
 

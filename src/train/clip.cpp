@@ -19,10 +19,10 @@ struct Found {
 
 template <class S> Found measure(const char* who, const Parameters<S>& parameters, bool norm = true) {
     require_parameters(who, parameters);
-    std::vector<Update<S>> list;
+    std::vector<detail::Update<S>> list;
     for (const Var<Array<S>>& parameter : parameters)
         if (parameter.has_grad()) {
-            Update<S> read;
+            detail::Update<S> read;
             read.gradient = parameter.grad().data();
             read.size = parameter.grad().size();
             list.push_back(read);
@@ -30,22 +30,23 @@ template <class S> Found measure(const char* who, const Parameters<S>& parameter
     if (list.empty()) return {0, 0};
     const Device device = parameters[0].value().device();
     Array<double> found = Array<double>::empty({2}, device);
-    kernels<S>(device).measure(list, norm, found.raw());
+    detail::kernels<S>(device).measure(list, norm, found.raw());
     const std::vector<double> read = found.to_vector();
     return {std::sqrt(read[0]), static_cast<std::int64_t>(read[1])};
 }
 
 template <class S> void limit(const Parameters<S>& parameters, S factor, S max_value) {
-    std::vector<Update<S>> list;
+    std::vector<detail::Update<S>> list;
     for (const Var<Array<S>>& parameter : parameters)
         parameter.change_grad([&](Array<S>& gradient) {
-            Update<S> changed;
+            detail::Update<S> changed;
             changed.value = gradient.writable();
             changed.size = gradient.size();
             list.push_back(changed);
         });
     if (!list.empty())
-        kernels<S>(parameters[0].value().device()).limit(list, LimitStep<S>{factor, max_value});
+        detail::kernels<S>(parameters[0].value().device())
+            .limit(list, detail::LimitStep<S>{factor, max_value});
 }
 
 }  // namespace
@@ -67,7 +68,7 @@ double clip_grad_norm(const Parameters<S>& parameters, double max_norm, NonFinit
                     (found.non_finite > 0
                          ? ": " + std::to_string(found.non_finite) + " elements are infinite or NaN"
                          : ", though each element is finite: their squares are too large"));
-    const double factor = clip_factor(found.norm, max_norm);
+    const double factor = detail::clip_factor(found.norm, max_norm);
     if (factor != 1) limit(parameters, static_cast<S>(factor), std::numeric_limits<S>::infinity());
     return found.norm;
 }

@@ -12,7 +12,8 @@ template <class S, class F> void change_all(const std::vector<Var<Array<S>>>& pa
     for (const Var<Array<S>>& parameter : parameters)
         parameter.change_grad([&](Array<S>& gradient) {
             S* const place = gradient.writable();
-            kernels<S>(gradient.device()).map[slot<F, UnaryOps>](&formula, place, place, gradient.size());
+            detail::kernels<S>(gradient.device())
+                .map[detail::slot<F, detail::UnaryOps>](&formula, place, place, gradient.size());
         });
 }
 

@@ -37,7 +37,7 @@ template <class S> std::size_t only_batch_norm(Sequential<S>& model) {
 template <class S> void add_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
     if (!parameter.wants_grad()) return;
     take(parameter.node()->into(), gradient);
-    settle(parameter.node()->gradient, MemoryClass::gradient);
+    detail::settle(parameter.node()->gradient, MemoryClass::gradient);
 }
 
 template <class S> void expect_whole_window(const Window<S>& window) {
@@ -98,7 +98,7 @@ template <class S> void add_with_exact_batch_norm(
         RunningStatistics<S> fixed = fixed_at(all);
 
         // 2: as if they were constants. Leaves of their own for gain and bias gather the two sums.
-        const V gain(norm.weight.value(), State::leaf), bias(norm.bias.value(), State::leaf);
+        const V gain(norm.weight.value(), detail::State::leaf), bias(norm.bias.value(), detail::State::leaf);
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             Pass& pass = window.pass(micro_batches[k].count());
             if (k == 0) norm.leave(pass, all);

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tally {
+namespace tally::detail {
 
 template <class S> void Hold<S>::take(Sweeps sweeps) {
     on_ = true;
@@ -63,4 +63,4 @@ template <class S> bool Hold<S>::met() const {
 template class Hold<float>;
 template class Hold<double>;
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -8,7 +8,7 @@
 #include "tally/autograd/var.hpp"
 #include "tally/values/array.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 // What others try on a parameter that is held is refused where they try it (var.hpp). What writes to its
 // memory by another way, as refill() does, is noticed when the window looks again.
@@ -53,4 +53,4 @@ private:
 extern template class Hold<float>;
 extern template class Hold<double>;
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -18,10 +18,10 @@ namespace tally {
 // Uniform in [-bound, bound): the numbers of a stream, from number `first` on.
 template <class S>
 Var<Array<S>> uniform_parameter(const Shape& shape, double bound, Stream stream, std::uint64_t first = 0) {
-    std::vector<S> values(shape.size());
+    Array<S> values = Array<S>::empty(shape);
     const auto b = static_cast<S>(bound);
-    random::fill_uniform<S>(values, stream.seed, stream.number, -b, b, first);
-    return parameter(Array<S>(shape, values));
+    random::fill_uniform<S>(std::span(values.raw(), values.size()), stream.seed, stream.number, -b, b, first);
+    return parameter(std::move(values));
 }
 
 // Of Linear.

@@ -19,7 +19,8 @@ public:
         : window_(window),
           in_use_(memory::in_use(device())),
           remembered_(window.optimizer().remembered().now) {
-        for (const Var<Array<S>>& parameter : parameters()) there_.push_back(ready(gradient(parameter)));
+        for (const Var<Array<S>>& parameter : parameters())
+            there_.push_back(detail::ready(gradient(parameter)));
     }
 
     // What the failure tells, as long as the gradients that the try has made are there.
@@ -30,7 +31,7 @@ public:
             values += bytes;
             if (there_[i])
                 gradients_before += bytes;
-            else if (ready(gradient(parameters()[i])))
+            else if (detail::ready(gradient(parameters()[i])))
                 gradients_made += bytes;
         }
         const std::size_t optimizer = window_.optimizer().remembered().whole,

@@ -301,14 +301,15 @@ template <class S> std::vector<Var<Array<S>>> parameters(Module<S>& model) {
 // In place: other handles see it, and a rule that saved the value before will notice.
 template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& value) {
     Array<S>& held = parameter.checked("assign").value;
-    if (parameter.node()->state != State::leaf) throw Error("[assign] only a parameter can be given a value");
+    if (parameter.node()->state != detail::State::leaf)
+        throw Error("[assign] only a parameter can be given a value");
     if (held.shape() != value.shape())
         throw Error("[assign] a parameter of " + to_string(held.shape()) + " was given a value of " +
                     to_string(value.shape()));
     Var<Array<S>>::check_thread("assign", *parameter.node());
     detail::expect_free("assign", *parameter.node());
     if (!value.storage()) detail::fail_without_memory("assign");
-    changing(held);
+    detail::changing(held);
     S* const place = held.writable();
     device_copy::bytes(place, held.device(), value.data(), value.device(), value.size() * sizeof(S));
 }
@@ -321,10 +322,10 @@ public:
         const ValueNode<Array<S>>& node = parameter_.checked("load");
         Var<Array<S>>::check_thread("load", node);
         detail::expect_free("assign", node);
-        if (node.state != State::leaf || !same_form(node.value, numbers))
-            throw Error("[load] a '" + std::string(node.op()) + "' of " + form(node.value) +
-                        " cannot be given a value of " + form(numbers));
-        own(numbers);  // it will be stepped in place
+        if (node.state != detail::State::leaf || !detail::same_form(node.value, numbers))
+            throw Error("[load] a '" + std::string(node.op()) + "' of " + detail::form(node.value) +
+                        " cannot be given a value of " + detail::form(numbers));
+        detail::own(numbers);  // it will be stepped in place
         numbers_ = std::move(numbers);
     }
     NewNumbers(Array<S>& buffer, Array<S> numbers) : buffer_(&buffer), numbers_(std::move(numbers)) {}
@@ -349,7 +350,7 @@ private:
             memory::raise_version(before);
             if (held.storage()) held.storage()->version.store(before->version.load());
         }
-        settle(held, MemoryClass::parameter);
+        detail::settle(held, MemoryClass::parameter);
     }
 
     Var<Array<S>> parameter_;
@@ -370,8 +371,8 @@ template <class S> void to(Module<S>& model, Device device) {
             member.parameter.free_grad();
             ValueNode<Array<S>>& node = *member.parameter.node();
             node.value = node.value.to(device);
-            settle(node.value, MemoryClass::parameter);
-            node.gradient = unwritten_like(node.value);
+            detail::settle(node.value, MemoryClass::parameter);
+            node.gradient = detail::unwritten_like(node.value);
         }
     }
 }

@@ -19,7 +19,8 @@ Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning
     schedule_learning_rate(learning_rate);
     options_.emplace_back("learning_rate", learning_rate);
     Arrays unwritten;
-    for (const Var<Array<S>>& parameter : parameters_) unwritten.push_back(unwritten_like(parameter.value()));
+    for (const Var<Array<S>>& parameter : parameters_)
+        unwritten.push_back(detail::unwritten_like(parameter.value()));
     for (const std::string& each : remembers) arrays_.emplace_back(each, unwritten);
     for (const std::string& each : counts) counts_.emplace_back(each, Counts(parameters_.size(), 0));
 }
@@ -82,7 +83,7 @@ template <class S> typename Optimizer<S>::Bytes Optimizer<S>::remembered() const
     for (const auto& [name, arrays] : arrays_)
         for (const Array<S>& array : arrays) {
             bytes.whole += array.size() * sizeof(S);
-            if (ready(array)) bytes.now += array.size() * sizeof(S);
+            if (detail::ready(array)) bytes.now += array.size() * sizeof(S);
         }
     return bytes;
 }
@@ -92,14 +93,14 @@ template <class S> void Optimizer<S>::zero_grad() const {
     for (const Var<Array<S>>& parameter : parameters_) parameter.zero_grad();
 }
 
-template <class S> Update<S> Optimizer<S>::remembering(std::size_t i, std::size_t arrays) {
+template <class S> detail::Update<S> Optimizer<S>::remembering(std::size_t i, std::size_t arrays) {
     const auto place = [&](std::size_t which) {
         Array<S>& array = arrays_[which].second[i];
-        if (ready(array)) return array.writable();
+        if (detail::ready(array)) return array.writable();
         array.materialise();
         return array.raw();
     };
-    Update<S> update;
+    detail::Update<S> update;
     update.size = parameters_[i].value().size();
     if (arrays > 0) update.first = place(0);
     if (arrays > 1) update.second = place(1);
@@ -109,11 +110,11 @@ template <class S> Update<S> Optimizer<S>::remembering(std::size_t i, std::size_
 
 template <class S> template <class Launch>
 void Optimizer<S>::update_reached(std::size_t arrays, Launch launch) {
-    std::map<std::int64_t, std::vector<Update<S>>> lists;
+    std::map<std::int64_t, std::vector<detail::Update<S>>> lists;
     std::vector<std::size_t> reached;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         parameters_[i].update([&](Array<S>& value, const Array<S>& gradient) {
-            Update<S> change = remembering(i, arrays);
+            detail::Update<S> change = remembering(i, arrays);
             change.value = value.writable();
             change.gradient = gradient.data();
             lists[count(0)[i] + 1].push_back(change);
@@ -131,11 +132,11 @@ void Optimizer<S>::update_reached(std::size_t arrays, Launch launch) {
         ++count(0)[i];  // at the end: had memory run out, nothing would have changed
 }
 
-template <class S> void Optimizer<S>::put_numbers(std::int64_t, Decisions<S>&) const {
+template <class S> void Optimizer<S>::put_numbers(std::int64_t, detail::Decisions<S>&) const {
     throw Error("[capture] the numbers of " + name_ + " cannot be told to a captured window");
 }
 
-template <class S> void Optimizer<S>::decide(const Capture& of, Decisions<S>& next) const {
+template <class S> void Optimizer<S>::decide(const Capture& of, detail::Decisions<S>& next) const {
     const Counts& updates = counts_[0].second;
     for (std::size_t i : of.reached)
         if (updates[i] != updates[of.reached[0]])
@@ -152,7 +153,7 @@ template <class S> void Optimizer<S>::count_update(const Capture& of) {
 
 template <class S> void Optimizer<S>::tell_places(std::vector<const void*>& places) {
     for (auto& [name, arrays] : arrays_)
-        for (Array<S>& array : arrays) places.push_back(ready(array) ? array.writable() : nullptr);
+        for (Array<S>& array : arrays) places.push_back(detail::ready(array) ? array.writable() : nullptr);
 }
 
 template <class S> void Optimizer<S>::save(TrainingState& state, const std::string& under) const {
@@ -197,7 +198,7 @@ template <class S> Commit Optimizer<S>::prepare_load(const TrainingState& state,
         }
         for (auto& [name, loaded] : arrays)
             loaded[i] = remembered ? saved.array(name + which, parameters_[i].value())
-                                   : unwritten_like(parameters_[i].value());
+                                   : detail::unwritten_like(parameters_[i].value());
     }
     saved.expect_all_read();
     return [this, rate, counts = std::move(counts), arrays = std::move(arrays)]() mutable {
@@ -229,7 +230,7 @@ template <class S> Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions
                     in_words(options.momentum) + ", dampening " + in_words(options.dampening));
 }
 
-template <class S> SgdStep<S> Sgd<S>::numbers() const {
+template <class S> detail::SgdStep<S> Sgd<S>::numbers() const {
     return {static_cast<S>(-this->learning_rate()),
             static_cast<S>(options_.momentum),
             static_cast<S>(1 - options_.dampening),
@@ -240,7 +241,7 @@ template <class S> SgdStep<S> Sgd<S>::numbers() const {
 
 template <class S> void Sgd<S>::update() {
     this->update_reached(options_.momentum != 0 ? 1 : 0, [&](std::int64_t, const auto& list) {
-        this->kernel().sgd(list, this->argument(numbers(), &Decisions<S>::sgd));
+        this->kernel().sgd(list, this->argument(numbers(), &detail::Decisions<S>::sgd));
     });
 }
 
@@ -264,10 +265,10 @@ template <class S> Adam<S>::Adam(const char* name, std::vector<Var<Array<S>>> pa
             options.weight_decay);
 }
 
-template <class S> AdamStep<S> Adam<S>::numbers(std::int64_t update) const {
+template <class S> detail::AdamStep<S> Adam<S>::numbers(std::int64_t update) const {
     const auto t = static_cast<double>(update);
     const double rate = this->learning_rate(), decay = options_.weight_decay;
-    AdamStep<S> step{};
+    detail::AdamStep<S> step{};
     step.beta1 = static_cast<S>(options_.beta1);
     step.one_minus_beta1 = static_cast<S>(1 - options_.beta1);
     step.beta2 = static_cast<S>(options_.beta2);
@@ -283,7 +284,7 @@ template <class S> AdamStep<S> Adam<S>::numbers(std::int64_t update) const {
 
 template <class S> void Adam<S>::update() {
     this->update_reached(moments, [&](std::int64_t number, const auto& list) {
-        this->kernel().adam(list, this->argument(numbers(number), &Decisions<S>::adam));
+        this->kernel().adam(list, this->argument(numbers(number), &detail::Decisions<S>::adam));
     });
 }
 
@@ -291,16 +292,17 @@ template <class S> void AdamA<S>::fold() {
     this->expect_free("fold");
     const auto& parameters = this->parameters();
     auto& folds = this->count(1);
-    std::vector<Update<S>> first, later;  // only the first micro-batch of a window lets the moments decay
+    std::vector<detail::Update<S>> first,
+        later;  // only the first micro-batch of a window lets the moments decay
     std::vector<std::size_t> reached;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         if (!parameters[i].has_grad()) continue;
-        Update<S> change = this->remembering(i, this->moments);
+        detail::Update<S> change = this->remembering(i, this->moments);
         change.gradient = parameters[i].grad().data();
         (folds[i] == 0 ? first : later).push_back(change);
         reached.push_back(i);
     }
-    AdamStep<S> numbers = this->numbers(1);
+    detail::AdamStep<S> numbers = this->numbers(1);
     if (!first.empty()) this->kernel().adam(first, numbers);
     numbers.beta1 = numbers.beta2 = 1;
     if (!later.empty()) this->kernel().adam(later, numbers);
@@ -314,10 +316,10 @@ template <class S> void AdamA<S>::update() {
     fold();
     const auto& parameters = this->parameters();
     auto &updates = this->count(0), &folds = this->count(1);
-    std::map<std::int64_t, std::vector<Update<S>>> lists;
+    std::map<std::int64_t, std::vector<detail::Update<S>>> lists;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         if (folds[i] == 0) continue;
-        Update<S> change = this->remembering(i, this->moments);
+        detail::Update<S> change = this->remembering(i, this->moments);
         parameters[i].change_value([&](Array<S>& value) { change.value = value.writable(); });
         lists[updates[i] + 1].push_back(change);
     }

@@ -53,12 +53,13 @@ public:
 
     // Which parameters its step updates; while it is captured the step is told where its numbers lie.
     struct Capture {
-        const Decisions<S>* numbers;
+        const detail::Decisions<S>* numbers;
         std::vector<std::size_t> reached;
     };
-    void capture(Capture* capture) { capture_ = capture; }     // null when it is over
-    void decide(const Capture& of, Decisions<S>& next) const;  // the numbers of its next update
-    void count_update(const Capture& of);                      // it was made
+    void capture(Capture* capture) { capture_ = capture; }  // null when it is over
+    void decide(const Capture& of,
+                detail::Decisions<S>& next) const;       // the numbers of its next update
+    void count_update(const Capture& of);                // it was made
     void tell_places(std::vector<const void*>& places);  // of what is remembered; nobody else holds it now
 
     // All that a resumed training needs, under names like "optimizer/momentum/0". What is loaded must come
@@ -79,17 +80,18 @@ protected:
     Optimizer(std::string name, Parameters parameters, double learning_rate, Options options,
               const std::vector<std::string>& remembers, const std::vector<std::string>& counts);
 
-    const Kernels<S>& kernel() const { return kernels<S>(parameters_[0].value().device()); }
+    const detail::Kernels<S>& kernel() const { return detail::kernels<S>(parameters_[0].value().device()); }
     Counts& count(std::size_t which) { return counts_[which].second; }
 
     // An update of parameter i that brings `arrays` of what is remembered of it, to be written.
-    Update<S> remembering(std::size_t i, std::size_t arrays);
+    detail::Update<S> remembering(std::size_t i, std::size_t arrays);
 
     virtual void update() = 0;
     // Puts the numbers of update t, from 1, in their place.
-    virtual void put_numbers(std::int64_t t, Decisions<S>& into) const;
+    virtual void put_numbers(std::int64_t t, detail::Decisions<S>& into) const;
 
-    template <class Step> StepArgument<Step> argument(const Step& now, Step Decisions<S>::*place) const {
+    template <class Step>
+    detail::StepArgument<Step> argument(const Step& now, Step detail::Decisions<S>::*place) const {
         if (!capture_) return now;
         return {&(capture_->numbers->*place), &capture_->numbers->withheld};
     }
@@ -133,8 +135,8 @@ public:
 
 private:
     void update() override;
-    void put_numbers(std::int64_t, Decisions<S>& into) const override { into.sgd = numbers(); }
-    SgdStep<S> numbers() const;
+    void put_numbers(std::int64_t, detail::Decisions<S>& into) const override { into.sgd = numbers(); }
+    detail::SgdStep<S> numbers() const;
 
     SgdOptions options_;
 };
@@ -157,12 +159,13 @@ protected:
     static constexpr std::size_t moments = 2;
 
     void update() override;
-    void put_numbers(std::int64_t t, Decisions<S>& into) const override { into.adam = numbers(t); }
+    void put_numbers(std::int64_t t, detail::Decisions<S>& into) const override { into.adam = numbers(t); }
 
     Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptions options,
          const std::vector<std::string>& counts);
-    virtual bool shrinks() const { return false; }   // instead of adding weight decay to the gradient
-    AdamStep<S> numbers(std::int64_t update) const;  // of a parameter's update with that number, from 1
+    virtual bool shrinks() const { return false; }  // instead of adding weight decay to the gradient
+    detail::AdamStep<S> numbers(
+        std::int64_t update) const;  // of a parameter's update with that number, from 1
 
 private:
     AdamOptions options_;

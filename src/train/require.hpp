@@ -37,8 +37,8 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
         const Node* const node = parameters[i].node();
         if (!node) throw Error(which(i) + " is an empty variable");
         const Array<S>& value = parameters[i].value();
-        if (node->state != State::leaf)
-            throw Error(which(i) + " of " + form(value) + " is the result of '" + node->op() +
+        if (node->state != detail::State::leaf)
+            throw Error(which(i) + " of " + detail::form(value) + " is the result of '" + node->op() +
                         "'; only what parameter() made can be updated");
         if (value.device() != parameters[0].value().device())
             throw Error(which(i) + " is on " + to_string(value.device()) + ", parameter 0 on " +
@@ -50,7 +50,7 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
                                           [](const auto& a, const auto& b) { return a.first == b.first; });
     if (twice == seen.end()) return;
     const std::size_t second = (twice + 1)->second;
-    throw Error(which(second) + " of " + form(parameters[second].value()) +
+    throw Error(which(second) + " of " + detail::form(parameters[second].value()) +
                 " is there twice: it would be updated twice");
 }
 
@@ -74,14 +74,14 @@ public:
     }
     template <class S> Array<S> number(const std::string& name, const Array<S>& like) {
         const Array<S>& saved = get<Array<S>>(name);
-        if (!ready(saved) || saved.shape() != Shape{})
+        if (!detail::ready(saved) || saved.shape() != Shape{})
             refuse("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", one number expected");
         return saved.to(like.device());
     }
     // An array of the form of `like`, on its device.
     template <class S> Array<S> array(const std::string& name, const Array<S>& like) {
         const Array<S>& saved = get<Array<S>>(name);
-        if (!ready(saved) || saved.shape() != like.shape())
+        if (!detail::ready(saved) || saved.shape() != like.shape())
             refuse("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", its parameter " +
                    to_string(like.shape()));
         return saved.to(like.device());

@@ -131,7 +131,7 @@ std::string loss_curve_svg(std::span<const UpdateRecord> records, const std::str
     const double around = high > low ? (high - low) * 0.05 : std::max(std::abs(high) * 0.05, 1e-3);
     const Axis x{first, std::max(last, first + 1), left, right}, y{low - around, high + around, bottom, top};
 
-    const std::string shown = clean_text(title, 200);
+    const std::string shown = detail::clean_text(title, 200);
     const std::string told =
         formatted("Loss by update: from %.4g at update %ld to %.4g at update %ld, %.4g at least.",
                   finite.front().loss(), static_cast<long>(finite.front().update), finite.back().loss(),

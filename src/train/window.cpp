@@ -26,7 +26,7 @@ template <class S> Device device_of(const Optimizer<S>& optimizer) {
 template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
     parameter.zero_grad();
     take(parameter.node()->into(), gradient);
-    settle(parameter.node()->gradient, MemoryClass::gradient);
+    detail::settle(parameter.node()->gradient, MemoryClass::gradient);
 }
 
 }  // namespace
@@ -94,10 +94,11 @@ template <class S> void Window<S>::expect_whole(const char* what) const {
                     ": an error has left its gradients unfinished; discard() it and begin anew");
 }
 
-template <class S> void Window<S>::expect_one_way(const char* what, typename Hold<S>::Sweeps sweeps) const {
+template <class S>
+void Window<S>::expect_one_way(const char* what, typename detail::Hold<S>::Sweeps sweeps) const {
     if (hold_.on() && hold_.sweeps() != sweeps)
         throw Error(std::string("[window] ") + what + ": its micro-batches so far came by " +
-                    (sweeps == Hold<S>::Sweeps::own ? "after_backward()" : "add()") +
+                    (sweeps == detail::Hold<S>::Sweeps::own ? "after_backward()" : "add()") +
                     ", and another way would count some backward() twice or not at all; finish() it first");
 }
 
@@ -127,7 +128,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight
     const Loss<Array<S>> share = denominator_.share(loss, weight);
     remember();
     attempt([&] {
-        if (!hold_.on()) hold_.take(Hold<S>::Sweeps::own);
+        if (!hold_.on()) hold_.take(detail::Hold<S>::Sweeps::own);
         if (exact_) exact_->begin();
         sweep([&] { denominator_.divided(share.sum).backward(); });
         ++micro_batches_;
@@ -141,7 +142,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight
 
 template <class S> void Window<S>::expect_loss(const Loss<Array<S>>& loss, double weight) const {
     expect_whole("add");
-    expect_one_way("add", Hold<S>::Sweeps::own);
+    expect_one_way("add", detail::Hold<S>::Sweeps::own);
     expect_not_full("add");
     if (!std::isfinite(weight) || weight < 0)
         throw Error("[window] add: a micro-batch cannot weigh " + in_words(weight));
@@ -174,7 +175,7 @@ template <class S> void Window<S>::after_backward(double counted, std::int64_t i
     expect_a_backward(counted);
     attempt([&] {  // its gradient is there already, and cannot be left out any more
         expect_countable(counted, items);
-        if (!hold_.on()) hold_.take(Hold<S>::Sweeps::theirs);
+        if (!hold_.on()) hold_.take(detail::Hold<S>::Sweeps::theirs);
         if (!pending_) items_ += items;
         ++micro_batches_;
         count({zero_, number<S>(counted, zero_.value().device())});
@@ -184,7 +185,7 @@ template <class S> void Window<S>::after_backward(double counted, std::int64_t i
 
 template <class S> void Window<S>::expect_a_backward(double counted) const {
     expect_whole("after_backward");
-    expect_one_way("after_backward", Hold<S>::Sweeps::theirs);
+    expect_one_way("after_backward", detail::Hold<S>::Sweeps::theirs);
     if (!hold_.met() && counted > 0)
         throw Error(
             "[window] after_backward: no gradient has arrived since the last micro-batch; "
@@ -239,7 +240,7 @@ template <class S> void Window<S>::remember() {
         before_there_[i] = parameter.has_grad();
         if (before_there_[i]) {
             const Array<S>& gradient = parameter.grad();
-            kernels<S>(gradient.device())
+            detail::kernels<S>(gradient.device())
                 .add_scaled(S(1), gradient.data(), {before_[i].writable(), Write::set}, gradient.size());
         }
     }
@@ -307,7 +308,7 @@ template <class S> bool Window<S>::finite_after_clipping(Finished<S>& done) {
 }
 
 template <class S> void Window<S>::expect_told(const char* what) const {
-    if (hold_.on() && hold_.sweeps() == Hold<S>::Sweeps::theirs && hold_.met())
+    if (hold_.on() && hold_.sweeps() == detail::Hold<S>::Sweeps::theirs && hold_.met())
         throw Error(
             std::string("[window] ") + what +
             ": a backward() has come since the last micro-batch that after_backward() was not told of");

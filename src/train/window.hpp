@@ -178,7 +178,7 @@ private:
     void come();
     void expect_untouched() const;
     void expect_whole(const char* what) const;
-    void expect_one_way(const char* what, typename Hold<S>::Sweeps sweeps) const;
+    void expect_one_way(const char* what, typename detail::Hold<S>::Sweeps sweeps) const;
     void expect_not_full(const char* what) const;
     void expect_own_pass(const V& sum) const;
     Finished<S> close(const char* what, bool tail);
@@ -207,7 +207,7 @@ private:
     Denominator<S> denominator_;
     std::optional<ExactGradients<S>> exact_;  // Sum::exact
     std::vector<V> once_;
-    Hold<S> hold_;
+    detail::Hold<S> hold_;
     Pass pass_;                            // of the micro-batch that is on its way
     std::optional<std::int64_t> pending_;  // its items, until its loss is added
     bool passed_ = false;                  // a micro-batch of this window has had a pass

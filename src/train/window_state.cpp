@@ -75,7 +75,7 @@ template <class S> struct SavedWindow {
     std::vector<NewNumbers<S>> numbers;
     std::vector<std::pair<ValueNode<Array<S>>*, Array<S>>> gradients;
     std::int64_t micro_batches, dropped, items, updates;
-    typename Hold<S>::Sweeps sweeps;
+    typename detail::Hold<S>::Sweeps sweeps;
     Var<Array<S>> sum, count;
     std::vector<ExactSum<S>> exact;
     Effects effects;
@@ -86,7 +86,7 @@ template <class S> void read_totals(Reading& saved, const Array<S>& like, SavedW
     to.micro_batches = saved.count("micro_batches");
     to.dropped = saved.count("dropped", to.micro_batches);
     to.items = saved.count("items");
-    to.sweeps = saved.count("swept", 1) == 1 ? Hold<S>::Sweeps::theirs : Hold<S>::Sweeps::own;
+    to.sweeps = saved.count("swept", 1) == 1 ? detail::Hold<S>::Sweeps::theirs : detail::Hold<S>::Sweeps::own;
     to.updates = saved.count("updates");
     to.sum = Var<Array<S>>(saved.number("sum", like));
     to.count = Var<Array<S>>(saved.number("count", like));
@@ -164,7 +164,7 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
     state.put(under + "/micro_batches", micro_batches_);
     state.put(under + "/dropped", dropped_);
     state.put(under + "/items", items_);
-    const bool swept = hold_.on() && hold_.sweeps() == Hold<S>::Sweeps::theirs;
+    const bool swept = hold_.on() && hold_.sweeps() == detail::Hold<S>::Sweeps::theirs;
     state.put(under + "/swept", std::int64_t{swept});
     state.put(under + "/updates", updates_);
     state.put(under + "/sum", sum_.value());
@@ -226,7 +226,7 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
         for (auto& [node, gradient] : loaded->gradients) {
             std::swap(node->gradient, gradient);
             node->into();  // a gradient has arrived
-            settle(node->gradient, MemoryClass::gradient);
+            detail::settle(node->gradient, MemoryClass::gradient);
         }
         if (loaded->micro_batches > 0) {
             hold_.take(loaded->sweeps);

@@ -36,7 +36,7 @@ template <class S> Array<S> Array<S>::full(const Shape& shape, S value, Device d
         const std::vector<S> values(made.size(), value);
         device_copy::bytes(made.storage_->data, device, values.data(), Device::cpu, made.size() * sizeof(S));
     } else {
-        waking_kernels<S>(device).fill(value, made.raw(), made.size());
+        detail::waking_kernels<S>(device).fill(value, made.raw(), made.size());
     }
     return made;
 }
@@ -145,11 +145,11 @@ template <class Strides> bool rows_meet(const Shape& out, const Strides& stride)
     std::size_t row = 1;
     for (int axis = out.rank() - 1; axis > 0 && stride[static_cast<std::size_t>(axis)] == 0; --axis)
         row *= static_cast<std::size_t>(out[axis]);
-    return row > ordered_row;
+    return row > detail::ordered_row;
 }
 
-template <int N> Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operands) {
-    Walk<N> walk;
+template <int N> detail::Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operands) {
+    detail::Walk<N> walk;
     walk.size = out.size();
     bool plain = true;
     for (std::size_t i = 0; i < N; ++i) {
@@ -162,7 +162,8 @@ template <int N> Walk<N> merged_walk(const Shape& out, const std::array<const Sh
         for (auto& stride : walk.stride) stride[0] = 1;
         return walk;
     }
-    std::array<std::array<std::ptrdiff_t, max_rank>, N> stride{};  // of each operand, per axis of `out`
+    std::array<std::array<std::ptrdiff_t, detail::max_rank>, N>
+        stride{};  // of each operand, per axis of `out`
     for (std::size_t i = 0; i < N; ++i) {
         const Shape& shape = *operands[i];
         std::ptrdiff_t step = 1;

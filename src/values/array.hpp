@@ -131,7 +131,7 @@ public:
     }
 
 private:
-    friend class Saved<Array>;
+    friend class detail::Saved<Array>;
     struct Uncounted {};
     Array(Uncounted, const Array& other)
         : data_(other.data_), shape_(other.shape_), device_(other.device_), storage_(other.storage_) {}
@@ -159,8 +159,6 @@ namespace detail {
 [[gnu::cold]] void expect_left(const char* op, const Storage* saved, std::uint32_t version,
                                const Shape& shape);
 
-}  // namespace detail
-
 // A value kept for the backward pass, and the version it had: stepping an optimizer in between is noticed.
 template <class S> class Saved<Array<S>> {
 public:
@@ -181,7 +179,7 @@ public:
 
     [[gnu::always_inline]] const Array<S>& get(const char* op) const {
         if (value_.storage() && value_.storage()->version.load(std::memory_order_relaxed) != version_)
-            detail::expect_left(op, value_.storage(), version_, value_.shape());
+            expect_left(op, value_.storage(), version_, value_.shape());
         return value_;
     }
 
@@ -195,10 +193,6 @@ private:
     std::uint32_t version_ = 0;
 };
 
-// ---- arrays as values of the engine ----
-
-namespace detail {
-
 [[noreturn]] void fail_devices(const char* op, Device a, Device b);
 [[noreturn]] void fail_without_memory(const char* op);
 
@@ -207,46 +201,11 @@ template <class S> [[gnu::always_inline]] inline bool sole(const Array<S>& x) {
     return storage && memory::sole_temporary(storage) && storage->bytes - x.size() * sizeof(S) < memory::line;
 }
 
-}  // namespace detail
-
-// The kernels of the device on which the operands are; on different devices there are none.
-template <class S, class... Others>
-const Kernels<S>& on(const char* op, const Array<S>& a, const Others&... others) {
-    if (!a.storage() || !(others.storage() && ...)) [[unlikely]] {
-        if (!kernels_rest) detail::fail_without_memory(op);
-    }
-    ((others.device() == a.device() ? void() : detail::fail_devices(op, a.device(), others.device())), ...);
-    return kernels<S>(a.device());
-}
-
-// The memory to write a gradient to. The gradient already has the form of its value.
-template <class S> [[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> into) {
-    if (into.how == Write::set && (!into.dst.storage() || memory::holders(into.dst.storage()) > 1)) {
-        into.dst.let_go();
-        into.dst.materialise();
-    }
-    return {into.dst.raw(), into.how};
-}
-
-template <class S> void take(Into<Array<S>> into, const Array<S>& gradient) {
-    if (into.how == Write::set && !into.dst.storage() && gradient.storage())
-        into.dst.share(gradient);
-    else
-        on<S>("take", gradient).add_scaled(S(1), gradient.data(), destination(into), gradient.size());
-}
-
-// x += factor * y, in place.
-template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y) {
-    if (!same_form(x, y)) detail::fail_gradient_form(form(x), form(y));
-    S* place = x.writable();
-    on("add_scaled", x, y).add_scaled(static_cast<S>(factor), y.data(), {place, Write::add}, x.size());
-}
+// ---- what the engine asks of a value (value.hpp) ----
 
 template <class S> Array<S> unwritten_like(const Array<S>& x) {
     return Array<S>::unwritten(x.shape(), x.device());
 }
-
-template <class S> Array<S> empty_like(const Array<S>& x) { return Array<S>::empty(x.shape(), x.device()); }
 
 template <class S> Array<S> ones_like(const Array<S>& x) {
     return Array<S>::full(x.shape(), S(1), x.device());
@@ -297,6 +256,47 @@ template <class S> std::uint32_t version_of(const Array<S>& x) {
     return x.storage() ? x.storage()->version.load(std::memory_order_relaxed) : 0;
 }
 
+}  // namespace detail
+
+// ---- for whoever writes an operation ----
+
+// The kernels of the device on which the operands are; on different devices there are none.
+template <class S, class... Others>
+const detail::Kernels<S>& on(const char* op, const Array<S>& a, const Others&... others) {
+    if (!a.storage() || !(others.storage() && ...)) [[unlikely]] {
+        if (!detail::kernels_rest) detail::fail_without_memory(op);
+    }
+    ((others.device() == a.device() ? void() : detail::fail_devices(op, a.device(), others.device())), ...);
+    return detail::kernels<S>(a.device());
+}
+
+// The memory to write a gradient to. The gradient already has the form of its value.
+template <class S> [[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> into) {
+    if (into.how == Write::set && (!into.dst.storage() || memory::holders(into.dst.storage()) > 1)) {
+        into.dst.let_go();
+        into.dst.materialise();
+    }
+    return {into.dst.raw(), into.how};
+}
+
+// dx = dy, or dx += dy. The first shares its buffer.
+template <class S> void take(Into<Array<S>> into, const Array<S>& gradient) {
+    if (into.how == Write::set && !into.dst.storage() && gradient.storage())
+        into.dst.share(gradient);
+    else
+        on<S>("take", gradient).add_scaled(S(1), gradient.data(), destination(into), gradient.size());
+}
+
+// Uninitialised, of the form of x.
+template <class S> Array<S> empty_like(const Array<S>& x) { return Array<S>::empty(x.shape(), x.device()); }
+
+// x += factor * y, in place.
+template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y) {
+    if (!detail::same_form(x, y)) detail::fail_gradient_form(detail::form(x), detail::form(y));
+    S* place = x.writable();
+    on("add_scaled", x, y).add_scaled(static_cast<S>(factor), y.data(), {place, Write::add}, x.size());
+}
+
 // Where a gradient of as many elements as dy is written to. With `spare` nobody will read dy any more: if
 // nobody else holds its buffer either, and this is the first contribution, it is that buffer, and dy has
 // none: where it lies is asked before.
@@ -341,35 +341,36 @@ Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
 }  // namespace detail
 
-// ---- the elementwise formulas on arrays ----
+// ---- the elementwise formulas on arrays, for the engine ----
 
 namespace functor {  // where they are found: the first argument is one
 
-template <UnaryFunctor F, class S> Array<S> map(const F& f, const Array<S>& x) {
+template <detail::UnaryFunctor F, class S> Array<S> map(const F& f, const Array<S>& x) {
     Array<S> y = empty_like(x);
-    kernels<S>(x.device()).map[slot<F, UnaryOps>](&f, x.data(), y.raw(), x.size());
+    detail::kernels<S>(x.device()).map[detail::slot<F, detail::UnaryOps>](&f, x.data(), y.raw(), x.size());
     return y;
 }
 
 // The same over the buffer of x, if nobody else holds it.
-template <UnaryFunctor F, class S> Array<S> map_over(const F& f, Array<S>& x) {
+template <detail::UnaryFunctor F, class S> Array<S> map_over(const F& f, Array<S>& x) {
     if (!detail::sole(x)) return map(f, x);
-    kernels<S>(x.device()).map[slot<F, UnaryOps>](&f, x.data(), x.raw(), x.size());
+    detail::kernels<S>(x.device()).map[detail::slot<F, detail::UnaryOps>](&f, x.data(), x.raw(), x.size());
     return std::move(x);
 }
 
-template <UnaryFunctor F, class S>
+template <detail::UnaryFunctor F, class S>
 void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S>> dx, bool spare = false) {
     const S *const arrived = dy.data(), *const read = kept.data();
-    kernels<S>(dy.device())
-        .map_back[slot<F, UnaryOps>](&f, arrived, read, destination(dx, dy, spare), dy.size());
+    detail::kernels<S>(dy.device())
+        .map_back[detail::slot<F, detail::UnaryOps>](&f, arrived, read, destination(dx, dy, spare),
+                                                     dy.size());
 }
 
-template <BinaryFunctor F, class S> Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
-    const auto kernel = on(F::name, a, b).zip[slot<F, BinaryOps>];
+template <detail::BinaryFunctor F, class S> Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
+    const auto kernel = on(F::name, a, b).zip[detail::slot<F, detail::BinaryOps>];
     if (a.shape() == b.shape()) {
         Array<S> y = empty_like(a);
-        Walk<2> scratch;
+        detail::Walk<2> scratch;
         kernel(&f, detail::plain_walk(y.size(), scratch), a.data(), b.data(), y.raw());
         return y;
     }
@@ -378,36 +379,39 @@ template <BinaryFunctor F, class S> Array<S> zip(const F& f, const Array<S>& a, 
     return y;
 }
 
-template <BinaryFunctor F, class S> Array<S> zip_over(const F& f, Array<S>& a, const Array<S>& b) {
+template <detail::BinaryFunctor F, class S> Array<S> zip_over(const F& f, Array<S>& a, const Array<S>& b) {
     if (!detail::sole(a) || !(a.shape() == b.shape())) return zip(f, a, b);
-    Walk<2> scratch;
+    detail::Walk<2> scratch;
     on(F::name, a, b)
-        .zip[slot<F, BinaryOps>](&f, detail::plain_walk(a.size(), scratch), a.data(), b.data(), a.raw());
+        .zip[detail::slot<F, detail::BinaryOps>](&f, detail::plain_walk(a.size(), scratch), a.data(),
+                                                 b.data(), a.raw());
     return std::move(a);
 }
 
 // For one operand, summed over the axes in which it repeats. Of a, b and y only what the functor
 // keeps is there.
-template <BinaryFunctor F, class S> void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a,
-                                                    const Array<S>& b, const Array<S>& y, Into<Array<S>> da,
-                                                    bool spare = false) {
-    Walk<2> scratch;
-    const Walk<2>& how = detail::walk(dy.shape(), da.dst.shape(), ready(b) ? b.shape() : dy.shape(), scratch);
+template <detail::BinaryFunctor F, class S> void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a,
+                                                            const Array<S>& b, const Array<S>& y,
+                                                            Into<Array<S>> da, bool spare = false) {
+    detail::Walk<2> scratch;
+    const detail::Walk<2>& how =
+        detail::walk(dy.shape(), da.dst.shape(), detail::ready(b) ? b.shape() : dy.shape(), scratch);
     const S* const arrived = dy.data();
-    kernels<S>(dy.device())
-        .zip_back_a[slot<F, BinaryOps>](&f, how, arrived, a.data(), b.data(), y.data(),
-                                        destination(da, dy, spare && detail::plain(how)));
+    detail::kernels<S>(dy.device())
+        .zip_back_a[detail::slot<F, detail::BinaryOps>](&f, how, arrived, a.data(), b.data(), y.data(),
+                                                        destination(da, dy, spare && detail::plain(how)));
 }
 
-template <BinaryFunctor F, class S> void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a,
-                                                    const Array<S>& b, const Array<S>& y, Into<Array<S>> db,
-                                                    bool spare = false) {
-    Walk<2> scratch;
-    const Walk<2>& how = detail::walk(dy.shape(), ready(a) ? a.shape() : dy.shape(), db.dst.shape(), scratch);
+template <detail::BinaryFunctor F, class S> void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a,
+                                                            const Array<S>& b, const Array<S>& y,
+                                                            Into<Array<S>> db, bool spare = false) {
+    detail::Walk<2> scratch;
+    const detail::Walk<2>& how =
+        detail::walk(dy.shape(), detail::ready(a) ? a.shape() : dy.shape(), db.dst.shape(), scratch);
     const S* const arrived = dy.data();
-    kernels<S>(dy.device())
-        .zip_back_b[slot<F, BinaryOps>](&f, how, arrived, a.data(), b.data(), y.data(),
-                                        destination(db, dy, spare && detail::plain(how)));
+    detail::kernels<S>(dy.device())
+        .zip_back_b[detail::slot<F, detail::BinaryOps>](&f, how, arrived, a.data(), b.data(), y.data(),
+                                                        destination(db, dy, spare && detail::plain(how)));
 }
 
 }  // namespace functor

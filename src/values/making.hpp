@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "tally/base/random.hpp"
 #include "tally/values/array.hpp"
@@ -12,17 +12,17 @@ namespace tally {
 // Element i is a function of (seed, stream, i) and of nothing else.
 template <class S>
 Array<S> random_uniform(const Shape& shape, std::uint64_t seed, std::uint64_t stream, S low = 0, S high = 1) {
-    std::vector<S> values(shape.size());
-    random::fill_uniform<S>(values, seed, stream, low, high);
-    return Array<S>(shape, values);
+    Array<S> values = Array<S>::empty(shape);
+    random::fill_uniform<S>(std::span(values.raw(), values.size()), seed, stream, low, high);
+    return values;
 }
 
 // Normally distributed, likewise.
 template <class S> Array<S> random_normal(const Shape& shape, std::uint64_t seed, std::uint64_t stream,
                                           S mean = 0, S deviation = 1) {
-    std::vector<S> values(shape.size());
-    random::fill_normal<S>(values, seed, stream, mean, deviation);
-    return Array<S>(shape, values);
+    Array<S> values = Array<S>::empty(shape);
+    random::fill_normal<S>(std::span(values.raw(), values.size()), seed, stream, mean, deviation);
+    return values;
 }
 
 namespace detail {

@@ -21,9 +21,11 @@ template <class S> inline constexpr bool is_dual<Dual<S>> = true;
 
 }  // namespace detail
 
+// float, double, or a Dual of one.
 template <class T>
 concept Number = std::floating_point<T> || detail::is_dual<T>;
 
+// dx = value, or dx += value.
 template <Number T> void take(Into<T> into, const T& value) {
     if (into.how == Write::set)
         into.dst = value;
@@ -31,34 +33,43 @@ template <Number T> void take(Into<T> into, const T& value) {
         into.dst += value;
 }
 
+// x += factor * y.
 template <Number T> void add_scaled(T& x, double factor, const T& y) { x += T(factor) * y; }
 
 namespace functor {  // where they are found: the first argument is one
 
-template <UnaryFunctor F, Number T> T map(const F& f, const T& x) { return f.value(x); }
+template <detail::UnaryFunctor F, Number T> T map(const F& f, const T& x) { return f.value(x); }
 
-template <UnaryFunctor F, Number T> T map_over(const F& f, const T& x) { return f.value(x); }
+template <detail::UnaryFunctor F, Number T> T map_over(const F& f, const T& x) { return f.value(x); }
 
-template <UnaryFunctor F, Number T>
+template <detail::UnaryFunctor F, Number T>
 void map_back(const F& f, const T& dy, const T& kept, Into<T> dx, bool = false) {
     take(dx, f.back(dy, kept));
 }
 
-template <BinaryFunctor F, Number T> T zip(const F& f, const T& a, const T& b) { return f.value(a, b); }
+template <detail::BinaryFunctor F, Number T> T zip(const F& f, const T& a, const T& b) {
+    return f.value(a, b);
+}
 
-template <BinaryFunctor F, Number T> T zip_over(const F& f, const T& a, const T& b) { return f.value(a, b); }
+template <detail::BinaryFunctor F, Number T> T zip_over(const F& f, const T& a, const T& b) {
+    return f.value(a, b);
+}
 
-template <BinaryFunctor F, Number T>
+template <detail::BinaryFunctor F, Number T>
 void zip_back_a(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> da, bool = false) {
     take(da, f.back_a(dy, a, b, y));
 }
 
-template <BinaryFunctor F, Number T>
+template <detail::BinaryFunctor F, Number T>
 void zip_back_b(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> db, bool = false) {
     take(db, f.back_b(dy, a, b, y));
 }
 
 }  // namespace functor
+
+namespace detail {
+
+// ---- what the engine asks of a value (value.hpp) ----
 
 template <Number T> T ones_like(const T&) { return T(1); }
 
@@ -101,5 +112,7 @@ public:
 private:
     T value_{};
 };
+
+}  // namespace detail
 
 }  // namespace tally

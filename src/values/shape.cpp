@@ -23,7 +23,7 @@ constexpr std::size_t max_elements = std::numeric_limits<std::ptrdiff_t>::max() 
 }  // namespace
 
 std::string in_words(std::span<const std::int64_t> extents) {
-    constexpr std::size_t shown = 2 * max_rank;
+    constexpr std::size_t shown = 2 * detail::max_rank;
     std::string text = "(";
     for (const std::int64_t extent : extents.first(std::min(extents.size(), shown))) {
         if (text.size() > 1) text += ", ";
@@ -34,8 +34,8 @@ std::string in_words(std::span<const std::int64_t> extents) {
 }
 
 Shape::Shape(std::span<const std::int64_t> extents) {
-    if (extents.size() > static_cast<std::size_t>(max_rank)) {
-        throw Error("[shape] more than " + std::to_string(max_rank) + " axes: " + in_words(extents));
+    if (extents.size() > static_cast<std::size_t>(detail::max_rank)) {
+        throw Error("[shape] more than " + std::to_string(detail::max_rank) + " axes: " + in_words(extents));
     }
     std::uint64_t pairs[3] = {}, size = 1;
     std::size_t product = 1;  // of the extents that are not 0: partial products must not overflow either

@@ -54,8 +54,8 @@ private:
         std::memcpy(static_cast<void*>(this), &words, sizeof words);
     }
 
-    std::int32_t extents_[max_rank];  // 0 where there is no axis
-    std::uint64_t size_and_rank_;     // the rank in the last four bits
+    std::int32_t extents_[detail::max_rank];  // 0 where there is no axis
+    std::uint64_t size_and_rank_;             // the rank in the last four bits
 };
 static_assert(sizeof(Shape) == 32 && std::endian::native == std::endian::little);
 

@@ -10,6 +10,7 @@
 #include "tally/kernels/functors.hpp"
 #include "tally/kernels/into.hpp"
 #include "tally/memory/memory.hpp"
+#include "tally/values/array.hpp"
 #include "tally/values/scalar.hpp"
 
 namespace tally {
@@ -27,20 +28,20 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     zip_back_b(functor::Add{}, dy, x, x, x, dx, true);
 
     take(dx, dy);  // dx = dy, or dx += dy; of the same form; the first shares its buffer
-    { ones_like(x) } -> std::same_as<T>;
-    { unwritten_like(x) } -> std::same_as<T>;   // the form of x; its memory comes with the first write
-    { ready(x) } -> std::same_as<bool>;         // has its memory
-    let_go(owned);                              // gives the memory back; the form stays known
-    changing(owned);                            // about to be changed in place
-    own(owned);                                 // a buffer shared with somebody else is copied
-    settle(owned, MemoryClass::gradient);       // what this memory counts as from now on
-    { same_form(x, x) } -> std::same_as<bool>;  // shape and device
-    { form(x) } -> std::same_as<std::string>;   // in words, for errors
-    { single(x) } -> std::same_as<bool>;        // exactly one element
-    item(x);                                    // which one
-    shape_of(x);
-    { checksum(x) } -> std::same_as<std::uint64_t>;    // of its bits
-    { version_of(x) } -> std::same_as<std::uint32_t>;  // how often it was changed in place
+    { detail::ones_like(x) } -> std::same_as<T>;
+    { detail::unwritten_like(x) } -> std::same_as<T>;  // the form of x; its memory comes with the first write
+    { detail::ready(x) } -> std::same_as<bool>;        // has its memory
+    detail::let_go(owned);                             // gives the memory back; the form stays known
+    detail::changing(owned);                           // about to be changed in place
+    detail::own(owned);                                // a buffer shared with somebody else is copied
+    detail::settle(owned, MemoryClass::gradient);      // what this memory counts as from now on
+    { detail::same_form(x, x) } -> std::same_as<bool>;  // shape and device
+    { detail::form(x) } -> std::same_as<std::string>;   // in words, for errors
+    { detail::single(x) } -> std::same_as<bool>;        // exactly one element
+    detail::item(x);                                    // which one
+    detail::shape_of(x);
+    { detail::checksum(x) } -> std::same_as<std::uint64_t>;    // of its bits
+    { detail::version_of(x) } -> std::same_as<std::uint32_t>;  // how often it was changed in place
 };
 
 }  // namespace tally

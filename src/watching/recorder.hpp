@@ -11,9 +11,7 @@
 
 #include "tally/watching/observer.hpp"
 
-namespace tally {
-
-namespace detail {
+namespace tally::detail {
 
 // An input of an operation, and the address of its value.
 struct Operand {
@@ -58,15 +56,13 @@ protected:
     ~NewOperation() = default;
 };
 
-}  // namespace detail
-
 class Recorder {
 public:
     // Says whether to go on as without a recorder; otherwise a placeholder is made. Either is the next node.
-    virtual bool admit(detail::NewOperation& operation) = 0;
+    virtual bool admit(NewOperation& operation) = 0;
 
 protected:
     ~Recorder() = default;
 };
 
-}  // namespace tally
+}  // namespace tally::detail

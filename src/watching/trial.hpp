@@ -20,20 +20,22 @@
 
 namespace tally {
 
+namespace watching {
+
 // What is checked: nothing; what comes from outside, which are the rules of custom() and pointers kept from
 // writable(), without a byte of the ledger; or every rule.
 enum class Checks : std::uint8_t { none, outside, all };
 
-namespace watching {
 inline constinit thread_local Checks checks =
     Checks::none;                                  // `outside` once a debug build has numbered the thread
 inline constinit thread_local bool trying = true;  // false: the rule that is called next cannot be tried
-}  // namespace watching
 
-inline Checks set_checks(Checks checks) {  // returns what was set before
-    memory::sum_saved = checks != Checks::none;
-    return std::exchange(watching::checks, checks);
+inline Checks set_checks(Checks wanted) {  // returns what was set before
+    memory::sum_saved = wanted != Checks::none;
+    return std::exchange(checks, wanted);
 }
+
+}  // namespace watching
 
 namespace detail {
 
@@ -55,7 +57,7 @@ namespace rule_check {
 
 // ---- the bytes of numbers and arrays ----
 
-template <class X> std::uint64_t sum(const X& x) { return ready(x) ? checksum(x) : 0; }
+template <class X> std::uint64_t sum(const X& x) { return detail::ready(x) ? detail::checksum(x) : 0; }
 
 template <class X>
 concept Buffered = requires(X& x) {
@@ -65,7 +67,8 @@ concept Buffered = requires(X& x) {
 // What a rule keeps, before it is called.
 template <class X> void expect_unwritten(const char* op, const X& kept) {
     if constexpr (Buffered<const X>)
-        if (kept.storage() && memory::changed_since_saved(kept.storage())) fail_written(op, form(kept));
+        if (kept.storage() && memory::changed_since_saved(kept.storage()))
+            fail_written(op, detail::form(kept));
 }
 
 template <class X> void poison(X& x) {
@@ -99,7 +102,7 @@ template <class X> std::span<std::byte> bytes_of(X& x) {
 
 // Beside what is kept: are this rule's calls looked at?
 template <class X> bool looks_at(const X& dy, bool custom) {
-    return watching::checks == Checks::all || (custom && on_cpu(dy));
+    return watching::checks == watching::Checks::all || (custom && on_cpu(dy));
 }
 
 template <class X> auto elements(const X& x) {
@@ -137,7 +140,7 @@ public:
     Trial(const RuleCall<T>& rule, std::vector<std::uint64_t> given)
         : rule_(rule),
           given_(std::move(given)),
-          all_(watching::checks == Checks::all),
+          all_(watching::checks == watching::Checks::all),
           dy_is_spent_(!all_ && !rule.dy_is_kept && alone(rule.dy)),
           thread_(rule.thread) {}
     Trial(const Trial&) = delete;
@@ -164,7 +167,7 @@ public:
         }
         expect_added();
         for (const Before& each : before_)
-            if (each.adds) own(*each.to.gradient);
+            if (each.adds) detail::own(*each.to.gradient);
         put_back();
         poison_unset();
         return true;
@@ -208,9 +211,14 @@ private:
             const auto same = [&](const Before& each) { return each.to.gradient == to.gradient; };
             if (!to || std::any_of(before_.begin(), before_.end(), same)) continue;
             const bool adds = all_ || to.has_arrived();
-            if (!all_ && adds) own(*to.gradient);  // as into() would
-            Before& before = before_.emplace_back(
-                Before{to, i, *to.touched, adds, ready(*to.gradient), unwritten_like(*to.value), {}});
+            if (!all_ && adds) detail::own(*to.gradient);  // as into() would
+            Before& before = before_.emplace_back(Before{to,
+                                                         i,
+                                                         *to.touched,
+                                                         adds,
+                                                         detail::ready(*to.gradient),
+                                                         detail::unwritten_like(*to.value),
+                                                         {}});
             if (all_) {
                 std::swap(before.gradient, *to.gradient);
                 if constexpr (Buffered<T>) to.gradient->materialise();
@@ -234,7 +242,7 @@ private:
                 if (alone(gradient) && bytes_of(gradient).size() == before.bytes.size())
                     std::copy(before.bytes.begin(), before.bytes.end(), bytes_of(gradient).begin());
             } else if (!before.ready) {
-                let_go(gradient);
+                detail::let_go(gradient);
             }
             *before.to.touched =
                 static_cast<std::uint8_t>(before.touched | (*before.to.touched & touch::met));
@@ -258,7 +266,7 @@ private:
         for (std::size_t i = 0; i < rule_.to.size(); ++i) {
             const detail::GradientView<T>& to = rule_.to[i];
             if (!to || !(*to.touched & touch::asked)) continue;
-            if (!ready(*to.gradient)) fail_nothing(rule_.op, i);
+            if (!detail::ready(*to.gradient)) fail_nothing(rule_.op, i);
             std::size_t unset = 0;
             for (const auto& each : elements(*to.gradient)) unset += is_poison(each) ? 1 : 0;
             if (unset) fail_unset(rule_.op, i, unset);

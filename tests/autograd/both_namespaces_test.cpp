@@ -1,20 +1,28 @@
-// What lessons and small programs write, beside the names of std: no name of tally is ambiguous with one of its own.
+// What lessons and small programs write, beside the names of std: of tally's only slice and stack are ambiguous with one of
+// its own, where <valarray> and <stack> are included.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <complex>
 #include <functional>
 #include <iostream>
+#include <list>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <queue>
 #include <random>
+#include <ranges>
 #include <set>
 #include <span>
 #include <sstream>
+#include <stack>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
+#include <valarray>
 #include <vector>
 
 #include "catch.hpp"
@@ -34,16 +42,24 @@ double names_of_std() {
     const tuple<int, int> two{1, 2};
     const int added = apply([](int a, int b) { return a + b; }, two);
     this_thread::yield();
-    const double largest = max(numbers[0], min(numbers[1], 5.0)), root = sqrt(abs(numbers[1]));
+    mt19937 dice(1);
+    shuffle(numbers.begin(), numbers.end(), dice);
+    sort(numbers.begin(), numbers.end());  // -4, 2, 6
+    valarray<double> values{1, 2, 3};
+    values += exp(values * 0.0) + pow(values, 0.0);  // 3, 4, 5
+    const valarray<double> picked = values[std::slice(0, 2, 2)];
+    std::stack<int> pile;
+    pile.push(1);
+    const double largest = max(numbers[0], min(numbers[1], 5.0)), root = sqrt(abs(numbers[0]));
     return counts["a"] + added + largest + root + exp(0.0) + log(1.0) + pow(2.0, 3.0) + sin(0.0) + cos(0.0) +
            tanh(0.0) + clamp(7.0, 0.0, 1.0) + accumulate(numbers.begin(), numbers.end(), 0.0) +
-           static_cast<double>(stoi(to_string(5)));
+           static_cast<double>(stoi(to_string(5))) + picked.sum() + norm(complex<double>(3, 4));
 }
 
 }  // namespace
 
 TEST_CASE("both namespaces can be used at once: arithmetic, shapes, sums and losses") {
-    CHECK(names_of_std() == 1 + 3 + 2 + 2 + 1 + 0 + 8 + 0 + 1 + 0 + 1 + 4 + 5);
+    CHECK(names_of_std() == 1 + 3 + 2 + 2 + 1 + 0 + 8 + 0 + 1 + 0 + 1 + 4 + 5 + 8 + 25);
     Scalar s = parameter(2.0);
     Scalar t = exp(s) + log(s) + sqrt(s) + tanh(s) + sin(s) + cos(s) + abs(s) + pow(s, 2) + max(1.0, 2.0);
     t.backward();
@@ -64,6 +80,7 @@ TEST_CASE("both namespaces can be used at once: arithmetic, shapes, sums and los
     y = y + broadcast_to(reshape(w, {1, 3}), {2, 3}) + rows(x, Array<int32_t>{1, 0}) + detach(x);
     y = y + layer_norm(x, w, w) + where(Array<int32_t>({2, 3}, {1, 0, 1, 0, 1, 0}), x, y);
     Tensor64 z = matmul(y, w) + matmul(x, w) + y[0][1] + max(matmul(x, w));
+    z = z + matmul(tally::slice(y, 0, 0, 2), w) + tally::stack<double>({x, x})[1][0][0];
     z = z + linear(x, reshape(w, {3, 1}))[0] + x.t()[0];
     const Tensor64 loss = mse(z, zeros<double>({2})).mean() + cross_entropy(x, Array<int32_t>{0, 2}).mean() +
                           info_nce(x, x).mean();

@@ -36,7 +36,7 @@ template <class S> struct Kind<Array<S>> {
 };
 
 template <class T> T value(double x) { return Kind<T>::make(x); }
-template <class T> T one() { return ones_like(value<T>(0)); }
+template <class T> T one() { return detail::ones_like(value<T>(0)); }
 template <class T> double number(const T& x) { return Kind<T>::number(x); }
 
 // x * x whose rule can be told to throw before or after its first contribution.
@@ -196,7 +196,7 @@ TEMPLATE_TEST_CASE("grad gives gradients and touches no leaf", "", KINDS) {
         const Var<T> v = parameter(value<T>(2));
         CHECK(number(grad(below * v, {v})[0]) == 12);  // although below is spent
     }
-    const std::string what = form(x.value());
+    const std::string what = detail::form(x.value());
     CHECK_THROWS_WITH(grad(x * x, {alone}), "[grad] no gradient arrived at input 0 of " + what +
                                                 ": the result does not depend on it");
     CHECK_THROWS_WITH(grad(x * x, {x, x}), "[grad] input 1 of " + what + " is asked for twice");
@@ -277,7 +277,7 @@ TEMPLATE_TEST_CASE("a rule that throws leaves leaves and graph usable", "", KIND
 TEMPLATE_TEST_CASE("an observer that throws leaves leaves usable", "", KINDS) {
     using T = TestType;
     const Balance balance;
-    const Var<T> x = parameter(ones_like(value<T>(0)));
+    const Var<T> x = parameter(detail::ones_like(value<T>(0)));
     const Var<T> inner = x * 2;
     CHECK_THROWS_WITH((inner * inner).backward([](const Visit<T>& visit) {
         if (std::string(visit.node.op()) == "mul_number") throw std::runtime_error("seen enough");

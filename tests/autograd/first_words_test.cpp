@@ -64,6 +64,15 @@ TEST_CASE("A variable prints its value, its shape and how it was made") {
     CHECK(printed(Tensor()) == "empty variable");
 }
 
+TEST_CASE("What was typed is what made a tensor, also where it shares a buffer") {
+    const Tensor x = parameter(ones({3, 1}));
+    CHECK(printed(x[1]) == "[1.0000] (1), made by at");
+    CHECK(printed(squeeze(x)) == "[1.0000 1.0000 1.0000] (3), made by squeeze");
+    CHECK(x[1].node()->op() == std::string("at"));
+    CHECK(unsqueeze(x, 0).node()->op() == std::string("unsqueeze"));
+    CHECK(reshape(x, {3}).node()->op() == std::string("reshape"));
+}
+
 TEST_CASE("A shape, a device and a dual number print themselves") {
     CHECK(printed(Shape{6, 3}) == "(6, 3)");
     CHECK(printed(Shape{}) == "()");

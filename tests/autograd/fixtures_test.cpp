@@ -420,7 +420,8 @@ TEST_CASE("every operation of the engine has at least 8 fixtures, with the edges
           "[fixtures]") {
     std::set<std::string> needed = recorded();
     CHECK(needed.size() >= 15);  // the search still finds them
-    for (const auto& more : {names(std::type_identity<UnaryOps>()), names(std::type_identity<BinaryOps>())})
+    for (const auto& more :
+         {names(std::type_identity<detail::UnaryOps>()), names(std::type_identity<detail::BinaryOps>())})
         needed.insert(more.begin(), more.end());
     for (const std::string& op : needed) {
         INFO(op);

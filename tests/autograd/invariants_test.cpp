@@ -160,7 +160,7 @@ TEST_CASE("invariant 2: the observer sees node, value and gradient") {
 TEST_CASE("invariant 2: without a Watch the observer finds values let go, never stale") {
     const Tensor w = parameter({1.0f, 2.0f});
     int without = 0;
-    sum(w * w).backward([&](const Visit<Array<float>>& visit) { without += !ready(visit.value); });
+    sum(w * w).backward([&](const Visit<Array<float>>& visit) { without += !detail::ready(visit.value); });
     CHECK(without == 1);  // the sum itself is held by this very expression
 }
 

@@ -349,7 +349,7 @@ TEMPLATE_TEST_CASE("Law: layer_norm gives the same of numbers however large they
         const Array<S> x = random.array<S>(shape, -0.99, 0.99), dy = random.array<S>(shape),
                        gain = random.array<S>({width}), bias = random.array<S>({width});
         const auto at = [&](double scale) {
-            const Var<Array<S>> scaled(map(functor::MulNumber{scale}, x), State::leaf);
+            const Var<Array<S>> scaled(map(functor::MulNumber{scale}, x), detail::State::leaf);
             const Var<Array<S>> y = layer_norm(scaled, Var<Array<S>>(gain), Var<Array<S>>(bias));
             y.backward(dy);
             return std::pair(y.value().to_vector(),

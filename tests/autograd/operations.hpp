@@ -156,7 +156,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
                        const Shape shape{r.whole(1, 3), r.whole(2, 5)};
                        std::vector<S> values;
                        while (values.size() < shape.size())
-                           values.push_back(as<S>(r.whole(0, 2) == 0 ? 0 : r.between(-2, 2)));
+                           values.push_back(detail::as<S>(r.whole(0, 2) == 0 ? 0 : r.between(-2, 2)));
                        return Problem<S>{{Array<S>(shape, values, here())},
                                          [](const Vars& x) { return prod(x[0], 1); }};
                    }});

@@ -63,8 +63,8 @@ TEST_CASE("every functor is among the operations checked here") {
     const auto look = [&]<class... F>(std::tuple<F...>*) {
         for (const char* name : {static_cast<const char*>(F::name)...}) CHECK(checked.count(name) == 1);
     };
-    look(static_cast<UnaryOps*>(nullptr));
-    look(static_cast<BinaryOps*>(nullptr));
+    look(static_cast<detail::UnaryOps*>(nullptr));
+    look(static_cast<detail::BinaryOps*>(nullptr));
 }
 
 TEST_CASE("the gradient of every operation agrees with finite differences") {

@@ -134,7 +134,7 @@ TEST_CASE("threads that copy and drop one array at the same time leave its count
                 while (waiting > 0) std::this_thread::yield();  // all at once
                 for (int i = 0; i < 20'000; ++i) {
                     const Array<float> rows = data.leading(i % 900, i % 900 + 4);
-                    const Saved<Array<float>> saved(&rows);
+                    const detail::Saved<Array<float>> saved(&rows);
                     const Array<float> copy = rows;
                 }
             });

@@ -50,7 +50,7 @@ template <class S> std::uint64_t one_training() {
     }
     std::uint64_t all = 0;
     for (const auto& p : parameters)
-        all = all * 31 + checksum_of(p.value().data(), p.value().size() * sizeof(S));
+        all = all * 31 + detail::checksum_of(p.value().data(), p.value().size() * sizeof(S));
     return all;
 }
 

@@ -73,7 +73,8 @@ template <class S> struct Layers {
 
 template <class S> bool same(const std::vector<Array<S>>& a, const std::vector<Array<S>>& b) {
     for (std::size_t i = 0; i < a.size(); ++i)
-        if (ready(a[i]) != ready(b[i]) || (ready(a[i]) && !same_bits(a[i], b[i]))) return false;
+        if (detail::ready(a[i]) != detail::ready(b[i]) || (detail::ready(a[i]) && !same_bits(a[i], b[i])))
+            return false;
     return a.size() == b.size();
 }
 

@@ -29,7 +29,7 @@ TEST_CASE("a block that gives other values when it runs again is named operation
     const Tensor64 y =
         checkpoint([&](const Tensor64& h) { return tanh(matmul(tanh(h) * (drawn += 1), w)) * 3; }, x);
     CHECK(message_of([&] { sum(y).backward(); }) ==
-          "[checkpoint] operation 2 'mul_number', of " + form(x.value()) +
+          "[checkpoint] operation 2 'mul_number', of " + detail::form(x.value()) +
               ", gave other values than the first time; a checkpointed function must be a function of its "
               "inputs (give randomness a seed and an index)");
     CHECK_FALSE(w.has_grad());
@@ -89,8 +89,9 @@ TEST_CASE("a result that comes in another shape the second time is noticed altho
         int runs = 0;
         const auto data = [&] { return constant(runs++ == 0 ? once : again); };
         const Tensor64 y = checkpoint([&](const Tensor64& h) { return h + data(); }, x);
-        CHECK(message_of([&] { sum(y).backward(); }) ==
-              "[checkpoint] the function gave a result of " + form(once) + ", and now one of " + form(again));
+        CHECK(message_of([&] { sum(y).backward(); }) == "[checkpoint] the function gave a result of " +
+                                                            detail::form(once) + ", and now one of " +
+                                                            detail::form(again));
         CHECK_FALSE(x.has_grad());
     }
 }
@@ -119,9 +120,9 @@ TEST_CASE("numbers that are twice as large, negated, or in other rows have anoth
         const auto differs = [&](auto change) {
             std::vector<float> values = x.to_vector();
             change(values);
-            return checksum(Array<float>(shape, values, here())) != checksum(x);
+            return detail::checksum(Array<float>(shape, values, here())) != detail::checksum(x);
         };
-        CHECK(checksum(x.clone()) == checksum(x));
+        CHECK(detail::checksum(x.clone()) == detail::checksum(x));
         CHECK(differs([](auto& v) {
             for (float& each : v) each = -each;
         }));
@@ -138,8 +139,8 @@ TEST_CASE("numbers that are twice as large, negated, or in other rows have anoth
         }));
     }
     for (const std::size_t bytes : {0u, 1u, 63u, 64u, 255u, 256u, 257u})
-        CHECK(checksum_of(std::vector<char>(bytes).data(), bytes) !=
-              checksum_of(std::vector<char>(bytes + 1).data(), bytes + 1));
+        CHECK(detail::checksum_of(std::vector<char>(bytes).data(), bytes) !=
+              detail::checksum_of(std::vector<char>(bytes + 1).data(), bytes + 1));
     int runs = 0;
     const Tensor wide = parameter(random.array<float>({128, 256}));
     const Tensor y = checkpoint([&](const Tensor& h) { return tanh(h * double(++runs)); }, wide);

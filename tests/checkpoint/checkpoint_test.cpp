@@ -159,8 +159,8 @@ TEMPLATE_TEST_CASE("invariant 11: a program with checkpoints has the gradients o
             const auto plain = model.gradients(*program, false), again = model.gradients(*program, true);
             for (std::size_t i = 0; i < plain.size(); ++i) {
                 INFO("leaf " << i << ": " << plain[i] << " and " << again[i]);
-                REQUIRE(ready(plain[i]) == ready(again[i]));
-                if (ready(plain[i])) REQUIRE(same_bits(plain[i], again[i]));
+                REQUIRE(detail::ready(plain[i]) == detail::ready(again[i]));
+                if (detail::ready(plain[i])) REQUIRE(same_bits(plain[i], again[i]));
             }
         }
         REQUIRE(live_nodes() == nodes);
@@ -282,7 +282,7 @@ TEST_CASE("what no rule reads is not computed again") {
     std::vector<std::pair<bool, bool>> there;  // by run: whether the two products have values
     const auto block = [&](const Tensor64& a) {
         const Tensor64 first = linear(a, w, b), second = linear(tanh(first), w, b);
-        there.emplace_back(ready(first.value()), ready(second.value()));
+        there.emplace_back(detail::ready(first.value()), detail::ready(second.value()));
         return relu(second);
     };
     sum(checkpoint(block, x)).backward();

@@ -8,6 +8,8 @@
 
 namespace tally::test {
 
+using namespace detail;
+
 template <class S> const Kernels<S>& fast();
 
 void* grab(std::size_t bytes);  // 64-byte aligned

@@ -451,7 +451,7 @@ TEST_CASE("Running statistics and parameters that joined later are refused when 
     SECTION("another number of updates") {
         std::vector<Tensor> w = parameters(linear);
         Adam<float> adam(w);
-        w[0].backward(ones_like(w[0].value()));
+        w[0].backward(detail::ones_like(w[0].value()));
         adam.step();  // the bias does not take part
         adam.zero_grad();
         Window<float> window(adam, {.total = 18});

@@ -10,13 +10,13 @@ namespace tally::test {
 
 TEST_CASE("xtensor is refused what lies on the device") {
     Array<float> x = Array<float>({2, 3}, {1, 2, 3, 4, 5, 6}).to(Device::cuda);
-    const std::uint32_t version = version_of(x);
+    const std::uint32_t version = detail::version_of(x);
     CHECK_THROWS_WITH(as_xtensor(x),
                       "[as_xtensor] the array of (2, 3) is on cuda, where xtensor cannot reach it: "
                       "bring it back with to(Device::cpu)");
     CHECK_THROWS_WITH(as_writable_xtensor(x),
                       contains("[as_writable_xtensor] the array of (2, 3) is on cuda"));
-    CHECK(version_of(x) == version);
+    CHECK(detail::version_of(x) == version);
     CHECK(as_xtensor(x.to(Device::cpu))(1, 2) == 6);
     const Tensor w = parameter(x);
     const auto same = [](const Array<float>& in) { return in.clone(); };

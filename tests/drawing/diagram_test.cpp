@@ -288,13 +288,13 @@ TEST_CASE("lines are no wider than was asked for, unless one column is") {
 TEST_CASE("lanes are found from the losses") {
     Diagram diagram = full_and_micro();
     for (auto& box : diagram.boxes) box.lane = 0;
-    lanes_from_losses(diagram);
+    drawing::lanes_from_losses(diagram);
     const Diagram expected = full_and_micro();
     for (std::size_t i = 0; i < diagram.boxes.size(); ++i)
         CHECK(diagram.boxes[i].lane == expected.boxes[i].lane);
 
     diagram.boxes.push_back({Role::data, "unused", "", "", "", 7, false, false, {}});
-    lanes_from_losses(diagram);
+    drawing::lanes_from_losses(diagram);
     CHECK(diagram.boxes.back().lane == Diagram::no_lane);
 }
 
@@ -303,14 +303,14 @@ TEST_CASE("names may hold anything") {
     CHECK(svg.find("&lt;w&gt; &amp; &quot;quoted&quot; and broken\\") != std::string::npos);
     CHECK(svg.find("line one line two  &amp; \xEF\xBF\xBD</desc>") != std::string::npos);
     CHECK(dot.find("<w> & \\\"quoted\\\" and broken\\\\") != std::string::npos);
-    CHECK(clean_text("a\nb\tc\x7F"
-                     "d",
-                     99) == "a b c d");
-    CHECK(clean_text("\xC0\xAF|\xED\xA0\x80|\xF4\x90\x80\x80|\xE2\x82", 99) ==
+    CHECK(detail::clean_text("a\nb\tc\x7F"
+                             "d",
+                             99) == "a b c d");
+    CHECK(detail::clean_text("\xC0\xAF|\xED\xA0\x80|\xF4\x90\x80\x80|\xE2\x82", 99) ==
           "\xEF\xBF\xBD\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD|"
           "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD");
-    CHECK(clean_text("0123456789", 10) == "0123456789");
-    CHECK(clean_text("0123456789a", 10) == "01234..89a");
+    CHECK(detail::clean_text("0123456789", 10) == "0123456789");
+    CHECK(detail::clean_text("0123456789a", 10) == "01234..89a");
     CHECK(drawing::text_width("ab") == 2 * drawing::char_width);
     CHECK(drawing::text_width("\xE6\xBC\xA2") == 2 * drawing::char_width);
 }
@@ -342,9 +342,10 @@ TEST_CASE("values are shortened, never wrongly") {
     CHECK(short_number(-0.00004) == "-4.000e-05");
     CHECK(short_number(std::numeric_limits<double>::quiet_NaN()) == "nan");
     CHECK(short_number(-infinity) == "-inf");
-    CHECK(short_values(std::vector<float>{-0.35356f, 0.0207f, -0.6125f}) == "[-0.3536  0.0207 -0.6125]");
-    CHECK(short_values(std::vector<double>{0.5, -1.25, 0.75}) == "[ 0.5000 -1.2500  0.7500]");
-    CHECK(short_values(std::vector<double>{0.5, -1.25, 0.75, 1, 2}) == "[ 0.5000 -1.2500 ..]");
-    CHECK(short_values(std::vector<double>{1e-9, infinity}) == "[1.000e-09     inf]");
-    CHECK(short_values(std::vector<double>{}) == "[]");
+    CHECK(drawing::short_values(std::vector<float>{-0.35356f, 0.0207f, -0.6125f}) ==
+          "[-0.3536  0.0207 -0.6125]");
+    CHECK(drawing::short_values(std::vector<double>{0.5, -1.25, 0.75}) == "[ 0.5000 -1.2500  0.7500]");
+    CHECK(drawing::short_values(std::vector<double>{0.5, -1.25, 0.75, 1, 2}) == "[ 0.5000 -1.2500 ..]");
+    CHECK(drawing::short_values(std::vector<double>{1e-9, infinity}) == "[1.000e-09     inf]");
+    CHECK(drawing::short_values(std::vector<double>{}) == "[]");
 }

@@ -10,6 +10,8 @@
 
 namespace tally::test {
 
+using namespace detail;
+
 TEMPLATE_TEST_CASE("Every slot of the GPU's table is filled", "", float, double) {
     const auto slots = slots_of(gpu::host_table<TestType>());
     CHECK(std::count(slots.begin(), slots.end(), AnyFunction(nullptr)) == 0);

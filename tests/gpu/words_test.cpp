@@ -8,6 +8,8 @@
 
 namespace tally::test {
 
+using namespace detail;
+
 TEST_CASE("An error of a launch carries the shapes of its kernel") {
     const auto said = [](const auto& body) { return gpu::sizes_of(body, 12, "warps"); };
     CHECK(said(gpu::MaxBody<float>{nullptr, nullptr, Fold{2, 3, 4}}) == "(2, 3, 4)");

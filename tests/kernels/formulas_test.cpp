@@ -9,6 +9,7 @@
 #include "tally/kernels/dual.hpp"
 
 using namespace tally;
+using namespace tally::detail;
 using namespace tally::functor;
 
 namespace {

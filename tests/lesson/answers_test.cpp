@@ -152,7 +152,8 @@ TEST_CASE("all is answered when what came before the last question is, too") {
 TEST_CASE("no control that a terminal obeys comes out of a line") {
     CHECK(in_one_line("a\tb\033[1m") == "a b [1m");
     CHECK(in_one_line("a\xC2\x9B"
-                      "31m") == "a  31m");
+                      "31m") == "a 31m");
+    CHECK(in_one_line("half a letter: \xC2") == "half a letter: \xEF\xBF\xBD");
     CHECK(in_one_line("\xC2\xB5s") == "\xC2\xB5s");
 }
 

@@ -19,7 +19,7 @@ class Paper(HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.open, self.words, self.fetched = [], "", []
+        self.open, self.words, self.fetched, self.alternatives = [], "", [], []
         with open(path, encoding="utf-8") as file:
             self.source = file.read()
         self.feed(self.source)
@@ -28,6 +28,7 @@ class Paper(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.fetched += [value for name, value in attrs if name in ("src", "href") and not value.startswith("data:")]
+        self.alternatives += [value for name, value in attrs if name == "alt"]
         if tag not in self.VOID:
             self.open.append(tag)
 
@@ -107,6 +108,14 @@ def test_the_toys_numbers_come_from_its_lesson(runner):
         for slug, times in (("divide", 1), ("full-batch", 1), ("one-number", 0)):
             questions, _ = desk.sheets(slug)
             assert questions.words.count(toy["x"]) == times and questions.words.count(toy["w"]) >= times, slug
+
+
+def test_a_picture_says_to_who_cannot_see_it_what_it_shows(runner):
+    with Desk(runner) as desk:
+        _, answers = desk.sheets("divide")
+        drawn = [event["svg"] for event in desk.told("divide") if event["event"] == "graph"]
+        told = [html.unescape(re.search(r"<desc[^>]*>(.*?)</desc>", svg, re.S)[1]) for svg in drawn]
+        assert told and answers.alternatives == told, (answers.alternatives, told)
 
 
 def test_the_seed_shuffles_the_options_on_paper(runner):

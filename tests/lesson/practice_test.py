@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -137,6 +138,16 @@ def test_what_does_not_compile_is_shown_in_the_learners_file(runner):
         assert learner.log() == ["divide error"] * 8
         in_ours = check_divide(learner, "    Tensor y = checkpoint([](const Tensor& h) { return 3; }, x);")
         assert ", line 3" in in_ours.stdout and "checkpoint([]" in in_ours.stdout, in_ours.stdout
+
+
+def test_a_compiler_that_grows_without_end_is_held_back(runner):
+    with Learner(runner) as learner:
+        if "g++" not in learner.run("doctor").stdout:
+            return  # clang includes plain files only
+        learner.write("05_divide", '#include "/dev/zero"\n')
+        result = learner.run("check", "divide")
+        assert result.returncode == 1 and "more memory than it is given (4 GiB)" in words_of(result.stdout), result
+        assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 3 << 20, "KiB"  # it doubles: 2 GiB are in use when 4 are refused
 
 
 def test_what_ends_otherwise_is_said(runner):
@@ -328,11 +339,13 @@ def test_watching_sees_what_is_saved(runner):
         with Terminal([runner, "check", "divide", "--watch"], TALLY_WORK=learner.work) as terminal:
             terminal.expect("Nothing was divided")
             terminal.expect("watching")
-            learner.write("05_divide", right.replace("/ parts", "/ size"))
+            learner.write("05_divide", right.replace("/ parts", "/ size "))
             terminal.expect("You have divided by the number of rows")
             terminal.expect("watching")
             with open(learner.path("05_divide") + ".new", "w", encoding="utf-8") as file:  # as editors do that save by renaming
                 file.write(right)
+            saved = os.stat(learner.path("05_divide"))
+            os.utime(learner.path("05_divide") + ".new", ns=(saved.st_atime_ns, saved.st_mtime_ns))  # and at the same tick of the clock
             os.replace(learner.path("05_divide") + ".new", learner.path("05_divide"))
             terminal.expect("[ok] divide")
             terminal.expect("watching")

@@ -35,7 +35,8 @@ struct Witness : Viewer {
 };
 
 struct Stage {
-    explicit Stage(int from = 1) : running(two_steps, options, witness, from) {}
+    explicit Stage(int from = 1, const Lesson& lesson = two_steps)
+        : options{.dials = settings_of(lesson.dials, {})}, running(lesson, options, witness, from) {}
     Witness witness;
     Options options;
     Running running;
@@ -74,6 +75,37 @@ TEST_CASE("what stops a lesson is shown, even in a hidden step") {
     stage.running.finish(Outcome::fail, "it threw");
     CHECK(stage.witness.seen.front() == "end 2");
     CHECK(stage.running.end().failed_step == 1);
+}
+
+TEST_CASE("a number that can be turned is read as what the record declares it to be") {
+    Lesson turned = two_steps;
+    turned.dials = {learning_rate(1, 0.1, 2), equal_micro_batches(),
+                    parts_of("split", "rows of each micro-batch", {4, 2})};
+    const Stage stage(1, turned);
+    const double rate = dial("rate");
+    const int micro = dial("micro");
+    const double as_double = dial("micro");
+    const std::vector<std::int64_t> split = dial("split");
+    CHECK(rate == 1);
+    CHECK(micro == 3);
+    CHECK(as_double == 3);
+    CHECK(split == std::vector<std::int64_t>{4, 2});
+    // Also where its value happens to be a whole number.
+    CHECK_THROWS_WITH(int(dial("rate")), "[dial] 'rate' is a real number, to be read as double");
+    CHECK_THROWS_WITH(int(dial("split")), "[dial] 'split' is parts, to be read as Sizes");
+    CHECK_THROWS_WITH(std::vector<std::int64_t>(dial("micro")),
+                      "[dial] 'micro' is one number, to be read as int or double");
+    CHECK_THROWS_WITH(int(dial("steps")), "[dial] the lesson's record declares no 'steps'");
+}
+
+TEST_CASE("the means of the toy's rows, exactly: those of whole numbers") {
+    const Stage stage;
+    const Toy toy;
+    CHECK(toy.exact_means(0, 6) == std::vector<double>{-21216 / 60000.0, 1240 / 60000.0, -36750 / 60000.0});
+    CHECK(toy.exact_means(5, 6) == std::vector<double>{-0.2466, -0.5010, -1.4250});
+    CHECK(toy.exact_means(1, 3) == std::vector<double>{-0.25, 0.75, -1.1875});
+    const std::vector<double> printed = tally::lesson::values(tally::mean(toy.x, 0).value());
+    for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(printed[i] - toy.exact_means(0, 6)[i]) < 1e-6);
 }
 
 TEST_CASE("a table is shown when the lesson goes on") {

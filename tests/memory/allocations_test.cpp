@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
@@ -54,6 +56,17 @@ TEST_CASE("invariant 9: the counters count", "[alone]") {
     std::free(aligned);
     CHECK(counted.allocations() == 3);
     CHECK(largest_host_allocation == 2000);
+}
+
+TEST_CASE("invariant 9: random numbers are written where they lie", "[alone]") {
+    if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
+    const std::int64_t count = 1 << 16;
+    const auto make = [&] { return std::pair(randn({count}, {.seed = 1}), uniform({count}, -1, 1)); };
+    make();  // what the pool caches from now on
+    const Counted counted;
+    const auto [x, y] = make();
+    CHECK(x.shape() == y.shape());
+    CHECK(largest_host_allocation < 4096);
 }
 
 TEST_CASE("invariant 9: no tensor byte is allocated outside the ledger during a training step", "[alone]") {

@@ -49,8 +49,8 @@ std::string by_gradcheck(const Rule& rule) {
 
 // What a debug build checks by itself, in any build.
 struct ByItself {
-    ~ByItself() { set_checks(before); }
-    const Checks before = (detail::this_thread(), set_checks(Checks::outside));
+    ~ByItself() { watching::set_checks(before); }
+    const watching::Checks before = (detail::this_thread(), watching::set_checks(watching::Checks::outside));
     const Poison poison;
 };
 
@@ -130,7 +130,7 @@ TEST_CASE("a rule that asks where to write and writes nothing is caught") {
     CHECK_THAT(checked(room_only), contains("left 3 elements of the gradient of input 0 as the memory was"));
     CHECK(by_gradcheck(asks_only) == checked(asks_only));
     const Tensor64 x = parameter({1.0, 2.0, 3.0});
-    if (watching::checks == Checks::none) sum(doubled(asks_only, x)).backward();
+    if (watching::checks == watching::Checks::none) sum(doubled(asks_only, x)).backward();
     CHECK_FALSE(x.has_grad());  // unchecked there is at least none
 }
 
@@ -161,12 +161,12 @@ TEST_CASE("a debug build checks what comes from outside by itself and a release 
     kept[0] = 100;
     const std::string of_pointer = message_of([&] { loss.backward(); });
 #ifdef NDEBUG
-    CHECK(watching::checks == Checks::none);
+    CHECK(watching::checks == watching::Checks::none);
     CHECK(of_adds == "no error");
     CHECK(of_nothing == "no error");
     CHECK(of_pointer == "no error");
 #else
-    CHECK(watching::checks == Checks::outside);
+    CHECK(watching::checks == watching::Checks::outside);
     CHECK(of_adds == assigned_all);
     CHECK(of_nothing == "no error");  // there is a gradient, and nothing to add
     CHECK_THROWS_WITH(sum(doubled(asks_only, parameter({1.0, 2.0, 3.0}))).backward(),
@@ -228,9 +228,9 @@ TEST_CASE("what a debug build checks by itself changes no gradient and takes no 
         return Found{x.grad().to_vector(), set.grad().to_vector(), memory::peak() - before};
     };
     const auto unchecked = [&](const Rule& rule) {
-        const Checks before = set_checks(Checks::none);
+        const watching::Checks before = watching::set_checks(watching::Checks::none);
         const Found found = find(rule);
-        set_checks(before);
+        watching::set_checks(before);
         return found;
     };
     for (const Rule& rule : {Rule(give_twice), writes}) {
@@ -280,10 +280,10 @@ TEST_CASE("a rule that throws on trial leaves the gradients that were there") {
 }
 
 TEST_CASE("what is checked ends with its object") {
-    const Checks before = watching::checks;
+    const watching::Checks before = watching::checks;
     {
         const CheckRules check;
-        CHECK(watching::checks == Checks::all);
+        CHECK(watching::checks == watching::Checks::all);
     }
     CHECK(watching::checks == before);
     const bool poisoned = memory::set_poison(false);

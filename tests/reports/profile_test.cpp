@@ -56,8 +56,8 @@ Profile::Row row(const Profile& profile, const std::string& name) {
 
 // A debug build tries rules before they count, which would take their time twice.
 struct Untried {
-    ~Untried() { set_checks(before); }
-    const Checks before = set_checks(Checks::none);
+    ~Untried() { watching::set_checks(before); }
+    const watching::Checks before = watching::set_checks(watching::Checks::none);
 };
 
 }  // namespace

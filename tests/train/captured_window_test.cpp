@@ -146,10 +146,11 @@ TEST_CASE("A window's update is decided by count and norm") {
           Case{inf, 0, 6, 6, true, false, true, 0},    // norm minds
           Case{4, 0, 6, 6, false, true, true, 1}}) {
         INFO(c.squares << " " << c.count << " of " << c.total << ", clips " << c.clips);
-        Decisions<double> d;
+        detail::Decisions<double> d;
         d.found[0] = c.squares;
         d.found[1] = c.odd;
-        decide(d, Conditions<double>{&sum, &c.count, c.total, 0.5, 1, 7, c.clips}, c.wrong_label);
+        detail::decide(d, detail::Conditions<double>{&sum, &c.count, c.total, 0.5, 1, 7, c.clips},
+                       c.wrong_label);
         CHECK(d.withheld == c.withheld);
         CHECK(d.limit.factor == c.factor);
         CHECK(d.limit.max_value == 7);

@@ -231,7 +231,7 @@ template <class S> std::vector<Kind<S>> with_every_formula(std::vector<Kind<S>> 
                            }};
         };
         (all.push_back(kind(static_cast<F*>(nullptr))), ...);
-    }(static_cast<UnaryOps*>(nullptr));
+    }(static_cast<detail::UnaryOps*>(nullptr));
     [&]<class... F>(std::tuple<F...>*) {
         const auto kind = []<class G>(G*) {
             return Kind<S>{G::name, Form::any, [](N& n) {
@@ -245,7 +245,7 @@ template <class S> std::vector<Kind<S>> with_every_formula(std::vector<Kind<S>> 
                            }};
         };
         (all.push_back(kind(static_cast<F*>(nullptr))), ...);
-    }(static_cast<BinaryOps*>(nullptr));
+    }(static_cast<detail::BinaryOps*>(nullptr));
     return all;
 }
 

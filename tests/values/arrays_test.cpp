@@ -64,10 +64,10 @@ TEST_CASE("every write raises the version, and what a rule has saved is written 
     CHECK(a.storage()->version == 0);
     a.writable();
     CHECK(a.storage()->version == 1);
-    const Saved<Array<float>> saved(&a);
+    const detail::Saved<Array<float>> saved(&a);
     CHECK(memory::rules(a.storage()) == 1);
     CHECK(memory::holders(a.storage()) == 2);
-    const Saved<Array<float>> once_more(&a);
+    const detail::Saved<Array<float>> once_more(&a);
     CHECK(memory::rules(a.storage()) == 2);
     CHECK(memory::holders(a.storage()) == 3);
     CHECK(saved.get("op").data() == a.data());
@@ -86,7 +86,7 @@ TEST_CASE("every write raises the version, and what a rule has saved is written 
     CHECK(a.storage()->version == 2);
     CHECK(saved.get("op").to_vector() == std::vector<float>{1, 2});
     a = saved.get("op");
-    changing(a);  // as an optimizer does: elsewhere, too, but the rule notices
+    detail::changing(a);  // as an optimizer does: elsewhere, too, but the rule notices
     CHECK(a.storage() != shared);
     CHECK(a.storage()->version == 1);
     CHECK_THROWS_WITH(
@@ -96,7 +96,7 @@ TEST_CASE("every write raises the version, and what a rule has saved is written 
 
 TEST_CASE("a parameter that has to be copied stays a parameter in the ledger") {
     Array<float> a({16}, std::vector<float>(16, 1));
-    settle(a, MemoryClass::parameter);
+    detail::settle(a, MemoryClass::parameter);
     const std::size_t before = in_use(MemoryClass::parameter);
     const Array<float> copy = a;
     a.writable();

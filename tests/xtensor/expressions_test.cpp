@@ -91,7 +91,7 @@ TEST_CASE("take() writes where the gradient lies and adds when it is told to") {
         const Shape shape = random.shape(5, 3);
         INFO("seed " << seed << ", " << to_string(shape));
         const Array<double> first = random.array<double>(shape), second = random.array<double>(shape);
-        Array<double> gradient = unwritten_like(first);
+        Array<double> gradient = detail::unwritten_like(first);
         take(Into<Array<double>>{gradient, Write::set}, as_xtensor(first) * 1.0);
         CHECK(same_bits(gradient, first));
         const double* const home = gradient.data();

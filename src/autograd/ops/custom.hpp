@@ -16,8 +16,9 @@ namespace tally {
 template <class Forward, class Backward, class T, class... Rest>
 Var<T> custom(std::string name, Forward forward, Backward backward, Var<T> first, Rest... rest) {
     T y = forward(first.value(), rest.value()...);
-    return record_as(detail::Label{std::move(name)}, std::move(y), keep(y, first.value(), rest.value()...),
-                     std::move(backward), std::move(first), std::move(rest)...);
+    return detail::record_as(detail::Label{std::move(name)}, std::move(y),
+                             keep(y, first.value(), rest.value()...), std::move(backward), std::move(first),
+                             std::move(rest)...);
 }
 
 }  // namespace tally

@@ -28,8 +28,8 @@ template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const MaskKe
         throw Error(
             "[dropout] in a captured window every replay would drop the same; hand on the pass's seed_at");
 
-    const DropoutMask mask{of.seed, of.layer, of.first, static_cast<std::uint64_t>(std::round(p * 0x1p32)),
-                           of.seed_at};
+    const detail::DropoutMask mask{of.seed, of.layer, of.first,
+                                   static_cast<std::uint64_t>(std::round(p * 0x1p32)), of.seed_at};
     const auto items = static_cast<std::size_t>(x.shape()[0]);
     const std::size_t width = detail::stride_of(x.shape(), 0);
     const S scale = p == 1 ? S(0) : static_cast<S>(1 / (1 - p));

@@ -13,26 +13,26 @@ namespace tally {
 
 namespace functor {  // where apply() is found: its first argument is one
 
-template <UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) {
-    constexpr bool keeps_x = F::keeps == Keep::input;
+template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) {
+    constexpr bool keeps_x = F::keeps == detail::Keep::input;
     T y = !Number<T> && !keeps_x && x.last() ? map_over(f, x.node()->value) : map(f, x.value());
-    if constexpr (passes_a<F>)
+    if constexpr (detail::passes_a<F>)
         return record<F::name>(
             std::move(y), NothingKept(), [](Pull<T> to, const T& dy) { to.give(0, dy); }, std::move(x));
-    else if constexpr (F::keeps == Keep::nothing)
+    else if constexpr (F::keeps == detail::Keep::nothing)
         return record<F::name>(
             std::move(y), NothingKept(),
             [f](Pull<T> to, const T& dy) { map_back(f, dy, dy, to.into(0), to.spare()); }, std::move(x));
     else
         return record<F::name>(
-            std::move(y), keep(F::keeps == Keep::input ? x.value() : y),
+            std::move(y), keep(F::keeps == detail::Keep::input ? x.value() : y),
             [f](Pull<T> to, const T& dy, const T& kept) { map_back(f, dy, kept, to.into(0), to.spare()); },
             std::move(x));
 }
 
 // What the derivatives read is kept: of arrays only for an operand that wants a gradient. A number is sooner
 // kept than asked who wants it.
-template <BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
+template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool ever_a = F::for_a.a || F::for_b.a, ever_b = F::for_a.b || F::for_b.b,
                    ever_y = F::for_a.y || F::for_b.y;
     constexpr bool cheap = Number<T>;
@@ -47,9 +47,9 @@ template <BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&
         std::tuple(keep_if<ever_a, 0>(keeps_a, a.value()), keep_if<ever_b, 1>(keeps_b, b.value()),
                    keep_if<ever_y, 2>(keeps_y, y)),
         [f](Pull<T> to, const T& dy, const T& kept_a, const T& kept_b, const T& kept_y) {
-            if (to.wants(0) && !(passes_a<F> && to.pass_on(0, dy)))
+            if (to.wants(0) && !(detail::passes_a<F> && to.pass_on(0, dy)))
                 zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0), to.spare() && !to.wants(1));
-            if (to.wants(1) && !(passes_b<F> && to.pass_on(1, dy)))
+            if (to.wants(1) && !(detail::passes_b<F> && to.pass_on(1, dy)))
                 zip_back_b(f, dy, kept_a, kept_b, kept_y, to.into(1), to.spare());
         },
         std::move(a), std::move(b));

@@ -55,10 +55,10 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
                                                 std::int32_t ignore = -100, double smoothing = 0) {
     const Shape& shape = logits.shape();
     detail::check_labels(shape, labels.shape(), smoothing);
-    const Targets targets{ignore, smoothing};
+    const detail::Targets targets{ignore, smoothing};
     const auto count = static_cast<std::size_t>(shape[0]), classes = static_cast<std::size_t>(shape[1]);
     const Array<S>& x = logits.value();
-    const Kernels<S>& kernel = on("cross_entropy", x, labels);
+    const detail::Kernels<S>& kernel = on("cross_entropy", x, labels);
     Array<S> probabilities = empty_like(x), total = Array<S>::empty({}, x.device()),
              counted_rows = Array<S>::empty({}, x.device());
     kernel.cross_entropy(x.data(), labels.data(), targets, probabilities.raw(), total.raw(),

@@ -30,7 +30,7 @@ Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
                    keep_if(through, rstd)),
         [count, width](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
                        const Array<S>& kept_gain, const Array<S>& kept_mean, const Array<S>& kept_rstd) {
-            const Kernels<S>& kernel = on("layer_norm", dy);
+            const detail::Kernels<S>& kernel = on("layer_norm", dy);
             if (to.wants(0))
                 kernel.layer_norm_back(dy.data(), kept_x.data(), kept_gain.data(), kept_mean.data(),
                                        kept_rstd.data(), destination(to.into(0)), count, width);

@@ -15,12 +15,21 @@
 
 namespace tally {
 
-// Shares the buffer, forward and backward.
-template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
-    return record<"reshape">(
+namespace detail {
+
+// By the name of what was called.
+template <FixedName Name, class S> Var<Array<S>> reshaped(Var<Array<S>> x, const Shape& shape) {
+    return record<Name>(
         x.value().reshaped(shape), NothingKept(),
         [before = x.shape()](Pull<Array<S>> to, const Array<S>& dy) { to.give(0, dy.reshaped(before)); },
         std::move(x));
+}
+
+}  // namespace detail
+
+// Shares the buffer, forward and backward.
+template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
+    return detail::reshaped<"reshape">(std::move(x), shape);
 }
 
 // reshape(x, {2, -1}): one extent may be -1, whatever is left.
@@ -32,19 +41,19 @@ template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const Axes& extents) {
 // squeeze(x): without its axes of extent 1; squeeze(x, -1): without that one.
 template <class S> Var<Array<S>> squeeze(Var<Array<S>> x, const Along& along = {}) {
     const Shape shape = detail::squeezed(x.shape(), along.axes);
-    return reshape(std::move(x), shape);
+    return detail::reshaped<"squeeze">(std::move(x), shape);
 }
 
 // With one more axis, of extent 1, which gets the number `axis`.
 template <class S> Var<Array<S>> unsqueeze(Var<Array<S>> x, std::int64_t axis) {
     const Shape shape = detail::unsqueezed("unsqueeze", x.shape(), axis);
-    return reshape(std::move(x), shape);
+    return detail::reshaped<"unsqueeze">(std::move(x), shape);
 }
 
 // Axis i of the result is axis order[i] of x.
 template <class S> Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
     const Axes axes = detail::checked_order("permute", x.shape(), order);
-    const Walk<1> walk = detail::permuted_walk(x.shape(), axes);
+    const detail::Walk<1> walk = detail::permuted_walk(x.shape(), axes);
     Array<S> y = Array<S>::empty(detail::permuted(x.shape(), axes), x.value().device());
     on("permute", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"permute">(
@@ -69,7 +78,7 @@ template <class S> Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2,
 template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shape) {
     if (detail::broadcast("broadcast_to", x.shape(), shape) != shape)
         throw Error("[broadcast_to] " + to_string(x.shape()) + " does not fit into " + to_string(shape));
-    const Walk<1> walk = detail::broadcast_walk(shape, x.shape());
+    const detail::Walk<1> walk = detail::broadcast_walk(shape, x.shape());
     Array<S> y = Array<S>::empty(shape, x.value().device());
     on("broadcast_to", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"broadcast_to">(
@@ -101,7 +110,7 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
         [blocks](Pull<Array<S>> pull, const Array<S>& dy) {
             const Into<Array<S>> into = pull.into(0);
             const Into<S[]> dx = destination(into);
-            const Kernels<S>& kernel = on("slice", dy);
+            const detail::Kernels<S>& kernel = on("slice", dy);
             if (dx.how == Write::set) kernel.fill(S(0), dx.dst, into.dst.size());
             kernel.block(dy.data(), blocks.width, {dx.dst + blocks.start, dx.how}, blocks.pitch, blocks.count,
                          blocks.width);
@@ -112,7 +121,9 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
 // x[i]: without its first axis; i counts from the end when it is negative.
 template <class S> Var<Array<S>> at(Var<Array<S>> x, std::int64_t i) {
     const std::int64_t from = detail::checked_row("at", x.shape(), i);
-    return squeeze(slice(std::move(x), 0, from, from + 1), 0);
+    Var<Array<S>> row = slice(std::move(x), 0, from, from + 1);
+    const Shape shape = detail::squeezed(row.shape(), {0});
+    return detail::reshaped<"at">(std::move(row), shape);
 }
 
 // Puts arrays one after the other along an axis; all other extents must agree.

@@ -113,11 +113,10 @@ void AnswerFile::repair() {
     const AnswersRead read = read_answers(path_);
     answers_ = read.answers;
     if (read.broken == 0) return;
-    std::string text = std::string(answers_heading) + "\n", aside;
+    std::string text = std::string(answers_heading) + "\n";
     for (const auto& answer : answers_) text += line_of(answer) + "\n";
+    const std::string aside = free_name(path_, ".broken");
     std::error_code unknown;
-    for (int n = 1; aside.empty() || fs::exists(aside, unknown); ++n)
-        aside = fmt::format("{}.{}.broken", path_, n);
     fs::copy_file(path_, aside, unknown);
     if (unknown) throw WriteError(fmt::format("cannot write {}: {}", aside, unknown.message()));
     write_whole(path_, text);

@@ -14,12 +14,10 @@
 #include <thread>
 
 #include "tally/base/version.hpp"
+#include "tally/kernels/blas.hpp"
 #include "tally/lesson/devices.hpp"
 #include "tally/lesson/runner/course.hpp"
 #include "tally/lesson/terminal.hpp"
-
-extern "C" char* openblas_get_config();
-extern "C" char* openblas_get_corename();
 
 namespace tally::lesson {
 
@@ -62,9 +60,7 @@ bool has_avx512() {
 // By which kernels OpenBLAS multiplies (Products::blas), and which may be faster: it falls back to those of AVX2 on a
 // processor that is younger than itself.
 std::string openblas_kernels() {
-    const std::string_view kernels = openblas_get_corename();
-    const bool chooses =
-        std::string_view(openblas_get_config()).find("DYNAMIC_ARCH") != std::string_view::npos;
+    const auto [kernels, chooses] = detail::blas_kernels();
     const bool wide = kernels == "SkylakeX" || kernels == "Cooperlake" || kernels == "SapphireRapids";
     std::string text = fmt::format("{} kernels", kernels);
     if (!chooses) text += ", the only ones it was built with";

@@ -81,6 +81,14 @@ std::string tensor(const json& event) {
                   text_of(event, "name") + (text.find('\n') == std::string::npos ? " = " : " =\n") + text);
 }
 
+// What a picture says to who cannot see it: its <desc>, which is escaped already; its name where it has none.
+std::string picture_in_words(const json& event) {
+    const std::string svg = event.value("svg", "");
+    const std::size_t tag = svg.find("<desc"), begin = svg.find('>', tag), end = svg.find("</desc>", tag);
+    if (tag == std::string::npos || end == std::string::npos) return text_of(event, "name");
+    return svg.substr(begin + 1, end - begin - 1);
+}
+
 // What is shown and not asked; what has no place on paper is nothing.
 std::string shown(const json& event) {
     const std::string kind = event["event"];
@@ -92,7 +100,7 @@ std::string shown(const json& event) {
     if (kind == "table") return table(event);
     if (kind == "plot") return chart(event);
     if (kind == "graph")
-        return fmt::format("<p><img alt=\"{}\" src=\"data:image/svg+xml,{}\"></p>\n", text_of(event, "name"),
+        return fmt::format("<p><img alt=\"{}\" src=\"data:image/svg+xml,{}\"></p>\n", picture_in_words(event),
                            percent_encoded(event.value("svg", "")));
     return "";
 }

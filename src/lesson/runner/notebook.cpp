@@ -16,15 +16,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The first of PATH.1, PATH.2, ... that is not there yet.
-std::string free_name(const std::string& path, const std::string& ending) {
-    std::string name;
-    std::error_code unknown;
-    for (int number = 1; name.empty() || fs::exists(name, unknown); ++number)
-        name = fmt::format("{}.{}{}", path, number, ending);
-    return name;
-}
-
 void rename(const std::string& path, const std::string& name) {
     std::error_code failed;
     fs::rename(path, name, failed);

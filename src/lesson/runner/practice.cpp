@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "tally/lesson/files.hpp"
@@ -297,13 +300,14 @@ private:
     }
 
     // Looks again whenever the file was saved. Some editors write a file in several goes: it must have come to rest.
+    // Its time alone does not tell: a file that is saved twice between two ticks of the system's clock has one.
     int watch_over(const Exercise& exercise) {
         const std::string file = notebook_.file(exercise);
         const auto state = [&] {
             std::error_code gone;
             const auto time = fs::last_write_time(file, gone).time_since_epoch().count();
-            const auto size = fs::file_size(file, gone);
-            return std::pair{time, gone ? 0 : size};
+            std::ifstream text(file, std::ios::binary);
+            return std::pair{time, std::string(std::istreambuf_iterator<char>(text), {})};
         };
         std::optional<decltype(state())> checked;
         for (auto seen = state();; seen = state()) {

@@ -25,8 +25,13 @@ struct InWords {
     const char* sentence;
 };
 
+constexpr const char* no_memory = "out of memory";
+
 // What g++ and clang++ say, and what it most often means. The first that fits is taken.
 constexpr std::array in_words{
+    InWords{no_memory,
+            "The compiler asked for more memory than it is given (4 GiB). Does something that it computes or "
+            "includes grow without end?"},
     InWords{"signal terminated", "The compiler itself was ended, perhaps for want of memory. Try once more."},
     InWords{"';' before", "A semicolon is missing, here or at the end of the line before."},
     InWords{"expected ';'", "A semicolon is missing, here or at the end of the line before."},
@@ -222,7 +227,9 @@ Verdict first_error(const std::string& said, const std::string& file) {
     if (error.empty()) {
         const std::string words = text.substr(0, text.find('\n'));
         verdict.sentence = words.empty() ? "The compiler ended without a word. Try once more."
-                                         : "The compiler could not do it: " + words;
+                           : words.find(no_memory) != std::string::npos
+                               ? meaning_of(words)
+                               : "The compiler could not do it: " + words;
         return verdict;
     }
     verdict.sentence = meaning_of(error);
@@ -246,15 +253,16 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
               const std::string& scratch, std::uint64_t seed) {
     make_folder(scratch);
     const std::string library = fmt::format("{}/{}.{}.so", scratch, exercise.stem(), ::getpid());
-    // In the words that in_words knows; within 8 GiB and two minutes.
+    // In the words that in_words knows; within 4 GiB and two minutes.
     std::vector<std::string> command{
-        "/bin/sh", "-c", "{ ulimit -v 8388608; ulimit -t 120; } 2>/dev/null; LC_ALL=C exec \"$@\"", "sh"};
+        "/bin/sh", "-c", "{ ulimit -v 4194304; ulimit -t 120; } 2>/dev/null; LC_ALL=C exec \"$@\"", "sh"};
     command.insert(command.end(), exercises.compiler.begin(), exercises.compiler.end());
     for (const auto& word : {std::string("-shared"), std::string("-o"), library, file})
         command.push_back(word);
     Finished compiled = run_capturing(command, STDERR_FILENO);
     const bool failed = compiled.code != 0 || compiled.signal != 0;
-    if (failed && compiled.asked_by == 0 && compiled.captured.find(": error: ") == std::string::npos)
+    const auto said = [&](const char* words) { return compiled.captured.find(words) != std::string::npos; };
+    if (failed && compiled.asked_by == 0 && !said(": error: ") && !said(no_memory))
         compiled = run_capturing(command, STDERR_FILENO);  // the compiler itself failed: once more
     Verdict verdict;
     if (compiled.asked_by != 0) {

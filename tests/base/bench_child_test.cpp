@@ -1,0 +1,65 @@
+// The processes that the bench tells what to do: they answer, and none leaves a descriptor open, also where one cannot start.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iterator>
+#include <vector>
+
+#include "bench/table/child.hpp"
+#include "catch.hpp"
+#include "tally/base/error.hpp"
+
+namespace {
+
+std::ptrdiff_t open_descriptors() {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+}
+
+// While one lives, this process may open so many descriptors more.
+class Descriptors {
+public:
+    explicit Descriptors(std::size_t more) {
+        std::vector<int> taken(more + 1);
+        for (int& descriptor : taken) descriptor = ::dup(STDIN_FILENO);  // the lowest ones
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        rlimit now = before_;
+        now.rlim_cur = static_cast<rlim_t>(taken.back());
+        for (const int descriptor : taken) ::close(descriptor);
+        ::setrlimit(RLIMIT_NOFILE, &now);
+    }
+    ~Descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+    Descriptors(const Descriptors&) = delete;
+    Descriptors& operator=(const Descriptors&) = delete;
+
+private:
+    rlimit before_{};
+};
+
+}  // namespace
+
+TEST_CASE("a process of the bench answers, line by line, and is gone with its pipes") {
+    const std::ptrdiff_t before = open_descriptors();
+    {
+        tally::bench::Child cat({"/bin/cat"});
+        cat.tell("one");
+        CHECK(cat.answer() == "one");
+        cat.tell("two");
+        CHECK(cat.answer() == "two");
+    }
+    {
+        tally::bench::Child nobody({"/nowhere/no program"});
+        CHECK(!nobody.answer());
+    }
+    CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("a process of the bench that has no second pipe leaves none of the first") {
+    const std::ptrdiff_t before = open_descriptors();
+    for (std::size_t more = 0; more < 4; ++more) {
+        const Descriptors few(more);
+        CHECK_THROWS_AS(tally::bench::Child({"/bin/cat"}), tally::Error);
+    }
+    CHECK(open_descriptors() == before);
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Each link of each page, in docs, lessons, exercises and examples alike, leads to a file that is there, and to a heading that it has."""
+import re
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ["docs", "lessons", "exercises", "examples", "bench", "tests", "web"]
+
+
+def without_code(text):
+    text = re.sub(r"(?ms)^( *)(```|~~~).*?^\1\2", "", text)
+    return re.sub(r"`[^`\n]*`", "``", text)
+
+
+def anchors(page):
+    """As GitHub makes them: of each heading, a number behind those that come again; and those that are written out."""
+    text, found = page.read_text(), {}
+    for heading in re.findall(r"(?m)^#+ +(.*?) *#*$", re.sub(r"(?ms)^( *)```.*?^\1```", "", text)):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
+        anchor = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+        number = found.get(anchor, 0)
+        found[anchor] = number + 1
+        if number:
+            found[f"{anchor}-{number}"] = 1
+    return set(found) | set(re.findall(r'(?:id|name)="([^"]+)"', text))
+
+
+def faults(page):
+    text = without_code(page.read_text())
+    links = re.findall(r"\]\(<?([^)\s>]+)>?(?: \"[^\"]*\")?\)", text) + re.findall(r"(?m)^\[[^]]+\]: +(\S+)", text)
+    for link in links:
+        if re.match(r"[a-z]+:", link):
+            continue  # to elsewhere
+        path, _, anchor = link.partition("#")
+        target = (page.parent / unquote(path)).resolve() if path else page
+        if not target.exists():
+            yield f"{page.relative_to(ROOT)}: {link} leads to no file"
+        elif anchor and target.suffix == ".md" and unquote(anchor) not in anchors(target):
+            yield f"{page.relative_to(ROOT)}: {link} leads to no heading of {target.name}"
+
+
+def main():
+    pages = [*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in sorted((ROOT / folder).rglob("*.md")))]
+    wrong = [fault for page in pages for fault in faults(page)]
+    print("\n".join(wrong or [f"{len(pages)} pages, each link of which leads somewhere"]))
+    return 1 if wrong or len(pages) < 50 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
