@@ -215,7 +215,7 @@ def members(source, inside, head):
             line -= 1
             lines.insert(0, f"    // {source.comments[line]}")
         lines = [] if any("clang-format" in each for each in lines) else lines
-        text = re.sub(r"\s*:(?!:)\s*\w+[({].*$", "", re.sub(r"//[^\n]*", "", source.text[begin:end]), flags=re.S) if "(" in words else re.sub(
+        text = re.sub(r"\s*(?<!:):(?!:)\s*\w+[({].*$", "", re.sub(r"//[^\n]*", "", source.text[begin:end]), flags=re.S) if "(" in words else re.sub(
             r"//[^\n]*", "", source.text[begin:end])
         behind = [source.comments[at] for at in range(source.line(begin), source.line(max(begin, end - 1)) + 1)
                   if at in source.comments and at not in source.alone]
