@@ -12,17 +12,6 @@
 
 namespace tally {
 
-namespace {
-
-using Names = std::map<const Node*, std::string>;
-
-template <class S> Names names_of(Module<S>* model) {
-    Names names;
-    if (model)
-        for (const auto& [name, parameter] : named_parameters(*model)) names.emplace(parameter.node(), name);
-    return names;
-}
-
 // What decides the course of training, in words that a saved window is compared by. It names every option, so
 // that none is added without a thought of it; only how many micro-batches are planned is compared apart.
 template <class S> Course course(const WindowOptions<S>& options) {
@@ -38,6 +27,20 @@ template <class S> Course course(const WindowOptions<S>& options) {
             {"schedule", schedule ? "given" : "none"},
             {"average", average ? "given" : "none"},
             {"seed", std::to_string(seed)}};
+}
+
+template Course course(const WindowOptions<float>&);
+template Course course(const WindowOptions<double>&);
+
+namespace {
+
+using Names = std::map<const Node*, std::string>;
+
+template <class S> Names names_of(Module<S>* model) {
+    Names names;
+    if (model)
+        for (const auto& [name, parameter] : named_parameters(*model)) names.emplace(parameter.node(), name);
+    return names;
 }
 
 // A schedule is a function, which a file cannot hold: but what it said for updates 0, 1, 2, 4, 8, ... and the
