@@ -11,6 +11,8 @@ namespace tally {
 
 namespace {
 
+constexpr double last_word = 1;  // seconds for those who are left to say what has happened
+
 std::string rank_in_words(std::size_t rank) { return "rank " + std::to_string(rank); }
 
 std::string seconds_in_words(double seconds) {
@@ -63,7 +65,7 @@ Processes::~Processes() {
     const double seconds = well ? std::numeric_limits<double>::infinity() : options_.patience;
     try {
         if (size() > 1 && broken_.empty()) exchange({Letter::leaves, "its end", "", ""}, seconds);
-        together = size() == 1 || wire_.gather_to_end(options_.patience);
+        together = size() == 1 || wire_.gather_to_end(broken_.empty() ? seconds : last_word);
     } catch (...) {
         together = false;
     }
@@ -170,16 +172,16 @@ template <class S> bool Processes::sum_in_order(std::span<S> numbers, std::span<
     return move(given, taken);
 }
 
-template <class S> void Processes::sum(Reduce how, std::span<S> numbers, std::span<S> scratch) {
+template <class S> void Processes::sum(AllReduce how, std::span<S> numbers, std::span<S> scratch) {
     if (size() == 1) return;
     expect_unbroken("sum");
     ++sent_.sums;
     bool done = false;
     switch (how) {
-        case Reduce::rank_order:
+        case AllReduce::rank_order:
             done = sum_in_order(numbers, scratch);
             break;
-        case Reduce::fast:
+        case AllReduce::fast:
             std::copy(numbers.begin(), numbers.end(), scratch.begin());
             sent_.numbers += numbers.size_bytes();
             done = wire_.sum(scratch.data(), numbers.data(), numbers.size(), options_.patience);
@@ -189,7 +191,7 @@ template <class S> void Processes::sum(Reduce how, std::span<S> numbers, std::sp
     throw Error("[processes] sum: " + broken_);
 }
 
-template <class S> Array<S> sum_of_all(Processes& processes, const Array<S>& mine, Reduce how) {
+template <class S> Array<S> sum_of_all(Processes& processes, const Array<S>& mine, AllReduce how) {
     if (!mine.storage()) detail::fail_without_memory("sum_of_all");
     // What MPI reads and writes is the heap's, and if somebody is lost it must stay there.
     struct Numbers {
@@ -199,7 +201,7 @@ template <class S> Array<S> sum_of_all(Processes& processes, const Array<S>& min
     held->numbers = mine.to_vector();
     held->scratch.resize(mine.size() + static_cast<std::size_t>(processes.size()));
     processes.meet("sum_of_all of " + std::string(sizeof(S) == 4 ? "float " : "double ") +
-                   to_string(mine.shape()) + (how == Reduce::fast ? ", fast" : ", rank_order"));
+                   to_string(mine.shape()) + (how == AllReduce::fast ? ", fast" : ", rank_order"));
     try {
         processes.sum<S>(how, held->numbers, held->scratch);
     } catch (...) {
@@ -209,9 +211,9 @@ template <class S> Array<S> sum_of_all(Processes& processes, const Array<S>& min
     return Array<S>(mine.shape(), held->numbers, mine.device());
 }
 
-#define TALLY_MADE_FOR(S)                                                \
-    template void Processes::sum<S>(Reduce, std::span<S>, std::span<S>); \
-    template Array<S> sum_of_all<S>(Processes&, const Array<S>&, Reduce);
+#define TALLY_MADE_FOR(S)                                                   \
+    template void Processes::sum<S>(AllReduce, std::span<S>, std::span<S>); \
+    template Array<S> sum_of_all<S>(Processes&, const Array<S>&, AllReduce);
 TALLY_MADE_FOR(float)
 TALLY_MADE_FOR(double)
 #undef TALLY_MADE_FOR

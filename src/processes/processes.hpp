@@ -14,14 +14,14 @@
 namespace tally {
 
 // How numbers of several processes are added, named by what it promises.
-enum class Reduce {
+enum class AllReduce {
     fast,        // MPI_Allreduce: the same bits on each of them, and again with as many and the same library
     rank_order,  // rank 0's and rank 1's, then rank 2's, ...: the same bits for as many, with any library
 };
 
 // What one process has sent.
 struct Sent {
-    std::uint64_t numbers = 0;  // bytes of what is summed; with Reduce::fast what MPI was handed to sum
+    std::uint64_t numbers = 0;  // bytes of what is summed; with AllReduce::fast what MPI was handed to sum
     std::uint64_t words = 0;    // bytes of what they agree about
     std::uint64_t sums = 0;     // how often something was summed
 };
@@ -58,7 +58,7 @@ public:
     void fail(const std::string& call, const std::string& why) noexcept;
     // Of all, over `numbers`; `scratch` has as many, and one more for each process. Only of those who have
     // just met; after an error the memory of both must stay where it is.
-    template <class S> void sum(Reduce how, std::span<S> numbers, std::span<S> scratch);
+    template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
 
 private:
     struct Letter;
@@ -75,6 +75,6 @@ private:
 
 // The sum of everybody's, of one shape and type, on each of them.
 template <class S>
-Array<S> sum_of_all(Processes& processes, const Array<S>& mine, Reduce how = Reduce::rank_order);
+Array<S> sum_of_all(Processes& processes, const Array<S>& mine, AllReduce how = AllReduce::rank_order);
 
 }  // namespace tally

@@ -135,7 +135,7 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
     Named lines{{"version", std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' +
                                 std::to_string(version.patch)},
                 {"numbers of", std::to_string(8 * sizeof(S)) + " bits"},
-                {"reduce", options_.reduce == Reduce::fast ? "fast" : "rank_order"},
+                {"reduce", options_.reduce == AllReduce::fast ? "fast" : "rank_order"},
                 {"buckets of", std::to_string(options_.bucket) + " numbers"},
                 {"parameters:", std::to_string(optimizer.parameters().size())}};
     std::size_t most = 0;
@@ -307,9 +307,10 @@ template <class S> void Ranks<S>::sum_gradients() {
 
 template <class S> void Ranks<S>::ready() { meet("the step, "); }
 
-template <class S> void Ranks<S>::fail(const std::string& why) noexcept {
+template <class S>
+void Ranks<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
     if (std::exchange(known_, false)) return;
-    processes_.fail(call_.empty() ? "the window's end" : call_, why);
+    processes_.fail(std::string(call) + " of window " + std::to_string(window), why);
 }
 
 template class Ranks<float>;

@@ -23,7 +23,7 @@ namespace tally {
 
 // Of Ranks.
 template <class S> struct RanksOptions {
-    Reduce reduce = Reduce::rank_order;
+    AllReduce reduce = AllReduce::rank_order;
     Module<S>* model = nullptr;                 // one that leaves effects, such as batch norm, must be told
     std::size_t bucket = std::size_t{1} << 20;  // so many numbers are summed at once
 };
@@ -52,7 +52,7 @@ public:
     Standing gather(const char* call, std::int64_t window, const Standing& here) override;
     void reduce(Effects& effects) override;
     void ready() override;
-    void fail(const std::string& why) noexcept override;
+    void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
     std::int64_t first_item() const override { return first_item_; }
 
 private:

@@ -40,7 +40,7 @@ public:
     // Just before the parameters change: everybody is there, and has the memory for it.
     virtual void ready() = 0;
     // Instead of the next of these calls: the end of this window has failed here.
-    virtual void fail(const std::string& why) noexcept = 0;
+    virtual void fail(const char* call, std::int64_t window, const std::string& why) noexcept = 0;
     // The number of this window's first item among the items of all.
     virtual std::int64_t first_item() const = 0;
 };

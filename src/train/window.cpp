@@ -351,7 +351,7 @@ template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
     try {
         return close_together(what, tail);
     } catch (const std::exception& error) {  // so that nobody waits for it
-        across_->fail(error.what());
+        across_->fail(what, opened_, error.what());
         throw;
     }
 }

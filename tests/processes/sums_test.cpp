@@ -41,9 +41,9 @@ template <class S> void sums_are_right(std::uint64_t seed) {
     const std::vector<Array<S>> all = brought<S>(r, shape);
     CAPTURE(seed, shape.size(), world().size());
     const std::uint64_t before = numbers_of_all();
-    const Array<S> ordered = sum_of_all(world(), all[me()], Reduce::rank_order);
+    const Array<S> ordered = sum_of_all(world(), all[me()], AllReduce::rank_order);
     CHECK(numbers_of_all() - before == 2 * (ranks() - 1) * shape.size() * sizeof(S));
-    const Array<S> fast = sum_of_all(world(), all[me()], Reduce::fast);
+    const Array<S> fast = sum_of_all(world(), all[me()], AllReduce::fast);
     REQUIRE(ordered.shape() == shape);
     bool bits = true, near = true;
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -56,10 +56,11 @@ template <class S> void sums_are_right(std::uint64_t seed) {
         }
         bits = bits && same(sum, ordered.data()[i]);
         // Whatever the order, P - 1 additions: gamma of the sum of magnitudes.
-        const long double u = std::numeric_limits<S>::epsilon() / 2, n = static_cast<long double>(ranks() - 1);
+        const long double u = std::numeric_limits<S>::epsilon() / 2,
+                          n = static_cast<long double>(ranks() - 1);
         const long double bound = n * u / (1 - n * u) * size + std::numeric_limits<S>::denorm_min();
-        near = near && (std::isfinite(exact) ? std::abs(fast.data()[i] - exact) <= bound
-                                             : same(fast.data()[i], sum));
+        near = near &&
+               (std::isfinite(exact) ? std::abs(fast.data()[i] - exact) <= bound : same(fast.data()[i], sum));
     }
     CHECK(bits);
     CHECK(near);
@@ -68,7 +69,9 @@ template <class S> void sums_are_right(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("A sum in rank order has the bits of that order on each process, and its bytes are 2(P-1) times the numbers") {
+TEST_CASE(
+    "A sum in rank order has the bits of that order on each process, and its bytes are 2(P-1) times the "
+    "numbers") {
     const std::uint64_t seed = common_seed("sums");
     for (std::uint64_t i = 0; i < 100; ++i) {
         sums_are_right<float>(seed + i);
@@ -81,12 +84,14 @@ TEST_CASE("Sums of other shapes or in another way do not meet") {
     const bool last = me() + 1 == ranks();
     const std::string other = message_of([&] { sum_of_all(world(), Array<float>::zeros({last ? 3 : 2})); });
     CHECK_THAT(other, contains("rank 0 calls sum_of_all of float (2), rank_order"));
-    CHECK_THAT(other, contains("rank " + std::to_string(ranks() - 1) + " calls sum_of_all of float (3), rank_order"));
+    CHECK_THAT(other, contains("rank " + std::to_string(ranks() - 1) +
+                               " calls sum_of_all of float (3), rank_order"));
     const std::string way = message_of([&] {
-        sum_of_all(world(), Array<double>::zeros({2}), last ? Reduce::fast : Reduce::rank_order);
+        sum_of_all(world(), Array<double>::zeros({2}), last ? AllReduce::fast : AllReduce::rank_order);
     });
     CHECK_THAT(way, contains("calls sum_of_all of double (2), fast"));
-    CHECK(sum_of_all(world(), Array<float>({1, 2})).data()[1] == 2.0F * static_cast<float>(ranks()));  // and it goes on
+    CHECK(sum_of_all(world(), Array<float>({1, 2})).data()[1] ==
+          2.0F * static_cast<float>(ranks()));  // and it goes on
 }
 
 }  // namespace tally::test
