@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
-PUBLIC = ["core.hpp", "tally.hpp", "train.hpp", "xtensor.hpp"]
+PUBLIC = ["core.hpp", "processes.hpp", "tally.hpp", "train.hpp", "xtensor.hpp"]
 BOUND = 90  # a little above where things stand
 
 

@@ -13,9 +13,6 @@ namespace tally {
 
 using Course = std::vector<std::pair<std::string, std::string>>;
 
-// Of a window, every option but how many micro-batches are planned.
-template <class S> Course course(const WindowOptions<S>& options);
-
 inline std::string in_words(bool yes) { return yes ? "yes" : "no"; }
 inline std::string in_words(const std::optional<double>& number) {
     return number ? in_words(*number) : "none";

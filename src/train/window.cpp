@@ -8,7 +8,6 @@
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/base/random.hpp"
 #include "tally/train/clip.hpp"
-#include "tally/train/course.hpp"
 #include "tally/train/require.hpp"
 
 namespace tally {
@@ -57,7 +56,7 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
     before_there_.resize(before_.size());
     reset();
     opened_ = 0;
-    if (across_) across_->open(optimizer_, course(options_));
+    if (across_) across_->open(optimizer_, course());
 }
 
 template <class S> void Window<S>::plan(std::int64_t micro_batches) {

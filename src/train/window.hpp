@@ -173,6 +173,7 @@ private:
     Finished<S> close_together(const char* what, bool tail);
     Standing standing(const char* what) const;
     void reduce();
+    typename Across<S>::Named course() const;  // what decides it, in words
     void remember();
     bool dropped(const V& sum);
     void count(const Loss<Array<S>>& share);

@@ -1,8 +1,7 @@
 # Tests of src/processes: each file of cases is run by 1, 2, 3 and 5 processes, started by mpirun where MPI was found.
-tally_glob(sources *.cpp)
-list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/scenes.cpp")
-add_executable(test_processes ${sources} "${PROJECT_SOURCE_DIR}/tests/autograd/here.cpp")
-target_include_directories(test_processes PRIVATE "${PROJECT_SOURCE_DIR}/tests/autograd")
+tally_glob(sources processes/*.cpp)
+list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/processes/scenes.cpp")
+add_executable(test_processes ${sources})
 target_link_libraries(test_processes PRIVATE tally_processes tally_test_main tally_flags)
 target_precompile_headers(test_processes REUSE_FROM tally_test_main)
 
@@ -30,12 +29,15 @@ foreach(file IN LISTS sources)
     endforeach()
 endforeach()
 
-add_executable(processes_scenes scenes.cpp)
+add_executable(processes_scenes processes/scenes.cpp)
 target_link_libraries(processes_scenes PRIVATE tally_processes tally_flags)
 target_compile_definitions(processes_scenes PRIVATE TALLY_HAS_MPI=$<BOOL:${tally_has_mpi}>)
 if(tally_has_mpi)
     target_link_libraries(processes_scenes PRIVATE MPI::MPI_CXX)
     tally_add_script(processes/scenes processes/scenes_test.py $<TARGET_FILE:processes_scenes> "${MPIEXEC_EXECUTABLE}")
+    tally_add_script(processes/page processes/page_test.py "${MPIEXEC_EXECUTABLE}" "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_FLAGS}" "${tally_public_path}"
+        $<TARGET_FILE:tally_processes> $<TARGET_FILE:tally> "-Wl,-rpath,$<TARGET_FILE_DIR:tally>" -lopenblas -lz -ldl ${MPI_CXX_LIBRARIES})
+    set_property(TEST processes/page APPEND PROPERTY ENVIRONMENT "${on_one_machine}")
 else()
     tally_add_script(processes/scenes processes/scenes_test.py $<TARGET_FILE:processes_scenes>)
 endif()
