@@ -122,7 +122,7 @@ void read_model(Reading& saved, const TrainingState& state, Module<S>& model, Sa
 
 // What decides the course of training, in words that a saved window is compared by. It names every option, so
 // that none is added without a thought of it; only how many micro-batches are planned is compared apart.
-template <class S> Course Window<S>::course() const {
+template <class S> typename Across<S>::Named Window<S>::course() const {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, tail, non_finite, max_norm,
                                   max_value, schedule, average, seed] = options_;
     return {{"total", in_words(total)},
@@ -241,8 +241,8 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
     };
 }
 
-template Course Window<float>::course() const;
-template Course Window<double>::course() const;
+template Across<float>::Named Window<float>::course() const;
+template Across<double>::Named Window<double>::course() const;
 template void Window<float>::save(TrainingState&, const std::string&, Module<float>*) const;
 template void Window<double>::save(TrainingState&, const std::string&, Module<double>*) const;
 template Commit Window<float>::prepare_load(const TrainingState&, const std::string&, Module<float>*,
