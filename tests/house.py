@@ -23,9 +23,8 @@ def rooms():
     """{room: the rooms that it may include}"""
     text = (SRC / "CMakeLists.txt").read_text()
     found = {name: {name, *sees.split()} for name, sees in re.findall(r"^tally_room\((\w+)(?: SEES ([a-z ]+))?[^)]*\)", text, re.M)}
-    name, sees = re.search(r"^tally_room_path\(\w+ (\w+) ([\w ]+)\)", text, re.M).groups()
-    found[name] = set(sees.split())
-    found["lesson"] = {*found, "lesson"} - {"cpu", "gpu"}
+    found |= {name: set(sees.split()) for name, sees in re.findall(r"^tally_room_path\(\w+ (\w+) ([\w ]+)\)", text, re.M)}
+    found["lesson"] = {*found, "lesson"} - {"cpu", "gpu", "processes"}
     return found
 
 

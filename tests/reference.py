@@ -5,7 +5,7 @@
     reference.py --write    writes the page
 
 Public is what stands in namespace tally, but not in a detail of it, not among the formulas, nor below a ruler that names the engine, in a header that
-tally/core.hpp, tally/tally.hpp or tally/train.hpp includes by name, or in tally/xtensor.hpp. A comment belongs to the declarations that follow it without an
+tally/core.hpp, tally/processes.hpp, tally/tally.hpp or tally/train.hpp includes by name, or in tally/xtensor.hpp. A comment belongs to the declarations that follow it without an
 empty line; one at the end of a line belongs to that line; what the first sentence of a header names has been said there.
 """
 import re
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC, PAGE = ROOT / "src", ROOT / "docs" / "reference.md"
-DOORS = ["core.hpp", "tally.hpp", "train.hpp"]
+DOORS = ["core.hpp", "processes.hpp", "tally.hpp", "train.hpp"]
 OWN = "xtensor.hpp"  # a door that declares names itself
 HIDDEN = {"detail", "functor"}  # what a user never types; formulas, which are for who adds one
 HEAD = """<!-- Every public name with its signature and what its header says of it. Written by tests/reference.py. -->
@@ -109,7 +109,7 @@ def declarations(code, at, end):
                     i = behind
                     continue
                 is_type = re.search(r"(?:^|[>\s])(?:class|struct|enum|union|namespace)\b[^()=]*$", head) or head.strip().startswith("extern")
-                if not is_type and re.search(r"[\w>]\s*$", head) and "(" not in re.sub(r"\(\s*\)", "", head) and not head.rstrip().endswith("const"):
+                if not is_type and re.search(r"[\w>]\s*$", head) and "(" not in re.sub(r"\(\s*\)", "", head) and not head.rstrip().endswith(("const", "noexcept")):
                     i = behind  # a variable with a value in braces
                     continue
                 yield begin, i, behind, (i + 1, behind - 1)
@@ -215,7 +215,7 @@ def members(source, inside, head):
             line -= 1
             lines.insert(0, f"    // {source.comments[line]}")
         lines = [] if any("clang-format" in each for each in lines) else lines
-        text = re.sub(r"\s*(?<!:):(?!:)\s*\w+[({].*$", "", re.sub(r"//[^\n]*", "", source.text[begin:end]), flags=re.S) if "(" in words else re.sub(
+        text = re.sub(r"\s*(?<!:):(?!:)\s*\w+(?:<[^<>]*>)?[({].*$", "", re.sub(r"//[^\n]*", "", source.text[begin:end]), flags=re.S) if "(" in words else re.sub(
             r"//[^\n]*", "", source.text[begin:end])
         behind = [source.comments[at] for at in range(source.line(begin), source.line(max(begin, end - 1)) + 1)
                   if at in source.comments and at not in source.alone]

@@ -51,6 +51,7 @@ template <class S> CapturedWindow<S>::CapturedWindow(Window<S>& window, Work wor
         if (is) throw Error("[capture] " + what);
     };
     refuse(!work_, "there is no function that adds the micro-batches");
+    refuse(window_.across_ != nullptr, "a window across processes waits for them, which no graph can");
     refuse(
         options.reduction == Reduction::mean && options.total == 0,
         "a total that is found at the end is found by the host; tell it beforehand, or use Reduction::sum");

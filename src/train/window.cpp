@@ -31,9 +31,10 @@ template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array
 
 }  // namespace
 
-template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options)
+template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options, Across<S>* across)
     : optimizer_(optimizer),
       options_(std::move(options)),
+      across_(across),
       zero_(number<S>(0, device_of(optimizer))),
       denominator_(options_.reduction, options_.weigh, options_.total, device_of(optimizer)),
       hold_(optimizer.parameters()) {
@@ -56,6 +57,8 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
         for (const V& parameter : parameters()) before_.push_back(empty_like(parameter.value()));
     before_there_.resize(before_.size());
     reset();
+    opened_ = 0;
+    if (across_) across_->open(optimizer_, course());
 }
 
 template <class S> void Window<S>::plan(std::int64_t micro_batches) {
@@ -227,7 +230,7 @@ template <class S> Pass& Window<S>::part(std::int64_t items) {
     if (!pending_) throw Error("[window] part: of no micro-batch; call pass() for the first part");
     pass_.training = true;
     pass_.seed = seed();
-    pass_.first_item = items_ + *pending_;
+    pass_.first_item = items_ + *pending_ + (across_ ? across_->first_item() : 0);
     *pending_ += items;
     return pass_;
 }
@@ -276,14 +279,31 @@ template <class S> void Window<S>::count(const Loss<Array<S>>& share) {
 
 // ---- the gate ----
 
+// How far it has come: here, or on all who share it.
+template <class S> Standing Window<S>::standing(const char* what) const {
+    const bool planned = options_.micro_batches > 0;
+    Standing here{.micro_batches = micro_batches_,
+                  .dropped = dropped_,
+                  .once = std::ssize(once_),
+                  .count = static_cast<double>(denominator_.counted().item()),
+                  .planned = planned,
+                  .full = !planned || full(),
+                  .learning_rate = optimizer_.learning_rate(),
+                  .updates = updates_};
+    if (!across_) return here;
+    expect_count(what, here.count);
+    here.sum = static_cast<double>(sum_.item());
+    return across_->gather(what, opened_, here);
+}
+
 // Whether all that was planned has come.
-template <class S> bool Window<S>::complete(double counted, bool tail) const {
-    if (!denominator_.announced()) return options_.micro_batches == 0 || full();
-    if (denominator_.reached(counted)) return true;
-    const bool short_of = options_.micro_batches > 0 ? !full() : counted < options_.total;
-    if (!(short_of && tail) && dropped_ == 0)
+template <class S> bool Window<S>::complete(const Standing& all, bool tail) const {
+    if (!denominator_.announced()) return all.full;
+    if (denominator_.reached(all.count)) return true;
+    const bool short_of = all.planned ? !all.full : all.count < options_.total;
+    if (!(short_of && tail) && all.dropped == 0)
         throw Error("[window] finish: a total of " + in_words(options_.total) + " was announced, but " +
-                    in_words(counted) + " came in " + std::to_string(micro_batches_) + " micro-batches" +
+                    in_words(all.count) + " came in " + std::to_string(all.micro_batches) + " micro-batches" +
                     (short_of ? "; add() the rest, or flush() it as a tail" : ""));
     return !short_of;
 }
@@ -330,7 +350,7 @@ template <class S> void Window<S>::drop_or_raise(Finished<S>& done) const {
                         "drop_window");
         case NonFinite::drop_micro:
         case NonFinite::drop_window:
-            done.dropped = micro_batches_;
+            done.dropped = done.micro_batches;
     }
 }
 
@@ -342,16 +362,31 @@ template <class S> void Window<S>::expect_gradients(const char* what) const {
 }
 
 template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
+    if (!across_) return close_together(what, tail);
+    try {
+        return close_together(what, tail);
+    } catch (const std::exception& error) {  // so that nobody waits for it
+        across_->fail(what, opened_, error.what());
+        throw;
+    }
+}
+
+template <class S> Finished<S> Window<S>::close_together(const char* what, bool tail) {
     expect_whole(what);
-    if (micro_batches_ == 0) throw Error("[window] finish: no micro-batch has come");
+    if (micro_batches_ == 0 && !across_) throw Error("[window] finish: no micro-batch has come");
     expect_told(what);
     hold_.expect_as_left(what);
-    Finished<S> done{.micro_batches = micro_batches_,
-                     .dropped = dropped_,
-                     .count = static_cast<double>(denominator_.counted().item()),
-                     .sum = sum_.value()};
+    const Standing all = standing(what);
+    if (all.micro_batches == 0) {
+        if (tail) return {};
+        throw Error("[window] finish: no micro-batch has come, to any process");
+    }
+    Finished<S> done{.micro_batches = all.micro_batches,
+                     .dropped = all.dropped,
+                     .count = all.count,
+                     .sum = across_ ? number<S>(all.sum, zero_.value().device()).value() : sum_.value()};
     expect_count(what, done.count);
-    if (!complete(done.count, tail)) {
+    if (!complete(all, tail)) {
         switch (options_.tail) {
             case Tail::scale:
                 break;
@@ -363,17 +398,24 @@ template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
         }
     }
     if (!(done.count > 0)) {
-        if (dropped_ < micro_batches_)
-            throw Error("[window] finish: its " + std::to_string(micro_batches_) +
+        if (all.dropped < all.micro_batches)
+            throw Error("[window] finish: its " + std::to_string(all.micro_batches) +
                         " micro-batches count 0 together: there is nothing to divide by; discard() it");
         discard();  // nothing is left of it
         return done;
     }
+    if (across_) attempt([&] { reduce(); });
     if (exact_) attempt([&] { own([&] { exact_->round(); }); });
     expect_gradients(what);
     attempt([&] { update(done); });
     discard();
     return done;
+}
+
+// From here on its gradients and effects are those of all who share it.
+template <class S> void Window<S>::reduce() {
+    if (!hold_.on()) hold_.take(detail::Hold<S>::Sweeps::own);  // nothing has come to this one
+    own([&] { across_->reduce(effects_); });
 }
 
 template <class S> void Window<S>::update(Finished<S>& done) {
@@ -395,6 +437,7 @@ template <class S> void Window<S>::step(Finished<S>& done) {
     const double rate_before = optimizer_.learning_rate();
     if (options_.schedule) optimizer_.schedule_learning_rate(options_.schedule->at(updates_));
     try {
+        if (across_) across_->ready();
         own([&] { optimizer_.step(); });
     } catch (...) {  // nothing was updated: the rate is no other, either
         optimizer_.schedule_learning_rate(rate_before);
@@ -433,6 +476,7 @@ template <class S> void Window<S>::reset() {
     pass_.draws = {};
     effects_ = {};
     broken_ = saved_ = false;
+    ++opened_;
 }
 
 template class Window<float>;

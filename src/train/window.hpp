@@ -16,6 +16,7 @@
 
 #include "tally/instances/core.hpp"
 #include "tally/files/training_state.hpp"
+#include "tally/train/across.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/denominator.hpp"
 #include "tally/train/exact_gradients.hpp"
@@ -82,8 +83,9 @@ template <class S> class Window {
 public:
     using V = Var<Array<S>>;
 
-    // Opens it: an Error when a gradient has reached one of the parameters already.
-    Window(Optimizer<S>& optimizer, WindowOptions<S> options = {});
+    // Opens it: an Error when a gradient has reached one of the parameters already. Shared `across` processes
+    // its counts, losses and gradients are those of all, a total too; micro-batches are planned by each.
+    Window(Optimizer<S>& optimizer, WindowOptions<S> options = {}, Across<S>* across = nullptr);
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
     ~Window();
@@ -139,7 +141,7 @@ public:
     // that was announced and has not come is an Error.
     Finished<S> finish() { return close("finish", false); }
     // At the end of an epoch: the same, if anything has come; the tail policy decides about a total, too.
-    Finished<S> flush() { return !empty() || broken_ ? close("flush", true) : Finished<S>(); }
+    Finished<S> flush() { return !empty() || broken_ || across_ ? close("flush", true) : Finished<S>(); }
     void discard();  // no update; the next window is open
 
     // With parameters, gradients, optimizer, average and all that has been counted, and of a model that is
@@ -182,10 +184,14 @@ private:
     void expect_not_full(const char* what) const;
     void expect_own_pass(const V& sum) const;
     Finished<S> close(const char* what, bool tail);
+    Finished<S> close_together(const char* what, bool tail);
+    Standing standing(const char* what) const;
+    void reduce();
+    typename Across<S>::Named course() const;  // what decides it, in words
     void remember();
     bool dropped(const V& sum);
     void count(const Loss<Array<S>>& share);
-    bool complete(double counted, bool tail) const;
+    bool complete(const Standing& all, bool tail) const;
     void expect_loss(const Loss<Array<S>>& loss, double weight) const;
     void expect_count(const char* what, double counted) const;
     void expect_a_backward(double counted) const;
@@ -202,8 +208,10 @@ private:
 
     Optimizer<S>& optimizer_;
     WindowOptions<S> options_;
+    Across<S>* across_;
     std::int64_t micro_batches_ = 0, dropped_ = 0, updates_ = 0, items_ = 0;
-    V zero_, sum_;  // on the parameters' device, so that adding to it makes nobody wait
+    std::int64_t opened_ = 0;  // windows before this one, finished or not
+    V zero_, sum_;             // on the parameters' device, so that adding to it makes nobody wait
     Denominator<S> denominator_;
     std::optional<ExactGradients<S>> exact_;  // Sum::exact
     std::vector<V> once_;

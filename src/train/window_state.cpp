@@ -23,24 +23,6 @@ template <class S> Names names_of(Module<S>* model) {
     return names;
 }
 
-// What decides the course of training, in words that a saved window is compared by. It names every option, so
-// that none is added without a thought of it; only how many micro-batches are planned is compared apart.
-template <class S> Course course(const WindowOptions<S>& options) {
-    [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
-                                  max_value, schedule, average, seed] = options;
-    return {{"total", in_words(total)},
-            {"reduction", in_words(reduction)},
-            {"weigh", in_words(weigh)},
-            {"sum", in_words(sum)},
-            {"tail", in_words(tail)},
-            {"non_finite", in_words(non_finite)},
-            {"max_norm", in_words(max_norm)},
-            {"max_value", in_words(max_value)},
-            {"schedule", schedule ? "given" : "none"},
-            {"average", average ? "given" : "none"},
-            {"seed", std::to_string(seed)}};
-}
-
 // A schedule is a function, which a file cannot hold: but what it said for updates 0, 1, 2, 4, 8, ... and the
 // last one, in rows (update, rate).
 Array<double> said_by(const Schedule& schedule, std::int64_t updates) {
@@ -139,6 +121,24 @@ void read_model(Reading& saved, const TrainingState& state, Module<S>& model, Sa
 
 }  // namespace
 
+// What decides the course of training, in words that a saved window is compared by. It names every option, so
+// that none is added without a thought of it; only how many micro-batches are planned is compared apart.
+template <class S> typename Across<S>::Named Window<S>::course() const {
+    [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
+                                  max_value, schedule, average, seed] = options_;
+    return {{"total", in_words(total)},
+            {"reduction", in_words(reduction)},
+            {"weigh", in_words(weigh)},
+            {"sum", in_words(sum)},
+            {"tail", in_words(tail)},
+            {"non_finite", in_words(non_finite)},
+            {"max_norm", in_words(max_norm)},
+            {"max_value", in_words(max_value)},
+            {"schedule", schedule ? "given" : "none"},
+            {"average", average ? "given" : "none"},
+            {"seed", std::to_string(seed)}};
+}
+
 template <class S>
 void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* model) const {
     expect_whole("save");
@@ -169,7 +169,7 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
     state.put(under + "/updates", updates_);
     state.put(under + "/sum", sum_.value());
     state.put(under + "/count", denominator_.counted().value());
-    for (auto& [name, value] : course(options_)) state.put(under + "/options/" + name, value);
+    for (auto& [name, value] : course()) state.put(under + "/options/" + name, value);
     if (exact_) exact_->save(state, under);
     if (options_.schedule) state.put(under + "/schedule", said_by(*options_.schedule, updates_));
     optimizer_.save(state, under + "/optimizer");
@@ -201,7 +201,7 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
     const std::int64_t planned_before = saved.count("planned");
     if (planned && *planned != planned_before)
         saved.refuse_option("micro_batches", std::to_string(planned_before), std::to_string(*planned), "");
-    saved.expect_options(course(options_));
+    saved.expect_options(course());
 
     const auto loaded = std::make_shared<SavedWindow<S>>();
     read_totals(saved, zero_.value(), *loaded);
@@ -246,6 +246,8 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
     };
 }
 
+template Across<float>::Named Window<float>::course() const;
+template Across<double>::Named Window<double>::course() const;
 template void Window<float>::save(TrainingState&, const std::string&, Module<float>*) const;
 template void Window<double>::save(TrainingState&, const std::string&, Module<double>*) const;
 template Commit Window<float>::prepare_load(const TrainingState&, const std::string&, Module<float>*,

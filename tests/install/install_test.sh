@@ -55,10 +55,11 @@ prefix="$scratch/the prefix" # an installed tree may be moved, and its path may 
 mv "$scratch/elsewhere" "$prefix"
 
 if [ "$way" = cmake ]; then
-    "$CMAKE" -S "$outside" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$prefix"
+    "$CMAKE" -S "$outside" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$prefix" -DWITH_PROCESSES=ON
     "$CMAKE" --build "$scratch/build"
     "$scratch/build/outside"
     "$scratch/build/expressions"
+    "$scratch/build/together"
     exit
 fi
 

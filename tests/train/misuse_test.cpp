@@ -377,7 +377,7 @@ TEST_CASE("Misuse is refused or noticed and never wrong in silence") {
 }
 
 TEST_CASE("Misuse of a window with exact sums comes to the same") {
-    const Meanwhile<Sum> exact(Program::how, Sum::exact);
+    const detail::Meanwhile<Sum> exact(Program::how, Sum::exact);
     Table windows;
     for (const Call& call : calls()) {
         std::string wanted = expected(call);

@@ -1,0 +1,177 @@
+// The wire by MPI's C interface: every call is one that does not wait, asked again until a moment has come.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <chrono>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "tally/base/error.hpp"
+#include "tally/processes/wire.hpp"
+
+namespace tally::detail {
+
+namespace {
+
+constexpr int words_tag = 1, pieces_tag = 2;
+
+void expect(int code, const char* call) {
+    if (code == MPI_SUCCESS) return;
+    char text[MPI_MAX_ERROR_STRING] = {};
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    throw Error(std::string("[processes] ") + call + ": " +
+                std::string(text, static_cast<std::size_t>(length)));
+}
+
+int count_of(std::size_t bytes) {
+    if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+        throw Error("[processes] " + std::to_string(bytes) +
+                    " bytes are more than MPI takes at once; use smaller buckets");
+    return static_cast<int>(bytes);
+}
+
+// Asks again and again, and lets others compute in between; false: not in time.
+template <class F> bool within(double seconds, F done) {
+    using Clock = std::chrono::steady_clock;
+    const auto begun = Clock::now();
+    while (!done()) {
+        if (std::chrono::duration<double>(Clock::now() - begun).count() > seconds) return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+template <class S> MPI_Datatype type_of();
+template <> MPI_Datatype type_of<float>() { return MPI_FLOAT; }
+template <> MPI_Datatype type_of<double>() { return MPI_DOUBLE; }
+
+}  // namespace
+
+struct Wire::State {
+    MPI_Comm comm = MPI_COMM_NULL;
+    int rank = 0, size = 1;
+    bool started = false, ended = false;
+
+    bool all_done(std::vector<MPI_Request>& requests, double seconds) const {
+        return within(seconds, [&] {
+            int done = 0;
+            expect(
+                MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+                "MPI_Testall");
+            return done != 0;
+        });
+    }
+    // The next words of a rank, if they have come.
+    std::optional<std::string> words_of(int from) const {
+        int there = 0, length = 0;
+        MPI_Message message;
+        MPI_Status status;
+        expect(MPI_Improbe(from, words_tag, comm, &there, &message, &status), "MPI_Improbe");
+        if (!there) return {};
+        expect(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
+        std::string words(static_cast<std::size_t>(length), '\0');
+        expect(MPI_Mrecv(words.data(), length, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+        return words;
+    }
+};
+
+Wire::Wire(const void* communicator) : state_(std::make_unique<State>()) {
+    int running = 0, over = 0;
+    expect(MPI_Initialized(&running), "MPI_Initialized");
+    expect(MPI_Finalized(&over), "MPI_Finalized");
+    if (over) throw Error("[processes] MPI was finalised already, and cannot be started twice in a program");
+    if (communicator && !running)
+        throw Error("[processes] a communicator was given, but MPI_Init has not been called");
+    if (!running) {
+        int level = 0;
+        expect(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
+        state_->started = true;
+        expect(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    }
+    const MPI_Comm theirs = communicator ? *static_cast<const MPI_Comm*>(communicator) : MPI_COMM_WORLD;
+    expect(MPI_Comm_dup(theirs, &state_->comm), "MPI_Comm_dup");  // what it sends meets nobody else's
+    expect(MPI_Comm_set_errhandler(state_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    expect(MPI_Comm_rank(state_->comm, &state_->rank), "MPI_Comm_rank");
+    expect(MPI_Comm_size(state_->comm, &state_->size), "MPI_Comm_size");
+}
+
+Wire::~Wire() { end(false); }
+
+int Wire::rank() const { return state_->rank; }
+int Wire::size() const { return state_->size; }
+
+Wire::Words Wire::tell(const std::string& mine, double seconds) {
+    const auto size = static_cast<std::size_t>(state_->size);
+    Words words(size);
+    words[static_cast<std::size_t>(state_->rank)] = mine;
+    // Where somebody does not come MPI goes on reading what was to be sent: then it is never let go of.
+    auto sent = std::make_unique<std::string>(mine);
+    std::vector<MPI_Request> requests;
+    for (int to = 0; to < state_->size; ++to)
+        if (to != state_->rank) {
+            requests.emplace_back();
+            expect(MPI_Isend(sent->data(), count_of(sent->size()), MPI_BYTE, to, words_tag, state_->comm,
+                             &requests.back()),
+                   "MPI_Isend");
+        }
+    const bool all = within(seconds, [&] {
+        bool here = true;
+        for (std::size_t from = 0; from < size; ++from) {
+            if (!words[from]) words[from] = state_->words_of(static_cast<int>(from));
+            here = here && words[from];
+        }
+        return here;
+    });
+    if (!state_->all_done(requests, all ? seconds : 0)) (void)sent.release();
+    return words;
+}
+
+bool Wire::move(std::span<const Piece> to, std::span<const Piece> from, double seconds) {
+    std::vector<MPI_Request> requests;
+    requests.reserve(to.size() + from.size());
+    for (const Piece& piece : from)
+        if (piece.bytes > 0)
+            expect(MPI_Irecv(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, pieces_tag, state_->comm,
+                             &requests.emplace_back()),
+                   "MPI_Irecv");
+    for (const Piece& piece : to)
+        if (piece.bytes > 0)
+            expect(MPI_Isend(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, pieces_tag, state_->comm,
+                             &requests.emplace_back()),
+                   "MPI_Isend");
+    return state_->all_done(requests, seconds);
+}
+
+template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, double seconds) {
+    std::vector<MPI_Request> request(1);
+    expect(MPI_Iallreduce(mine, all, count_of(count), type_of<S>(), MPI_SUM, state_->comm, request.data()),
+           "MPI_Iallreduce");
+    return state_->all_done(request, seconds);
+}
+
+bool Wire::gather_to_end(double seconds) noexcept {
+    try {
+        std::vector<MPI_Request> request(1);
+        expect(MPI_Ibarrier(state_->comm, request.data()), "MPI_Ibarrier");
+        return state_->all_done(request, seconds);
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+void Wire::end(bool together) noexcept {
+    if (std::exchange(state_->ended, true) || !together) return;
+    int over = 0;
+    MPI_Finalized(&over);  // by the program, before its time
+    if (over) return;
+    MPI_Comm_free(&state_->comm);
+    if (state_->started) MPI_Finalize();
+}
+
+template bool Wire::sum(const float*, float*, std::size_t, double);
+template bool Wire::sum(const double*, double*, std::size_t, double);
+
+}  // namespace tally::detail

@@ -1,0 +1,80 @@
+// Processes: who takes part, and how they meet. They come to the same calls in the same order, or say in
+// words who did not.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tally/processes/wire.hpp"
+#include "tally/values/array.hpp"
+
+namespace tally {
+
+// How numbers of several processes are added, named by what it promises.
+enum class AllReduce {
+    fast,        // MPI_Allreduce: the same bits on each of them, and again with as many and the same library
+    rank_order,  // rank 0's and rank 1's, then rank 2's, ...: the same bits for as many, with any library
+};
+
+// What one process has sent.
+struct Sent {
+    std::uint64_t numbers = 0;  // bytes of what is summed; with AllReduce::fast what MPI was handed to sum
+    std::uint64_t words = 0;    // bytes of what they agree about
+    std::uint64_t sums = 0;     // how often something was summed
+};
+
+// Of Processes.
+struct ProcessesOptions {
+    double patience = 8;                 // seconds that a call waits for the others before it is an Error;
+                                         // the end, where nothing has failed, waits as long as it takes
+    const void* communicator = nullptr;  // of a program that uses MPI itself: points at its MPI_Comm
+};
+
+// Those that mpirun, srun or another launcher has started together; alone where none has. It starts MPI if
+// nobody has, and then ends it, too. All calls come from one thread.
+class Processes {
+public:
+    explicit Processes(ProcessesOptions options = {});
+    Processes(const Processes&) = delete;
+    Processes& operator=(const Processes&) = delete;
+    ~Processes();
+
+    int rank() const { return wire_.rank(); }
+    int size() const { return wire_.size(); }
+    const Sent& sent() const { return sent_; }
+
+    // Comes to `call` with all others and gets what each has said, by rank. An Error on each of them where
+    // one came elsewhere, has failed or left; where one did not come in time on those that wait.
+    std::vector<std::string> meet(const std::string& call, const std::string& mine = "");
+
+    // ---- for the engine ----
+
+    // The same, and where that is, for errors: "after 3 micro-batches".
+    std::vector<std::string> meet(const std::string& call, const std::string& where, const std::string& mine);
+    // Comes to nowhere, and says why.
+    void fail(const std::string& call, const std::string& why) noexcept;
+    // Of all, over `numbers`; `scratch` has as many, and one more for each process. Only of those who have
+    // just met; after an error the memory of both must stay where it is.
+    template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
+
+private:
+    struct Letter;
+    std::vector<Letter> exchange(const Letter& mine, double seconds);
+    void expect_unbroken(const std::string& call) const;
+    template <class S> bool sum_in_order(std::span<S> numbers, std::span<S> scratch);
+
+    ProcessesOptions options_;
+    detail::Wire wire_;
+    Sent sent_;
+    std::vector<std::string> last_;  // where each rank was heard of last
+    std::string broken_;             // why nothing can be had of the others any more
+};
+
+// The sum of everybody's, of one shape and type, on each of them.
+template <class S>
+Array<S> sum_of_all(Processes& processes, const Array<S>& mine, AllReduce how = AllReduce::rank_order);
+
+}  // namespace tally

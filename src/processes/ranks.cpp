@@ -1,0 +1,319 @@
+// The end of a window that processes share: what they compare, and what they sum.
+#include "tally/processes/ranks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "tally/base/checksum.hpp"
+#include "tally/base/version.hpp"
+#include "tally/files/state_file.hpp"
+#include "tally/train/require.hpp"
+
+namespace tally {
+
+namespace {
+
+using Named = std::vector<std::pair<std::string, std::string>>;
+
+std::string in_words(const TrainingState::Entry& entry) {
+    return std::visit(
+        [](const auto& value) -> std::string {
+            using T = std::decay_t<decltype(value)>;
+            if constexpr (std::is_same_v<T, std::string>)
+                return value;
+            else if constexpr (std::is_arithmetic_v<T>)
+                return tally::in_words(static_cast<double>(value));
+            else
+                return to_string(value.shape()) + " with checksum " + std::to_string(checksum(value));
+        },
+        entry);
+}
+
+std::string text_of(const Named& lines) {
+    TrainingState state;
+    state.put("lines", static_cast<std::int64_t>(lines.size()));
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        state.put("name/" + std::to_string(i), lines[i].first);
+        state.put("value/" + std::to_string(i), lines[i].second);
+    }
+    return state_bytes(state);
+}
+
+TrainingState state_of(const std::string& bytes, std::size_t rank) {
+    return parse_state(std::as_bytes(std::span(bytes)), "what rank " + std::to_string(rank) + " says");
+}
+
+Named lines_of(const std::string& bytes, std::size_t rank) {
+    const TrainingState state = state_of(bytes, rank);
+    Named lines;
+    for (std::int64_t i = 0; i < state.get<std::int64_t>("lines"); ++i)
+        lines.emplace_back(state.get<std::string>("name/" + std::to_string(i)),
+                           state.get<std::string>("value/" + std::to_string(i)));
+    return lines;
+}
+
+// What both have by one name, or one of them has not.
+std::string difference(const Named& first, const Named& other, const std::string& who) {
+    for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
+        if (i >= other.size()) return who + " has no " + first[i].first + ", rank 0 has " + first[i].second;
+        if (i >= first.size())
+            return who + " has " + other[i].first + " " + other[i].second + ", rank 0 has none";
+        if (first[i].first != other[i].first)
+            return who + " has " + other[i].first + ", where rank 0 has " + first[i].first;
+        if (first[i].second != other[i].second)
+            return who + " has " + first[i].first + " " + other[i].second + ", rank 0 has " + first[i].second;
+    }
+    return "";
+}
+
+// What each process says at a window's end, before the bits that say which gradients have arrived.
+struct Said {
+    Standing standing;
+    std::int64_t effects;
+};
+
+}  // namespace
+
+template <class S> Ranks<S>::Ranks(Processes& processes, RanksOptions<S> options)
+    : processes_(processes),
+      options_(options),
+      bucket_(std::make_unique<Bucket>()),
+      first_item_(std::int64_t{processes.rank()} << 32) {
+    if (options_.bucket == 0) throw Error("[ranks] buckets of no numbers hold nothing");
+}
+
+template <class S> Ranks<S>::~Ranks() = default;
+
+template <class S> std::vector<Items> Ranks<S>::share(const std::vector<Items>& parts) {
+    const std::size_t ranks = static_cast<std::size_t>(processes_.size()),
+                      me = static_cast<std::size_t>(processes_.rank());
+    const auto begin = [&](std::size_t rank) {
+        return parts.begin() + static_cast<std::ptrdiff_t>(rank * parts.size() / ranks);
+    };
+    first_item_ = 0;
+    for (auto part = parts.begin(); part != begin(me); ++part) first_item_ += part->count();
+    return {begin(me), begin(me + 1)};
+}
+
+template <class S> std::vector<std::string> Ranks<S>::meet(const std::string& what, const std::string& mine) {
+    known_ = true;  // an error in here is one of all
+    std::vector<std::string> words = processes_.meet(what + call_, where_, mine);
+    known_ = false;
+    return words;
+}
+
+// ---- before the first micro-batch ----
+
+// By a checksum of all, and line by line where that differs.
+template <class S> void Ranks<S>::expect_equal(const std::string& call, const Named& lines) {
+    const std::string text = text_of(lines);
+    const std::vector<std::string> sums = meet(call, std::to_string(checksum_of(text.data(), text.size())));
+    if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
+    const std::vector<std::string> texts = meet("what differs in " + call, text);
+    const Named first = lines_of(texts[0], 0);
+    for (std::size_t rank = 1; rank < texts.size(); ++rank)
+        if (texts[rank] != texts[0]) {
+            known_ = true;
+            throw Error("[processes] " + call + ": " +
+                        difference(first, lines_of(texts[rank], rank), "rank " + std::to_string(rank)));
+        }
+}
+
+template <class S> typename Ranks<S>::Named Ranks<S>::weights() const {
+    Named lines;
+    for (std::size_t i = 0; i < optimizer_->parameters().size(); ++i)
+        lines.emplace_back("parameter " + std::to_string(i) + " with checksum",
+                           std::to_string(checksum(optimizer_->parameters()[i].value())));
+    return lines;
+}
+
+template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Named& options) {
+    optimizer_ = &optimizer;
+    call_ = where_ = "";
+    Named lines{{"version", std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' +
+                                std::to_string(version.patch)},
+                {"numbers of", std::to_string(8 * sizeof(S)) + " bits"},
+                {"reduce", options_.reduce == AllReduce::fast ? "fast" : "rank_order"},
+                {"buckets of", std::to_string(options_.bucket) + " numbers"},
+                {"parameters:", std::to_string(optimizer.parameters().size())}};
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
+        const auto& value = optimizer.parameters()[i].value();
+        lines.emplace_back("parameter " + std::to_string(i) + " of", to_string(value.shape()));
+        most += value.size();
+    }
+    if (options_.model)
+        for (const Member<S>& member : members(*options_.model))
+            for (std::size_t i = 0; i < optimizer.parameters().size(); ++i)
+                if (member.parameter && member.parameter.node() == optimizer.parameters()[i].node())
+                    lines.emplace_back("parameter " + std::to_string(i) + " called", member.name);
+    for (const auto& [name, value] : options) lines.emplace_back("option " + name, value);
+    TrainingState state;
+    optimizer.save(state, "optimizer");
+    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, in_words(entry));
+    for (auto& line : weights()) lines.push_back(std::move(line));
+    expect_equal("the opening of a window", lines);
+    if (processes_.size() == 1) return;
+    most = std::min(most, options_.bucket);
+    bucket_->numbers.resize(most);
+    bucket_->scratch.resize(most + static_cast<std::size_t>(processes_.size()));
+}
+
+template <class S> void Ranks<S>::expect_same_weights() {
+    if (!optimizer_) throw Error("[ranks] no window was opened with them, so there are no weights");
+    call_ = where_ = "";
+    try {
+        expect_equal("expect_same_weights", weights());
+    } catch (...) {
+        known_ = false;  // it is no part of a window's end
+        throw;
+    }
+}
+
+// ---- the window's end ----
+
+template <class S> Standing Ranks<S>::gather(const char* call, std::int64_t window, const Standing& here) {
+    call_ = std::string(call) + " of window " + std::to_string(window);
+    where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
+    const auto& parameters = optimizer_->parameters();
+    std::string said(sizeof(Standing) + parameters.size(), '\0');
+    std::memcpy(said.data(), &here, sizeof(Standing));
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        said[sizeof(Standing) + i] = parameters[i].has_grad() ? 1 : 0;
+    const std::vector<std::string> all = meet("", said);
+
+    Standing sum{.full = true};
+    arrived_.assign(parameters.size(), false);
+    std::size_t arrivals = 0;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        Standing one;
+        std::memcpy(&one, all[rank].data(), sizeof(Standing));
+        const auto expect = [&](const char* what, auto theirs, auto first) {
+            if (theirs == first) return;
+            known_ = true;
+            throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " has " + what + " " +
+                        tally::in_words(static_cast<double>(theirs)) + ", rank 0 has " +
+                        tally::in_words(static_cast<double>(first)));
+        };
+        if (rank == 0) sum.once = one.once, sum.learning_rate = one.learning_rate, sum.updates = one.updates;
+        expect("made updates:", one.updates, sum.updates);
+        expect("the learning rate", one.learning_rate, sum.learning_rate);
+        expect("terms that are counted once:", one.once, sum.once);
+        sum.micro_batches += one.micro_batches;
+        sum.dropped += one.dropped;
+        sum.count += one.count;
+        sum.sum += one.sum;
+        sum.planned = sum.planned || one.planned;
+        sum.full = sum.full && one.full;
+        for (std::size_t i = 0; i < parameters.size(); ++i)
+            if (all[rank][sizeof(Standing) + i] != 0) {
+                arrived_[i] = true;
+                ++arrivals;
+            }
+    }
+    lacking_ = arrivals != all.size() * static_cast<std::size_t>(std::ranges::count(arrived_, true));
+    return sum;
+}
+
+template <class S> void Ranks<S>::reduce(Effects& effects) {
+    if (processes_.size() == 1) return;
+    expect_effects(effects);
+    bring_gradients();
+    join(effects);
+    sum_gradients();
+}
+
+template <class S> void Ranks<S>::expect_effects(const Effects& effects) {
+    if (!effects.empty() && !options_.model)
+        throw Error(
+            "[ranks] a layer has left effects, such as batch norm's statistics; tell the model: "
+            "Ranks(processes, {.model = &model})");
+}
+
+// Where a gradient has arrived elsewhere, one that adds nothing: -0, since 0 would turn a -0 into 0.
+template <class S> void Ranks<S>::bring_gradients() {
+    if (!lacking_) return;
+    for (std::size_t i = 0; i < arrived_.size(); ++i) {
+        const Var<Array<S>>& parameter = optimizer_->parameters()[i];
+        if (!arrived_[i] || parameter.has_grad()) continue;
+        const Array<S>& value = parameter.value();
+        take(parameter.node()->into(), Array<S>::full(value.shape(), S(-0.0), value.device()));
+        settle(parameter.node()->gradient, MemoryClass::gradient);
+    }
+}
+
+// Each process's effects, in the order of ranks, whether a process has any or not.
+template <class S> void Ranks<S>::join(Effects& effects) {
+    TrainingState mine;
+    if (options_.model)
+        for (const auto& [name, module] : modules(*options_.model))
+            if (const Effect* const effect = effects.of(module)) effect->save(mine, "effects/" + name);
+    const std::vector<std::string> all = meet("effects, ", state_bytes(mine));
+    if (!options_.model) return;  // nobody has left any
+    Effects joined;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        const TrainingState state = state_of(all[rank], rank);
+        for (const auto& [name, module] : modules(*options_.model))
+            if (auto effect = module->saved_effect(state, "effects/" + name))
+                joined.leave(module, std::move(effect));
+    }
+    effects = std::move(joined);
+}
+
+template <class S> void Ranks<S>::sum_gradients() {
+    const auto& parameters = optimizer_->parameters();
+    std::size_t filled = 0;
+    struct Part {
+        S* place;
+        Device device;
+        std::size_t at, size;
+    };
+    std::vector<Part> parts;  // of the bucket
+    const auto empty = [&] {
+        S* const numbers = bucket_->numbers.data();
+        const std::span<S> whole(numbers, filled);
+        try {
+            processes_.sum<S>(options_.reduce, whole, bucket_->scratch);
+        } catch (...) {
+            known_ = true;
+            (void)bucket_.release();  // MPI may still write there
+            throw;
+        }
+        for (const Part& part : parts)
+            device_copy::bytes(part.place, part.device, numbers + part.at, Device::cpu,
+                               part.size * sizeof(S));
+        parts.clear();
+        filled = 0;
+    };
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        if (!arrived_[i]) continue;
+        parameters[i].change_grad([&](Array<S>& gradient) {
+            S* const place = gradient.writable();
+            for (std::size_t done = 0; done < gradient.size();) {
+                const std::size_t size = std::min(gradient.size() - done, bucket_->numbers.size() - filled);
+                device_copy::bytes(bucket_->numbers.data() + filled, Device::cpu, place + done,
+                                   gradient.device(), size * sizeof(S));
+                parts.push_back({place + done, gradient.device(), filled, size});
+                done += size;
+                filled += size;
+                if (filled == bucket_->numbers.size()) empty();
+            }
+        });
+    }
+    if (filled > 0) empty();
+}
+
+template <class S> void Ranks<S>::ready() { meet("the step, "); }
+
+template <class S>
+void Ranks<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
+    if (std::exchange(known_, false)) return;
+    processes_.fail(std::string(call) + " of window " + std::to_string(window), why);
+}
+
+template class Ranks<float>;
+template class Ranks<double>;
+
+}  // namespace tally

@@ -1,0 +1,84 @@
+// Ranks: one window over all processes.
+//
+//     Processes processes;
+//     Ranks<float> ranks(processes);
+//     Window<float> window(optimizer, {.total = 64}, &ranks);
+//     for (const Items& micro : ranks.share(split(batch, 8)))
+//         window.add(mse(model(rows(x, micro)), rows(y, micro)));
+//     window.finish();   // sums counts, losses and gradients of all, and steps on each of them alike
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tally/processes/processes.hpp"
+#include "tally/train/across.hpp"
+#include "tally/train/batches.hpp"
+#include "tally/train/module.hpp"
+
+namespace tally {
+
+// Of Ranks.
+template <class S> struct RanksOptions {
+    AllReduce reduce = AllReduce::rank_order;
+    Module<S>* model = nullptr;                 // one that leaves effects, such as batch norm, must be told
+    std::size_t bucket = std::size_t{1} << 20;  // so many numbers are summed at once
+};
+
+// What a window asks of all others. Micro-batches communicate nothing: the window's end does.
+template <class S> class Ranks : public Across<S> {
+public:
+    explicit Ranks(Processes& processes, RanksOptions<S> options = {});
+    Ranks(const Ranks&) = delete;
+    Ranks& operator=(const Ranks&) = delete;
+    ~Ranks() override;
+
+    // This process's neighbours among the micro-batches of all, of which another may have one more, or one
+    // have none. What layers draw for their items is what one process alone would draw.
+    std::vector<Items> share(const std::vector<Items>& parts);
+    // The same for who cuts otherwise: the number of this process's first item in its windows. Untold,
+    // processes draw apart.
+    void begin_at(std::int64_t item) { first_item_ = item; }
+
+    // An Error that names the first parameter whose bits are not rank 0's. Everybody calls it.
+    void expect_same_weights();
+
+    // ---- for the window ----
+    using Named = typename Across<S>::Named;
+    void open(const Optimizer<S>& optimizer, const Named& options) override;
+    Standing gather(const char* call, std::int64_t window, const Standing& here) override;
+    void reduce(Effects& effects) override;
+    void ready() override;
+    void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
+    std::int64_t first_item() const override { return first_item_; }
+
+private:
+    struct Bucket {
+        std::vector<S> numbers, scratch;
+    };
+    std::vector<std::string> meet(const std::string& what, const std::string& mine = "");
+    void expect_equal(const std::string& call, const Named& lines);
+    Named weights() const;
+    void expect_effects(const Effects& effects);
+    void bring_gradients();
+    void sum_gradients();
+    void join(Effects& effects);
+
+    Processes& processes_;
+    RanksOptions<S> options_;
+    const Optimizer<S>* optimizer_ = nullptr;
+    std::unique_ptr<Bucket> bucket_;
+    std::int64_t first_item_;
+    std::string call_, where_;   // of the window's end
+    std::vector<bool> arrived_;  // whether a gradient has reached the parameter, on any process
+    bool lacking_ = false;       // on some process one that has arrived on another
+    bool known_ = false;         // to all others, what went wrong here
+};
+
+extern template class Ranks<float>;
+extern template class Ranks<double>;
+
+}  // namespace tally

@@ -1,0 +1,49 @@
+// Wire: all that the room asks of MPI, and only mpi.cpp calls it. Nothing waits longer than it was told to.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tally::detail {
+
+// Bytes on their way to a rank, or from it.
+struct Piece {
+    int rank;
+    void* at;
+    std::size_t bytes;
+};
+
+class Wire {
+public:
+    explicit Wire(const void* communicator);  // points at an MPI_Comm; null: what the environment says
+    Wire(const Wire&) = delete;
+    Wire& operator=(const Wire&) = delete;
+    ~Wire();
+
+    int rank() const;
+    int size() const;
+
+    // Words to every other rank, and the next that each of them sent; empty of those who sent none in time.
+    using Words = std::vector<std::optional<std::string>>;
+    Words tell(const std::string& mine, double seconds);
+
+    // All pieces, each of which the other side names too; false: not in time, and from then on the memory of
+    // the pieces must stay where it is.
+    bool move(std::span<const Piece> to, std::span<const Piece> from, double seconds);
+    // The sum over all ranks by MPI's own Allreduce; false likewise.
+    template <class S> bool sum(const S* mine, S* all, std::size_t count, double seconds);
+
+    // Whether all came here in time: then it is safe to end together.
+    bool gather_to_end(double seconds) noexcept;
+    void end(bool together) noexcept;  // finalises MPI if the wire had started it
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace tally::detail

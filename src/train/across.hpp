@@ -1,0 +1,48 @@
+// Across: what a window asks of the others that share it, one window each, and one update for all of them.
+//
+// The window knows nothing of processes: src/processes has one who asks MPI.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tally/train/module.hpp"
+#include "tally/train/optimizer.hpp"
+
+namespace tally {
+
+// How far a window has come: here, or on all who share it together.
+struct Standing {
+    std::int64_t micro_batches = 0, dropped = 0;
+    std::int64_t once = 0;      // terms that are counted once, which are the same everywhere
+    double count = 0, sum = 0;  // what the losses count, and what they are
+    bool planned = false;       // a number of micro-batches, by anybody
+    bool full = true;           // each who planned one has it
+    double learning_rate = 0;   // the same everywhere, as is the number of updates
+    std::int64_t updates = 0;
+};
+
+// All calls are made by everybody, in the same order. What one of them throws, each of them throws there.
+template <class S> class Across {
+public:
+    using Named = std::vector<std::pair<std::string, std::string>>;
+
+    virtual ~Across() = default;
+
+    // When a window is opened: an Error where optimizers, parameters or options differ.
+    virtual void open(const Optimizer<S>& optimizer, const Named& options) = 0;
+    // Before its end: how far all have come together. `call` and `window` must be everybody's.
+    virtual Standing gather(const char* call, std::int64_t window, const Standing& here) = 0;
+    // Each parameter's gradient becomes the sum of everybody's, and effects are joined.
+    virtual void reduce(Effects& effects) = 0;
+    // Just before the parameters change: everybody is there, and has the memory for it.
+    virtual void ready() = 0;
+    // Instead of the next of these calls: the end of this window has failed here.
+    virtual void fail(const char* call, std::int64_t window, const std::string& why) noexcept = 0;
+    // The number of this window's first item among the items of all.
+    virtual std::int64_t first_item() const = 0;
+};
+
+}  // namespace tally

@@ -1,0 +1,8 @@
+// A program that mpirun may start: alone it is one process.
+#include <tally/processes.hpp>
+
+int main() {
+    tally::Processes processes;
+    const tally::Array<float> sum = tally::sum_of_all(processes, tally::Array<float>{1, 2, 3});
+    return processes.size() == 1 && sum.data()[2] == 3 ? 0 : 1;
+}

@@ -1,0 +1,101 @@
+// What happens when a process does not do as the others: each scene is a program of its own for scenes_test.py.
+#include <unistd.h>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#if TALLY_HAS_MPI
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+#endif
+
+#include "tally/core.hpp"
+#include "tally/processes.hpp"
+#include "tally/train.hpp"
+
+using namespace tally;
+
+namespace {
+
+// A training of three windows of two micro-batches. In window 1, after its first one, the last process does
+// what the scene says.
+void train(Processes& processes, const std::string& scene) {
+    const bool last = processes.rank() + 1 == processes.size();
+    Linear<float> model(3, 2, {1, 0});
+    Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+    Ranks<float> ranks(processes);
+    Window<float> window(sgd, {}, &ranks);
+    const auto add = [&] {
+        window.add(
+            mse(model(constant(Array<float>::full({2, 3}, 1))), constant(Array<float>::zeros({2, 2}))));
+    };
+    for (int update = 0; update < 3; ++update) {
+        add();
+        if (last && update == 1) {
+            if (scene == "stops") raise(SIGSTOP);
+            if (scene == "exits") std::_Exit(0);
+            if (scene == "killed") raise(SIGKILL);
+            if (scene == "throws") throw Error("a file has not been found");
+            if (scene == "skips") {
+                window.discard();
+                continue;
+            }
+            if (scene == "extra") {
+                window.finish();
+                add();
+            }
+        }
+        add();
+        window.finish();
+    }
+    ranks.expect_same_weights();
+    std::cout << "rank " + std::to_string(processes.rank()) + " of " + std::to_string(processes.size()) +
+                     " has trained, " + std::to_string(checksum(model.weight.value())) + "\n"
+              << std::flush;
+}
+
+int run(const std::string& scene) try {
+    const char* const patience = std::getenv("TALLY_PATIENCE");
+    Processes processes(patience ? ProcessesOptions{.patience = std::atof(patience)} : ProcessesOptions{});
+    try {
+        train(processes, scene);
+    } catch (const Error& error) {  // said before the process ends, which a launcher answers by ending all
+        std::cout << std::string(error.what()) + "\n" << std::flush;
+        return 1;
+    }
+    return 0;
+} catch (const Error& error) {  // there are no processes
+    std::cout << error.what() << "\n";
+    return 1;
+}
+
+#if TALLY_HAS_MPI
+// A program that has MPI already, and goes on with it: halves of the world, each with processes of its own.
+int run_in_halves() {
+    MPI_Init(nullptr, nullptr);
+    int rank = 0, sum = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm half;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    {
+        Processes processes({.communicator = &half});
+        train(processes, "in halves");
+    }
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    std::cout << "MPI goes on: " + std::to_string(sum) + "\n" << std::flush;
+    MPI_Finalize();
+    return 0;
+}
+#endif
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string scene = argc > 1 ? argv[1] : "";
+#if TALLY_HAS_MPI
+    if (scene == "in halves") return run_in_halves();
+#endif
+    return run(scene);
+}

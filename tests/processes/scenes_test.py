@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""A process that stops, is killed, throws, leaves out a call or makes one too many: the others end in words, and in time.
+
+    scenes_test.py PROGRAM [MPIEXEC]     without mpiexec tally was built without MPI
+"""
+import os
+import re
+import subprocess
+import sys
+import time
+
+PROGRAM, MPIEXEC = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
+IN_TIME = 10  # seconds from the moment that a process is missing, as promised
+faults = []
+
+
+def expect(holds, what):
+    print(("holds: " if holds else "FAILS: ") + what)
+    if not holds:
+        faults.append(what)
+
+
+def run(ranks, scene, patience=None, program=PROGRAM):
+    variables = dict(os.environ) | ({"TALLY_PATIENCE": str(patience)} if patience else {})
+    command = ([MPIEXEC, "-n", str(ranks)] if ranks else []) + [program, scene]
+    begun = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=60)
+    took = time.monotonic() - begun
+    print(f"-- {scene or 'together'}, {ranks} ranks: {took:.1f} s, exit {done.returncode}\n{done.stdout}")
+    return done.returncode, done.stdout, took
+
+
+def trained(out):
+    return re.findall(r"rank (\d) of (\d) has trained, (\d+)", out)
+
+
+def alone():
+    code, out, _ = run(0, "")
+    expect(code == 0 and "rank 0 of 1 has trained" in out, "a program that nobody has started so trains alone")
+
+
+def without_mpi():
+    alone()
+    os.environ["OMPI_COMM_WORLD_SIZE"] = "3"
+    code, out, _ = run(0, "")
+    expect(code == 1 and "started 3 times" in out and "built without MPI" in out, "started three times without MPI, it says so")
+
+
+def with_mpi():
+    alone()
+    code, out, _ = run(3, "")
+    expect(code == 0 and len(trained(out)) == 3 and len({sums for *_, sums in trained(out)}) == 1, "three train together")
+    code, out, _ = run(5, "in halves")
+    expect(code == 0 and out.count("MPI goes on: 10") == 5 and sorted(of for _, of, _ in trained(out)) == ["2", "2", "3", "3", "3"],
+           "a program's own communicators: of two and of three, and MPI goes on after them")
+
+    who = r"\[processes\] finish of window 1, after 2 micro-batches: rank 2 "
+    code, out, took = run(3, "stops")  # with the patience that a program has if it says nothing
+    expect(code != 0 and took < IN_TIME + 2, f"a process that stops ends all within {IN_TIME} s, and 2 to start and end")
+    expect(len(re.findall(who + r"has not come in 8 s, and was last heard of at the step, finish of window 0, after 2 micro-batches", out)) == 2,
+           "both others say who has not come, where they are, and where it was last")
+    code, out, took = run(3, "throws")
+    expect(code != 0 and took < 4 and len(re.findall(who + "has left", out)) == 2 and "a file has not been found" in out,
+           "one that throws has left, which both others hear at once, not after their patience")
+    code, out, took = run(3, "skips", patience=3)
+    expect(code != 0 and took < IN_TIME and len(re.findall(r"rank 0 calls finish of window 1, after 2 micro-batches, and rank 2 calls "
+           r"finish of window 2, after 2 micro-batches", out)) == 3, "a window that one leaves out is named on all three")
+    code, out, took = run(3, "extra", patience=3)
+    expect(code != 0 and took < IN_TIME and len(re.findall("rank 2 has failed|rank 2 has left|rank 2 has not come|rank . has left|calls", out)) >= 3,
+           "a call too many is an error on all three")
+    for scene in ("exits", "killed"):
+        code, out, took = run(3, scene, patience=3)
+        expect((code != 0 or scene == "exits") and took < IN_TIME, f"one that {scene} ends all")  # MPICH's launcher then says 0
+        expect(not trained(out), "and none of them says that it has trained")
+
+
+with_mpi() if MPIEXEC else without_mpi()
+sys.exit(1 if faults else 0)
