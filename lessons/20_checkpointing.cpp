@@ -100,7 +100,7 @@ struct Checkpointing {
         cut(roots, 100, 10, higher.segments(10));
         check_roots(high, cuts, roots, peaks);
 
-        step("One snapshot, x itself: each layer's input is made from x, again and again.");
+        step("Only x is kept: each layer's input is made from x, again and again.");
         code(2);
         const Revolve<Array<real>> only_x(tower.layers, 1);
         const Taken from_x = tower.run([&](const Tensor& x) { return only_x(x); });
