@@ -348,7 +348,9 @@ struct ARealTraining {
         // A share a of so many images has the standard deviation sqrt(a (1 - a) / images). The difference of two
         // such may be three of its own by luck alone, which matters in small twins: theirs are a few dozen.
         const double a = untrained.accuracy, luck = 3 * std::sqrt(2 * a * (1 - a) / double(images));
-        check("the accuracy has risen, but for luck", after_64.accuracy > untrained.accuracy - luck,
+        const bool many = images >= 1000;
+        check(many ? "the accuracy has risen, by more than luck" : "the accuracy has risen, but for luck",
+              after_64.accuracy > untrained.accuracy + (many ? luck : -luck),
               written("luck is up to %.1f%%", 100 * luck));
         // Behind either lie 64 additions of real at most before they go on in double; the last digits of an image's
         // own loss, which may depend on the product's size, get as much again.

@@ -100,7 +100,7 @@ struct Checkpointing {
         cut(roots, 100, 10, higher.segments(10));
         check_roots(high, cuts, roots, peaks);
 
-        step("One snapshot, x itself: each layer's input is made from x, again and again.");
+        step("Only x is kept: each layer's input is made from x, again and again.");
         code(2);
         const Revolve<Array<real>> only_x(tower.layers, 1);
         const Taken from_x = tower.run([&](const Tensor& x) { return only_x(x); });
@@ -235,7 +235,7 @@ struct Checkpointing {
             hint("Which of the two runs is there only to make values again?", "An effect is not a value."),
             "A run that only makes values again leaves no effects.");
         auto moved = table({"", "runs", "updates", "running mean [0]", "running variance [0]"});
-        for (const std::size_t i : {0, 1})
+        for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
             moved.row(i == 0 ? "plain" : "checkpointed", runs[i], updates[i], statistics[i][0],
                       statistics[i][16]);
         check_equal("runs", runs, {1, 2});

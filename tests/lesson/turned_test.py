@@ -87,7 +87,8 @@ def faults_of(lesson, schema, words):
         yield from schema.errors(event)
         if event["event"] == "prediction":
             yield from (f"{event['question']}: {fault}" for fault in predictions.faults(event, events))
-    plain = run(lesson, "--plain", *words).stdout
+    # How far long work has come is no part of a step.
+    plain = re.sub(r"\n +[^\n]*: \d+ % \(\d+ of \d+\)(?=\n)", "", run(lesson, "--plain", *words).stdout)
     yield from (f"{len(line)} columns: {line}" for line in plain.splitlines() if len(line) > 80)
     yield from (f"not English: {line}" for line in plain.splitlines() if re.search(r"\b(?:1|[Oo]ne) (?:rows|items|layers|micro-batches|updates)\b", line))
     for step in re.split(r"\n\n(?= \[\d+/\d+\] )", plain)[1:]:

@@ -143,7 +143,7 @@ const std::vector<Unit> units{
      "Let float64 double every byte.",
      "./learn run where-memory-goes --dtype float64"},
     {"checkpointing",
-     40,
+     45,
      {"where-memory-goes"},
      "two-segments",
      "Keep a few values and make the others again: fewer bytes, more layers run, the same bits.",
