@@ -73,7 +73,7 @@ const std::vector<Unit> units{
      "Draw other items.",
      "./learn run why-a-large-batch --seed 7"},
     {"arrays",
-     30,
+     45,
      {"the-diamond"},
      "un-broadcast",
      "What was repeated on the way forward is summed on the way back; a product has two gradients.",
