@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "tally/instances/core.hpp"
 #include "tally/files/training_state.hpp"
+#include "tally/instances/core.hpp"
 #include "tally/train/across.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/denominator.hpp"

@@ -8,20 +8,7 @@
 #include <vector>
 
 #include "autograd/support.hpp"
-#include "tally/autograd/ops/batch_norm.hpp"
-#include "tally/autograd/ops/conv.hpp"
-#include "tally/autograd/ops/custom.hpp"
-#include "tally/autograd/ops/dropout.hpp"
-#include "tally/autograd/ops/elementwise.hpp"
-#include "tally/autograd/ops/embedding.hpp"
-#include "tally/autograd/ops/linear.hpp"
-#include "tally/autograd/ops/loss.hpp"
-#include "tally/autograd/ops/norm.hpp"
-#include "tally/autograd/ops/reduce.hpp"
-#include "tally/autograd/ops/shape.hpp"
-#include "tally/autograd/ops/where.hpp"
-#include "tally/autograd/tensor.hpp"
-#include "tally/values/array.hpp"
+#include "tally/tally.hpp"
 
 namespace tally::test {
 
