@@ -230,6 +230,18 @@ TEST_CASE("A mean over processes is that of all items: its count is summed, and 
     CHECK(std::abs(line.weight.value().item() - (0.5 - 0.1 * sum / count)) < 1e-6);
 }
 
+TEST_CASE("A process to which no gradient has come adds nothing, and not a zero") {
+    // A weight of -0 that is stepped by -0 becomes 0, and one that is stepped by 0 stays -0.
+    const Tensor weight = parameter(Array<float>({-0.0F}));
+    Sgd<float> sgd({weight}, {.learning_rate = 0.5});
+    Ranks<float> across(world());
+    Window<float> window(sgd, {}, &across);
+    if (me() == 0)
+        window.add({sum(weight * constant(Array<float>({-0.0F}))), constant(Array<float>::full({}, 1))});
+    window.finish();
+    CHECK(!std::signbit(weight.value().item()));
+}
+
 TEST_CASE("Terms that are counted once, clipping and the rate act once, on what all have summed") {
     Line line;
     Ranks<float> across(world());
