@@ -26,7 +26,7 @@ std::string in_words(const TrainingState::Entry& entry) {
             else if constexpr (std::is_arithmetic_v<T>)
                 return tally::in_words(static_cast<double>(value));
             else
-                return to_string(value.shape()) + " with checksum " + std::to_string(checksum(value));
+                return to_string(value.shape()) + " with checksum " + std::to_string(detail::checksum(value));
         },
         entry);
 }
@@ -109,7 +109,7 @@ template <class S> std::vector<std::string> Ranks<S>::meet(const std::string& wh
 // By a checksum of all, and line by line where that differs.
 template <class S> void Ranks<S>::expect_equal(const std::string& call, const Named& lines) {
     const std::string text = text_of(lines);
-    const std::vector<std::string> sums = meet(call, std::to_string(checksum_of(text.data(), text.size())));
+    const std::vector<std::string> sums = meet(call, std::to_string(detail::checksum_of(text.data(), text.size())));
     if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
     const std::vector<std::string> texts = meet("what differs in " + call, text);
     const Named first = lines_of(texts[0], 0);
@@ -125,7 +125,7 @@ template <class S> typename Ranks<S>::Named Ranks<S>::weights() const {
     Named lines;
     for (std::size_t i = 0; i < optimizer_->parameters().size(); ++i)
         lines.emplace_back("parameter " + std::to_string(i) + " with checksum",
-                           std::to_string(checksum(optimizer_->parameters()[i].value())));
+                           std::to_string(detail::checksum(optimizer_->parameters()[i].value())));
     return lines;
 }
 
@@ -240,7 +240,7 @@ template <class S> void Ranks<S>::bring_gradients() {
         if (!arrived_[i] || parameter.has_grad()) continue;
         const Array<S>& value = parameter.value();
         take(parameter.node()->into(), Array<S>::full(value.shape(), S(-0.0), value.device()));
-        settle(parameter.node()->gradient, MemoryClass::gradient);
+        detail::settle(parameter.node()->gradient, MemoryClass::gradient);
     }
 }
 
