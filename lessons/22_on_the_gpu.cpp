@@ -19,8 +19,8 @@ struct OnTheGpu {
     void talk() {
         if (options().device == Device::cpu) skip("it sets a GPU beside the CPU: --device cuda");
         const bool pretended = name_of(Device::cuda) == "pretend";
-        const auto rows = Toy::six_rows().value().to(Device::cpu),
-                   weights = Toy::weights().value().to(Device::cpu);
+        const Toy toy;
+        const auto rows = toy.x.value().to(Device::cpu), weights = toy.w.value().to(Device::cpu);
 
         step("An array says where it lives. Operations run there, and only there.");
         code(2);
@@ -47,7 +47,7 @@ struct OnTheGpu {
                                              say("sum / (6/{})", 6 / n)};
         std::vector<std::string> lines;
         for (const double factor : {1 / 6.0, n / 6.0, 1 / 6.0})
-            lines.push_back(Toy::as_printed(Toy::column_sums(factor)));
+            lines.push_back(Toy::as_printed(toy.column_sums(factor)));
         auto ways = table({"w.grad", "cpu", "cuda", "bits"});
         bool printed = true;
         for (std::size_t i = 0; i < 3; ++i) {

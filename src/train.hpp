@@ -7,6 +7,7 @@
 #include "tally/files/state_file.hpp"
 #include "tally/files/training_state.hpp"
 #include "tally/train/accumulate.hpp"
+#include "tally/train/across.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/cached.hpp"

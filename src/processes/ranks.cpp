@@ -109,7 +109,8 @@ template <class S> std::vector<std::string> Ranks<S>::meet(const std::string& wh
 // By a checksum of all, and line by line where that differs.
 template <class S> void Ranks<S>::expect_equal(const std::string& call, const Named& lines) {
     const std::string text = text_of(lines);
-    const std::vector<std::string> sums = meet(call, std::to_string(detail::checksum_of(text.data(), text.size())));
+    const std::vector<std::string> sums =
+        meet(call, std::to_string(detail::checksum_of(text.data(), text.size())));
     if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
     const std::vector<std::string> texts = meet("what differs in " + call, text);
     const Named first = lines_of(texts[0], 0);

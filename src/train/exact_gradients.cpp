@@ -5,7 +5,7 @@
 
 #include "tally/train/require.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 template <class S> ExactGradients<S>::ExactGradients(const std::vector<V>& parameters)
     : parameters_(parameters), sums_(empty_sums()) {}
@@ -46,7 +46,7 @@ template <class S> void ExactGradients<S>::round() {
             sums_[i].round_to(destination(into).dst);
         else
             take(into, sums_[i].rounded().to(node.value.device()));
-        detail::settle(node.gradient, MemoryClass::gradient);
+        settle(node.gradient, MemoryClass::gradient);
     }
 }
 
@@ -85,7 +85,7 @@ typename ExactGradients<S>::Sums ExactGradients<S>::read(Reading& saved, std::in
         if (width > 0) range = {lowest, lowest + width - 1, range.marks};
         const Array<double>& digits = saved.get<Array<double>>(at + "/digits");
         const std::size_t size = sums[i].shape().size() * range.width();
-        if (!detail::ready(digits) || digits.shape() != Shape{static_cast<std::int64_t>(size)})
+        if (!ready(digits) || digits.shape() != Shape{static_cast<std::int64_t>(size)})
             saved.refuse("'" + saved.name_of(at) + "' are digits of " + to_string(digits.shape()) + "; (" +
                          std::to_string(size) + ") expected");
         sums[i].widen(range);
@@ -103,4 +103,4 @@ typename ExactGradients<S>::Sums ExactGradients<S>::read(Reading& saved, std::in
 template class ExactGradients<float>;
 template class ExactGradients<double>;
 
-}  // namespace tally
+}  // namespace tally::detail

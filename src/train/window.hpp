@@ -213,7 +213,7 @@ private:
     std::int64_t opened_ = 0;  // windows before this one, finished or not
     V zero_, sum_;             // on the parameters' device, so that adding to it makes nobody wait
     Denominator<S> denominator_;
-    std::optional<ExactGradients<S>> exact_;  // Sum::exact
+    std::optional<detail::ExactGradients<S>> exact_;  // Sum::exact
     std::vector<V> once_;
     detail::Hold<S> hold_;
     Pass pass_;                            // of the micro-batch that is on its way

@@ -52,7 +52,7 @@ void train(Processes& processes, const std::string& scene) {
     }
     ranks.expect_same_weights();
     std::cout << "rank " + std::to_string(processes.rank()) + " of " + std::to_string(processes.size()) +
-                     " has trained, " + std::to_string(checksum(model.weight.value())) + "\n"
+                     " has trained, " + std::to_string(detail::checksum(model.weight.value())) + "\n"
               << std::flush;
 }
 

@@ -25,7 +25,7 @@ inline std::uint64_t common_seed(const std::string& what) {
 
 // Whether all processes have the same bits.
 template <class S> bool same_everywhere(const Array<S>& array) {
-    const auto sums = world().meet("a checksum", std::to_string(checksum(array)));
+    const auto sums = world().meet("a checksum", std::to_string(detail::checksum(array)));
     for (const std::string& sum : sums)
         if (sum != sums[0]) return false;
     return true;

@@ -122,10 +122,10 @@ template <class S>
 std::vector<Array<S>> shared_out(std::uint64_t seed, Random& random, std::vector<Micro> micro_batches) {
     shuffle(random, micro_batches);
     std::vector<std::unique_ptr<Training<S>>> ranks;
-    std::vector<std::unique_ptr<ExactGradients<S>>> sums;
+    std::vector<std::unique_ptr<detail::ExactGradients<S>>> sums;
     for (std::int64_t p = random.whole(1, 5); p > 0; --p) {
         ranks.push_back(std::make_unique<Training<S>>(seed, WindowOptions<S>{}));
-        sums.push_back(std::make_unique<ExactGradients<S>>(ranks.back()->net.parameters));
+        sums.push_back(std::make_unique<detail::ExactGradients<S>>(ranks.back()->net.parameters));
     }
     for (const Micro& micro : micro_batches) {
         const auto rank =
