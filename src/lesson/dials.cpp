@@ -157,15 +157,16 @@ Settings settings_of(const std::vector<Dial>& dials, const std::map<std::string,
 }
 
 double Setting::number(bool whole) const {
-    if (kind_ == Dial::Kind::parts)
-        throw std::logic_error(fmt::format("[dial] '{}' is parts, to be read as Sizes", name_));
+    if (kind_ == Dial::Kind::parts || kind_ == Dial::Kind::several)
+        throw std::logic_error(fmt::format("[dial] '{}' is {}, to be read as std::vector<std::int64_t>",
+                                           name_, kind_ == Dial::Kind::parts ? "parts" : "several numbers"));
     if (whole && kind_ == Dial::Kind::real)
         throw std::logic_error(fmt::format("[dial] '{}' is a real number, to be read as double", name_));
     return values_.at(0);
 }
 
 Setting::operator std::vector<std::int64_t>() const {
-    if (kind_ != Dial::Kind::parts)
+    if (kind_ != Dial::Kind::parts && kind_ != Dial::Kind::several)
         throw std::logic_error(fmt::format("[dial] '{}' is one number, to be read as int or double", name_));
     return {values_.begin(), values_.end()};
 }

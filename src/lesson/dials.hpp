@@ -44,7 +44,7 @@ using Settings = std::map<std::string, std::vector<double>, std::less<>>;
 Settings settings_of(const std::vector<Dial>& dials, const std::map<std::string, std::string>& given);
 
 // What a number is set to: const int n = dial("micro"); const std::vector<std::int64_t> sizes = dial("split").
-// A real number is no int, and parts are no number: who reads one as another has forgotten what the record declares.
+// A real number is no int, and neither parts nor several are a number: who reads one as another has forgotten what the record declares.
 class Setting {
 public:
     Setting(const Dial& dial, std::vector<double> values)

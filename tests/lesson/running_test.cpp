@@ -80,7 +80,8 @@ TEST_CASE("what stops a lesson is shown, even in a hidden step") {
 TEST_CASE("a number that can be turned is read as what the record declares it to be") {
     Lesson turned = two_steps;
     turned.dials = {learning_rate(1, 0.1, 2), equal_micro_batches(),
-                    parts_of("split", "rows of each micro-batch", {4, 2})};
+                    parts_of("split", "rows of each micro-batch", {4, 2}),
+                    several("values", "a and b", {2, -3}, -9, 9)};
     const Stage stage(1, turned);
     const double rate = dial("rate");
     const int micro = dial("micro");
@@ -90,9 +91,13 @@ TEST_CASE("a number that can be turned is read as what the record declares it to
     CHECK(micro == 3);
     CHECK(as_double == 3);
     CHECK(split == std::vector<std::int64_t>{4, 2});
+    const std::vector<std::int64_t> values = dial("values");
+    CHECK(values == std::vector<std::int64_t>{2, -3});
     // Also where its value happens to be a whole number.
     CHECK_THROWS_WITH(int(dial("rate")), "[dial] 'rate' is a real number, to be read as double");
-    CHECK_THROWS_WITH(int(dial("split")), "[dial] 'split' is parts, to be read as Sizes");
+    CHECK_THROWS_WITH(int(dial("split")), "[dial] 'split' is parts, to be read as std::vector<std::int64_t>");
+    CHECK_THROWS_WITH(double(dial("values")),
+                      "[dial] 'values' is several numbers, to be read as std::vector<std::int64_t>");
     CHECK_THROWS_WITH(std::vector<std::int64_t>(dial("micro")),
                       "[dial] 'micro' is one number, to be read as int or double");
     CHECK_THROWS_WITH(int(dial("steps")), "[dial] the lesson's record declares no 'steps'");

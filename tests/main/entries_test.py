@@ -23,8 +23,12 @@ class Entries(unittest.TestCase):
         shown = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True, timeout=60)
         selections = defaultdict(list)
         for test in json.loads(shown.stdout)["tests"]:
-            program, *selection = test["command"]
-            if Path(program).name in PROGRAMS:
+            words = test["command"]
+            at = next((i for i, word in enumerate(words) if Path(word).name in PROGRAMS), None)
+            if at is None:
+                continue
+            program, *selection = words[at:]
+            if at == 0 or selection not in selections[program]:  # by mpirun: once for each number of processes
                 selections[program].append(selection)
         self.assertEqual({Path(program).name for program in selections}, PROGRAMS)
         for program, those in selections.items():
