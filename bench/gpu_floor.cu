@@ -71,7 +71,7 @@ std::function<void()> products(const std::vector<std::size_t>& buffers, const st
     return [data, calls] {
         const auto at = [&](std::size_t buffer) { return static_cast<float*>(data[buffer].get()); };
         for (const Call& call : calls) {
-            const Product& p = call.product;
+            const detail::Product& p = call.product;
             const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
             const float alpha = 1, beta = call.how == Write::add ? 1 : 0;
             // Row-major C = A · B is column-major Cᵀ = Bᵀ · Aᵀ.
