@@ -68,12 +68,6 @@ std::string difference(const Named& first, const Named& other, const std::string
     return "";
 }
 
-// What each process says at a window's end, before the bits that say which gradients have arrived.
-struct Said {
-    Standing standing;
-    std::int64_t effects;
-};
-
 }  // namespace
 
 template <class S> Ranks<S>::Ranks(Processes& processes, RanksOptions<S> options)
@@ -124,31 +118,31 @@ template <class S> void Ranks<S>::expect_equal(const std::string& call, const Na
 
 template <class S> typename Ranks<S>::Named Ranks<S>::weights() const {
     Named lines;
-    for (std::size_t i = 0; i < optimizer_->parameters().size(); ++i)
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
         lines.emplace_back("parameter " + std::to_string(i) + " with checksum",
-                           std::to_string(detail::checksum(optimizer_->parameters()[i].value())));
+                           std::to_string(detail::checksum(parameters_[i].value())));
     return lines;
 }
 
 template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Named& options) {
-    optimizer_ = &optimizer;
+    parameters_ = optimizer.parameters();
     call_ = where_ = "";
     Named lines{{"version", std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' +
                                 std::to_string(version.patch)},
                 {"numbers of", std::to_string(8 * sizeof(S)) + " bits"},
                 {"reduce", options_.reduce == AllReduce::fast ? "fast" : "rank_order"},
                 {"buckets of", std::to_string(options_.bucket) + " numbers"},
-                {"parameters:", std::to_string(optimizer.parameters().size())}};
+                {"parameters:", std::to_string(parameters_.size())}};
     std::size_t most = 0;
-    for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
-        const auto& value = optimizer.parameters()[i].value();
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+        const auto& value = parameters_[i].value();
         lines.emplace_back("parameter " + std::to_string(i) + " of", to_string(value.shape()));
         most += value.size();
     }
     if (options_.model)
         for (const Member<S>& member : members(*options_.model))
-            for (std::size_t i = 0; i < optimizer.parameters().size(); ++i)
-                if (member.parameter && member.parameter.node() == optimizer.parameters()[i].node())
+            for (std::size_t i = 0; i < parameters_.size(); ++i)
+                if (member.parameter && member.parameter.node() == parameters_[i].node())
                     lines.emplace_back("parameter " + std::to_string(i) + " called", member.name);
     for (const auto& [name, value] : options) lines.emplace_back("option " + name, value);
     TrainingState state;
@@ -157,13 +151,13 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
     for (auto& line : weights()) lines.push_back(std::move(line));
     expect_equal("the opening of a window", lines);
     if (processes_.size() == 1) return;
-    most = std::min(most, options_.bucket);
+    most = std::max(std::min(most, options_.bucket), bucket_->numbers.size());
     bucket_->numbers.resize(most);
     bucket_->scratch.resize(most + static_cast<std::size_t>(processes_.size()));
 }
 
 template <class S> void Ranks<S>::expect_same_weights() {
-    if (!optimizer_) throw Error("[ranks] no window was opened with them, so there are no weights");
+    if (parameters_.empty()) throw Error("[ranks] no window was opened with them, so there are no weights");
     call_ = where_ = "";
     try {
         expect_equal("expect_same_weights", weights());
@@ -175,19 +169,19 @@ template <class S> void Ranks<S>::expect_same_weights() {
 
 // ---- the window's end ----
 
-template <class S> Standing Ranks<S>::gather(const char* call, std::int64_t window, const Standing& here) {
+template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, const char* call,
+                                             std::int64_t window, const Standing& here) {
+    parameters_ = optimizer.parameters();
     call_ = std::string(call) + " of window " + std::to_string(window);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
-    const auto& parameters = optimizer_->parameters();
-    std::string said(sizeof(Standing) + parameters.size(), '\0');
+    std::string said(sizeof(Standing) + parameters_.size(), '\0');
     std::memcpy(said.data(), &here, sizeof(Standing));
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-        said[sizeof(Standing) + i] = parameters[i].has_grad() ? 1 : 0;
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        said[sizeof(Standing) + i] = parameters_[i].has_grad() ? 1 : 0;
     const std::vector<std::string> all = meet("", said);
 
-    Standing sum{.full = true};
-    arrived_.assign(parameters.size(), false);
-    std::size_t arrivals = 0;
+    Standing sum;
+    arrived_.assign(parameters_.size(), false);
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         Standing one;
         std::memcpy(&one, all[rank].data(), sizeof(Standing));
@@ -198,7 +192,14 @@ template <class S> Standing Ranks<S>::gather(const char* call, std::int64_t wind
                         tally::in_words(static_cast<double>(theirs)) + ", rank 0 has " +
                         tally::in_words(static_cast<double>(first)));
         };
-        if (rank == 0) sum.once = one.once, sum.learning_rate = one.learning_rate, sum.updates = one.updates;
+        if (rank == 0)
+            sum = {.once = one.once,
+                   .full = true,
+                   .learning_rate = one.learning_rate,
+                   .updates = one.updates,
+                   .numbers = one.numbers};
+        expect("parameters:", all[rank].size() - sizeof(Standing), all[0].size() - sizeof(Standing));
+        expect("numbers in its parameters:", one.numbers, sum.numbers);
         expect("made updates:", one.updates, sum.updates);
         expect("the learning rate", one.learning_rate, sum.learning_rate);
         expect("terms that are counted once:", one.once, sum.once);
@@ -208,13 +209,9 @@ template <class S> Standing Ranks<S>::gather(const char* call, std::int64_t wind
         sum.sum += one.sum;
         sum.planned = sum.planned || one.planned;
         sum.full = sum.full && one.full;
-        for (std::size_t i = 0; i < parameters.size(); ++i)
-            if (all[rank][sizeof(Standing) + i] != 0) {
-                arrived_[i] = true;
-                ++arrivals;
-            }
+        for (std::size_t i = 0; i < parameters_.size(); ++i)
+            if (all[rank][sizeof(Standing) + i] != 0) arrived_[i] = true;
     }
-    lacking_ = arrivals != all.size() * static_cast<std::size_t>(std::ranges::count(arrived_, true));
     return sum;
 }
 
@@ -233,15 +230,18 @@ template <class S> void Ranks<S>::expect_effects(const Effects& effects) {
             "Ranks(processes, {.model = &model})");
 }
 
-// Where a gradient has arrived elsewhere, one that adds nothing: -0, since 0 would turn a -0 into 0.
+// Where a gradient has arrived elsewhere, one that adds nothing: -0, since 0 would turn a -0 into 0. And all
+// memory that the sums need, since nobody hears of an error between them.
 template <class S> void Ranks<S>::bring_gradients() {
-    if (!lacking_) return;
     for (std::size_t i = 0; i < arrived_.size(); ++i) {
-        const Var<Array<S>>& parameter = optimizer_->parameters()[i];
-        if (!arrived_[i] || parameter.has_grad()) continue;
-        const Array<S>& value = parameter.value();
-        take(parameter.node()->into(), Array<S>::full(value.shape(), S(-0.0), value.device()));
-        detail::settle(parameter.node()->gradient, MemoryClass::gradient);
+        const Var<Array<S>>& parameter = parameters_[i];
+        if (!arrived_[i]) continue;
+        if (!parameter.has_grad()) {
+            const Array<S>& value = parameter.value();
+            take(parameter.node()->into(), Array<S>::full(value.shape(), S(-0.0), value.device()));
+            detail::settle(parameter.node()->gradient, MemoryClass::gradient);
+        }
+        parameter.change_grad([](Array<S>& gradient) { gradient.writable(); });  // others may hold it
     }
 }
 
@@ -264,7 +264,6 @@ template <class S> void Ranks<S>::join(Effects& effects) {
 }
 
 template <class S> void Ranks<S>::sum_gradients() {
-    const auto& parameters = optimizer_->parameters();
     std::size_t filled = 0;
     struct Part {
         S* place;
@@ -288,9 +287,9 @@ template <class S> void Ranks<S>::sum_gradients() {
         parts.clear();
         filled = 0;
     };
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
         if (!arrived_[i]) continue;
-        parameters[i].change_grad([&](Array<S>& gradient) {
+        parameters_[i].change_grad([&](Array<S>& gradient) {
             S* const place = gradient.writable();
             for (std::size_t done = 0; done < gradient.size();) {
                 const std::size_t size = std::min(gradient.size() - done, bucket_->numbers.size() - filled);

@@ -43,13 +43,15 @@ public:
     // processes draw apart.
     void begin_at(std::int64_t item) { first_item_ = item; }
 
-    // An Error that names the first parameter whose bits are not rank 0's. Everybody calls it.
+    // An Error that names the first parameter whose bits are not rank 0's, of those of the window that was
+    // opened or ended last. Everybody calls it.
     void expect_same_weights();
 
     // ---- for the window ----
     using Named = typename Across<S>::Named;
     void open(const Optimizer<S>& optimizer, const Named& options) override;
-    Standing gather(const char* call, std::int64_t window, const Standing& here) override;
+    Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
+                    const Standing& here) override;
     void reduce(Effects& effects) override;
     void ready() override;
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
@@ -69,12 +71,11 @@ private:
 
     Processes& processes_;
     RanksOptions<S> options_;
-    const Optimizer<S>* optimizer_ = nullptr;
+    std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
     std::unique_ptr<Bucket> bucket_;
     std::int64_t first_item_;
     std::string call_, where_;   // of the window's end
     std::vector<bool> arrived_;  // whether a gradient has reached the parameter, on any process
-    bool lacking_ = false;       // on some process one that has arrived on another
     bool known_ = false;         // to all others, what went wrong here
 };
 

@@ -22,6 +22,7 @@ struct Standing {
     bool full = true;           // each who planned one has it
     double learning_rate = 0;   // the same everywhere, as is the number of updates
     std::int64_t updates = 0;
+    std::int64_t numbers = 0;  // in all parameters, the same everywhere
 };
 
 // All calls are made by everybody, in the same order. What one of them throws, each of them throws there.
@@ -34,7 +35,9 @@ public:
     // When a window is opened: an Error where optimizers, parameters or options differ.
     virtual void open(const Optimizer<S>& optimizer, const Named& options) = 0;
     // Before its end: how far all have come together. `call` and `window` must be everybody's.
-    virtual Standing gather(const char* call, std::int64_t window, const Standing& here) = 0;
+    // What follows is about the same optimizer's parameters: several windows may share one Across.
+    virtual Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
+                            const Standing& here) = 0;
     // Each parameter's gradient becomes the sum of everybody's, and effects are joined.
     virtual void reduce(Effects& effects) = 0;
     // Just before the parameters change: everybody is there, and has the memory for it.

@@ -293,7 +293,9 @@ template <class S> Standing Window<S>::standing(const char* what) const {
     if (!across_) return here;
     expect_count(what, here.count);
     here.sum = static_cast<double>(sum_.item());
-    return across_->gather(what, opened_, here);
+    for (const V& parameter : parameters())
+        here.numbers += static_cast<std::int64_t>(parameter.value().size());
+    return across_->gather(optimizer_, what, opened_, here);
 }
 
 // Whether all that was planned has come.
@@ -320,7 +322,7 @@ template <class S> bool Window<S>::finite_after_clipping(Finished<S>& done) {
     if (options_.max_norm) {
         done.norm = clip_grad_norm(parameters(), *options_.max_norm);
         if (!std::isfinite(*done.norm)) return false;
-    } else if (options_.non_finite != NonFinite::drop_micro && has_non_finite_gradient(parameters())) {
+    } else if (has_non_finite_gradient(parameters())) {  // also where each micro-batch's was finite
         return false;
     }
     if (options_.max_value) clip_grad_value(parameters(), *options_.max_value);

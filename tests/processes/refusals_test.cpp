@@ -168,4 +168,38 @@ TEST_CASE("Where memory runs out on one process nothing is updated on any") {
     CHECK(refused > 0);
 }
 
+TEST_CASE("Memory that the sums need is had before the first of them") {
+    if (ranks() == 1) return;
+    for (std::uint64_t nth = 1; nth < 4; ++nth) {
+        const auto parameters = two();
+        Sgd<float> sgd(parameters, {.learning_rate = 0.1});
+        Ranks<float> across(world(), {.bucket = 2});
+        Window<float> window(sgd, {}, &across);
+        window.add({sum(parameters[0]) + sum(parameters[1]), constant(Array<float>::full({}, 2))});
+        const Array<float> held = parameters[1].grad();  // what the last of the buckets brings
+        if (last()) memory::fail_allocation(nth);
+        bool stepped = false;
+        const std::string said = message_of([&] { stepped = window.finish().stepped; });
+        memory::fail_allocation(0);
+        if (!stepped && !last())
+            CHECK_THAT(said, contains(last_rank() + " has failed at finish of window 0"));
+        if (!stepped) window.discard();
+        CHECK(held.data()[0] == 1);
+        across.expect_same_weights();
+    }
+}
+
+TEST_CASE("Who ends another window than the others, which shares one Ranks with it, is named") {
+    if (ranks() == 1) return;
+    const auto parameters = two();
+    Sgd<float> first({parameters[0]}, {.learning_rate = 0.1}),
+        second({parameters[1]}, {.learning_rate = 0.1});
+    Ranks<float> across(world());
+    Window<float> one(first, {}, &across), other(second, {}, &across);
+    one.add({sum(parameters[0]), constant(Array<float>::full({}, 1))});
+    other.add({sum(parameters[1]), constant(Array<float>::full({}, 1))});
+    CHECK_THAT(message_of([&] { (last() ? other : one).finish(); }),
+               contains(last_rank() + " has numbers in its parameters: 3, rank 0 has 6"));
+}
+
 }  // namespace tally::test

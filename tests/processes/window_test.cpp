@@ -242,6 +242,38 @@ TEST_CASE("A process to which no gradient has come adds nothing, and not a zero"
     CHECK(!std::signbit(weight.value().item()));
 }
 
+TEST_CASE("Several windows, each with parameters of its own, share one Ranks") {
+    const std::vector<Tensor> weights = {parameter(Array<float>::zeros({2, 3})),
+                                         parameter(Array<float>::zeros({5}))};
+    Sgd<float> first({weights[0]}, {.learning_rate = 1}), second({weights[1]}, {.learning_rate = 1});
+    Ranks<float> across(world(), {.bucket = 4});
+    Window<float> one(first, {.reduction = Reduction::sum}, &across),
+        other(second, {.reduction = Reduction::sum}, &across);
+    const auto add = [&](Window<float>& window, const Tensor& weight, float factor) {
+        window.add(
+            {sum(weight) * (factor * static_cast<float>(me() + 1)), constant(Array<float>::full({}, 1))});
+    };
+    add(one, weights[0], 1);
+    add(other, weights[1], 10);
+    one.finish();
+    other.finish();
+    const auto all = static_cast<float>(ranks() * (ranks() + 1) / 2);
+    for (const float weight : weights[0].value().span()) CHECK(weight == -all);
+    for (const float weight : weights[1].value().span()) CHECK(weight == -10 * all);
+}
+
+TEST_CASE("Gradients that are finite on each process and not together are not stepped with") {
+    const Tensor weight = parameter(Array<float>({1.0F}));
+    Sgd<float> sgd({weight}, {.learning_rate = 0.1});
+    Ranks<float> across(world());
+    Window<float> window(sgd, {.reduction = Reduction::sum, .non_finite = NonFinite::drop_micro}, &across);
+    window.add({sum(weight) * 2e38 - 2e38, constant(Array<float>::full({}, 1))});
+    const Finished<float> done = window.finish();
+    CHECK(done.stepped == (ranks() == 1));
+    CHECK(done.dropped == (ranks() == 1 ? 0 : static_cast<std::int64_t>(ranks())));
+    CHECK(std::isfinite(weight.value().item()));
+}
+
 TEST_CASE("Terms that are counted once, clipping and the rate act once, on what all have summed") {
     Line line;
     Ranks<float> across(world());
