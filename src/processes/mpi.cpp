@@ -55,6 +55,12 @@ struct Wire::State {
     int rank = 0, size = 1;
     bool started = false, ended = false;
 
+    // MPI ends a program that calls it after its end.
+    void expect_running() const {
+        int over = 0;
+        expect(MPI_Finalized(&over), "MPI_Finalized");
+        if (over) throw Error("[processes] MPI was finalised while they live: they must end before it");
+    }
     bool all_done(std::vector<MPI_Request>& requests, double seconds) const {
         return within(seconds, [&] {
             int done = 0;
@@ -107,8 +113,10 @@ Wire::Words Wire::tell(const std::string& mine, double seconds) {
     const auto size = static_cast<std::size_t>(state_->size);
     Words words(size);
     words[static_cast<std::size_t>(state_->rank)] = mine;
-    // Where somebody does not come MPI goes on reading what was to be sent: then it is never let go of.
-    auto sent = std::make_unique<std::string>(mine);
+    state_->expect_running();
+    // Where somebody does not come MPI goes on reading what was to be sent: then it is never let go of, nor
+    // after an error.
+    const auto* const sent = new std::string(mine);
     std::vector<MPI_Request> requests;
     for (int to = 0; to < state_->size; ++to)
         if (to != state_->rank) {
@@ -125,11 +133,12 @@ Wire::Words Wire::tell(const std::string& mine, double seconds) {
         }
         return here;
     });
-    if (!state_->all_done(requests, all ? seconds : 0)) (void)sent.release();
+    if (state_->all_done(requests, all ? seconds : 0)) delete sent;
     return words;
 }
 
 bool Wire::move(std::span<const Piece> to, std::span<const Piece> from, double seconds) {
+    state_->expect_running();
     std::vector<MPI_Request> requests;
     requests.reserve(to.size() + from.size());
     for (const Piece& piece : from)
@@ -146,6 +155,7 @@ bool Wire::move(std::span<const Piece> to, std::span<const Piece> from, double s
 }
 
 template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, double seconds) {
+    state_->expect_running();
     std::vector<MPI_Request> request(1);
     expect(MPI_Iallreduce(mine, all, count_of(count), type_of<S>(), MPI_SUM, state_->comm, request.data()),
            "MPI_Iallreduce");
@@ -154,6 +164,7 @@ template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, doub
 
 bool Wire::gather_to_end(double seconds) noexcept {
     try {
+        state_->expect_running();
         std::vector<MPI_Request> request(1);
         expect(MPI_Ibarrier(state_->comm, request.data()), "MPI_Ibarrier");
         return state_->all_done(request, seconds);

@@ -22,6 +22,14 @@ std::string seconds_in_words(double seconds) {
     return text + " s";
 }
 
+// Looked at before MPI is started, which must be ended by who has started it.
+const ProcessesOptions& checked(const ProcessesOptions& options) {
+    if (!(options.patience > 0))
+        throw Error("[processes] a patience of " + seconds_in_words(options.patience) +
+                    " is none; give it some seconds");
+    return options;
+}
+
 }  // namespace
 
 // What a process says when it comes: how it is, to which call, where that is, and what it has to say there.
@@ -50,10 +58,7 @@ struct Processes::Letter {
     std::string place() const { return where.empty() ? call : call + ", " + where; }
 };
 
-Processes::Processes(ProcessesOptions options) : options_(options), wire_(options.communicator) {
-    if (!(options_.patience > 0))
-        throw Error("[processes] a patience of " + seconds_in_words(options_.patience) +
-                    " is none; give it some seconds");
+Processes::Processes(ProcessesOptions options) : options_(checked(options)), wire_(options.communicator) {
     last_.assign(static_cast<std::size_t>(size()), "its beginning");
 }
 
@@ -61,11 +66,11 @@ Processes::Processes(ProcessesOptions options) : options_(options), wire_(option
 // then it is not told of the end, and the launcher ends the others.
 Processes::~Processes() {
     bool together = true;
-    const bool well = std::uncaught_exceptions() == 0;
+    const bool well = std::uncaught_exceptions() == 0 && broken_.empty();
     const double seconds = well ? std::numeric_limits<double>::infinity() : options_.patience;
     try {
         if (size() > 1 && broken_.empty()) exchange({Letter::leaves, "its end", "", ""}, seconds);
-        together = size() == 1 || wire_.gather_to_end(broken_.empty() ? seconds : last_word);
+        together = size() == 1 || wire_.gather_to_end(lost_ ? last_word : seconds);
     } catch (...) {
         together = false;
     }
@@ -96,6 +101,7 @@ std::vector<Processes::Letter> Processes::exchange(const Letter& mine, double se
     }
     if (missing.empty()) return letters;
     broken_ = missing;
+    lost_ = true;
     throw Error("[processes] " + mine.place() + ": " + missing);
 }
 
@@ -188,6 +194,7 @@ template <class S> void Processes::sum(AllReduce how, std::span<S> numbers, std:
     }
     if (done) return;
     broken_ = "numbers that all had come to sum did not come in " + seconds_in_words(options_.patience);
+    lost_ = true;
     throw Error("[processes] sum: " + broken_);
 }
 

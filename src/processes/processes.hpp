@@ -71,6 +71,7 @@ private:
     Sent sent_;
     std::vector<std::string> last_;  // where each rank was heard of last
     std::string broken_;             // why nothing can be had of the others any more
+    bool lost_ = false;              // because somebody did not come, who may never end either
 };
 
 // The sum of everybody's, of one shape and type, on each of them.

@@ -198,7 +198,8 @@ template <class S> void ExactSum<S>::add_digits(std::span<const S> summand) {
             signs[i] = bits & F::sign ? -1 : 0;
             highest = std::max(highest, places[i] + F::mantissa);
         }
-        for (std::int64_t k = range_.lowest; k <= highest / digit_bits; ++k) {
+        highest = std::min(highest / digit_bits, range_.highest);  // zeros may stand beyond it
+        for (std::int64_t k = range_.lowest; k <= highest; ++k) {
             std::int64_t* const digits =
                 digits_.raw() + shape_.size() * static_cast<std::size_t>(k - range_.lowest) + from;
             for (std::size_t i = 0; i < count; ++i) {  // what is moved by 63 is no part of this digit

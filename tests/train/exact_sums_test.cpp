@@ -476,4 +476,18 @@ TEST_CASE("A Trainer with exact sums that is interrupted in mid-window goes on w
     CHECK(interruptions >= 4);
 }
 
+TEST_CASE("An exact sum that is infinite, of gradients that are finite each, is not stepped with") {
+    for (const NonFinite policy : {NonFinite::drop_micro, NonFinite::drop_window}) {
+        const Tensor weight = parameter(Array<float>({1.0F}));
+        Sgd<float> sgd({weight}, {.learning_rate = 0.1});
+        Window<float> window(sgd, {.reduction = Reduction::sum, .sum = Sum::exact, .non_finite = policy});
+        for (int micro = 0; micro < 2; ++micro)
+            window.add({sum(weight) * 2e38 - 2e38, constant(Array<float>::full({}, 1))});
+        const Finished<float> done = window.finish();
+        CHECK(!done.stepped);
+        CHECK(done.dropped == 2);
+        CHECK(weight.value().item() == 1);
+    }
+}
+
 }  // namespace tally::test
