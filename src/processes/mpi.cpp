@@ -70,17 +70,42 @@ struct Wire::State {
             return done != 0;
         });
     }
-    // The next words of a rank, if they have come.
-    std::optional<std::string> words_of(int from) const {
+    // The next words of a rank. MPI writes where they come to until they are all there, so nobody lets go of that.
+    struct Next {
+        std::string* words = nullptr;
+        MPI_Request request = MPI_REQUEST_NULL;
+    };
+    std::vector<Next> next;
+
+    bool has_come(int from) {
+        Next& of = next[static_cast<std::size_t>(from)];
         int there = 0, length = 0;
-        MPI_Message message;
-        MPI_Status status;
-        expect(MPI_Improbe(from, words_tag, comm, &there, &message, &status), "MPI_Improbe");
-        if (!there) return {};
-        expect(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
-        std::string words(static_cast<std::size_t>(length), '\0');
-        expect(MPI_Mrecv(words.data(), length, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
-        return words;
+        if (!of.words) {
+            MPI_Message message;
+            MPI_Status status;
+            expect(MPI_Improbe(from, words_tag, comm, &there, &message, &status), "MPI_Improbe");
+            if (!there) return false;
+            expect(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
+            of.words = new std::string(static_cast<std::size_t>(length), '\0');
+            expect(MPI_Imrecv(of.words->data(), length, MPI_BYTE, &message, &of.request), "MPI_Imrecv");
+        }
+        expect(MPI_Test(&of.request, &there, MPI_STATUS_IGNORE), "MPI_Test");
+        return there != 0;
+    }
+    std::string take(int from) {
+        const std::unique_ptr<std::string> words(
+            std::exchange(next[static_cast<std::size_t>(from)].words, nullptr));
+        return std::move(*words);
+    }
+    // To every other rank. MPI reads the words until the requests are done.
+    std::vector<MPI_Request> send(const std::string* words) const {
+        std::vector<MPI_Request> requests;
+        for (int to = 0; to < size; ++to)
+            if (to != rank)
+                expect(MPI_Isend(words->data(), count_of(words->size()), MPI_BYTE, to, words_tag, comm,
+                                 &requests.emplace_back()),
+                       "MPI_Isend");
+        return requests;
     }
 };
 
@@ -102,6 +127,7 @@ Wire::Wire(const void* communicator) : state_(std::make_unique<State>()) {
     expect(MPI_Comm_set_errhandler(state_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     expect(MPI_Comm_rank(state_->comm, &state_->rank), "MPI_Comm_rank");
     expect(MPI_Comm_size(state_->comm, &state_->size), "MPI_Comm_size");
+    state_->next.resize(static_cast<std::size_t>(state_->size));
 }
 
 Wire::~Wire() { end(false); }
@@ -110,31 +136,36 @@ int Wire::rank() const { return state_->rank; }
 int Wire::size() const { return state_->size; }
 
 Wire::Words Wire::tell(const std::string& mine, double seconds) {
+    state_->expect_running();
     const auto size = static_cast<std::size_t>(state_->size);
     Words words(size);
     words[static_cast<std::size_t>(state_->rank)] = mine;
-    state_->expect_running();
     // Where somebody does not come MPI goes on reading what was to be sent: then it is never let go of, nor
     // after an error.
     const auto* const sent = new std::string(mine);
-    std::vector<MPI_Request> requests;
-    for (int to = 0; to < state_->size; ++to)
-        if (to != state_->rank) {
-            requests.emplace_back();
-            expect(MPI_Isend(sent->data(), count_of(sent->size()), MPI_BYTE, to, words_tag, state_->comm,
-                             &requests.back()),
-                   "MPI_Isend");
-        }
+    std::vector<MPI_Request> requests = state_->send(sent);
     const bool all = within(seconds, [&] {
         bool here = true;
-        for (std::size_t from = 0; from < size; ++from) {
-            if (!words[from]) words[from] = state_->words_of(static_cast<int>(from));
-            here = here && words[from];
+        for (int from = 0; from < state_->size; ++from) {
+            auto& theirs = words[static_cast<std::size_t>(from)];
+            if (!theirs && state_->has_come(from)) theirs = state_->take(from);
+            here = here && theirs;
         }
         return here;
     });
     if (state_->all_done(requests, all ? seconds : 0)) delete sent;
     return words;
+}
+
+void Wire::say(const std::string& words) {
+    state_->expect_running();
+    for (MPI_Request& request : state_->send(new std::string(words)))
+        expect(MPI_Request_free(&request), "MPI_Request_free");
+}
+
+const std::string* Wire::next(int rank) {
+    if (rank == state_->rank || !state_->has_come(rank)) return nullptr;
+    return state_->next[static_cast<std::size_t>(rank)].words;
 }
 
 bool Wire::move(std::span<const Piece> to, std::span<const Piece> from, double seconds) {

@@ -28,6 +28,8 @@ int Wire::rank() const { return 0; }
 int Wire::size() const { return 1; }
 
 Wire::Words Wire::tell(const std::string& mine, double) { return {mine}; }
+void Wire::say(const std::string&) {}
+const std::string* Wire::next(int) { return nullptr; }
 bool Wire::move(std::span<const Piece>, std::span<const Piece>, double) { return true; }
 template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, double) {
     for (std::size_t i = 0; i < count; ++i) all[i] = mine[i];

@@ -12,6 +12,7 @@ namespace tally {
 namespace {
 
 constexpr double last_word = 1;  // seconds for those who are left to say what has happened
+constexpr int looks = 20;        // until MPI has noticed what lies there
 
 std::string rank_in_words(std::size_t rank) { return "rank " + std::to_string(rank); }
 
@@ -34,7 +35,7 @@ const ProcessesOptions& checked(const ProcessesOptions& options) {
 
 // What a process says when it comes: how it is, to which call, where that is, and what it has to say there.
 struct Processes::Letter {
-    enum Kind : char { comes = 'c', failed = 'f', leaves = 'l' };
+    enum Kind : char { comes = 'c', failed = 'f', leaves = 'l', gives_up = 'g' };
     Kind kind = comes;
     std::string call, where, words;
 
@@ -99,10 +100,28 @@ std::vector<Processes::Letter> Processes::exchange(const Letter& mine, double se
         if (letters.back().kind == Letter::leaves && broken_.empty())
             broken_ = rank_in_words(rank) + " has left";
     }
+    if (missing.empty())
+        missing = who_gave_up();
+    else
+        wire_.say(Letter{Letter::gives_up, mine.call, mine.where, missing}.sealed());
     if (missing.empty()) return letters;
     broken_ = missing;
     lost_ = true;
     throw Error("[processes] " + mine.place() + ": " + missing);
+}
+
+// Whoever comes last finds everybody's letters, also of those who do not wait any more: what they said then
+// comes behind. It must not go on as if all were there.
+std::string Processes::who_gave_up() {
+    for (int look = 0; look < looks; ++look)
+        for (int rank = 0; rank < size(); ++rank)
+            if (const std::string* const next = wire_.next(rank)) {
+                const Letter letter = Letter::opened(*next);
+                if (letter.kind == Letter::gives_up)
+                    return rank_in_words(static_cast<std::size_t>(rank)) + " has given up at " +
+                           letter.place() + ": " + letter.words;
+            }
+    return "";
 }
 
 std::vector<std::string> Processes::meet(const std::string& call, const std::string& mine) {

@@ -63,6 +63,7 @@ public:
 private:
     struct Letter;
     std::vector<Letter> exchange(const Letter& mine, double seconds);
+    std::string who_gave_up();
     void expect_unbroken(const std::string& call) const;
     template <class S> bool sum_in_order(std::span<S> numbers, std::span<S> scratch);
 

@@ -30,6 +30,10 @@ public:
     // Words to every other rank, and the next that each of them sent; empty of those who sent none in time.
     using Words = std::vector<std::optional<std::string>>;
     Words tell(const std::string& mine, double seconds);
+    // Words to every other rank, whether anybody listens or not.
+    void say(const std::string& words);
+    // The next that a rank has sent, if it has come already: tell() will give it, too. Else null.
+    const std::string* next(int rank);
 
     // All pieces, each of which the other side names too; false: not in time, and from then on the memory of
     // the pieces must stay where it is.

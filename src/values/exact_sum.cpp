@@ -233,6 +233,7 @@ template <class S> void ExactSum<S>::merge(const ExactSum& summands) {
                     to_string(shape_));
     if (&summands == this) throw Error("[exact_sum] a sum cannot be merged into itself");
     if (summands.empty()) return;
+    if (additions_ + summands.additions_ > 2 * most_additions) carry();  // marks have room for no more
     widen(summands.range_);
     const std::size_t count = shape_.size(), digits = count * summands.range_.digits();
     if (digits) {

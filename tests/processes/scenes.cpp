@@ -1,9 +1,11 @@
 // What happens when a process does not do as the others: each scene is a program of its own for scenes_test.py.
 #include <unistd.h>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <thread>
 
 #if TALLY_HAS_MPI
 #define OMPI_SKIP_MPICXX 1
@@ -26,7 +28,13 @@ void train(Processes& processes, const std::string& scene) {
     Linear<float> model(3, 2, {1, 0});
     Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
     Ranks<float> ranks(processes);
-    Window<float> window(sgd, {}, &ranks);
+    WindowOptions<float> options;
+    if (scene == "late")  // asked after the sums, just before all are ready
+        options.schedule = Schedule([&](std::int64_t update) {
+            if (last && update == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
+            return 0.1;
+        });
+    Window<float> window(sgd, options, &ranks);
     const auto add = [&] {
         window.add(
             mse(model(constant(Array<float>::full({2, 3}, 1))), constant(Array<float>::zeros({2, 2}))));
@@ -38,6 +46,7 @@ void train(Processes& processes, const std::string& scene) {
             if (scene == "exits") std::_Exit(0);
             if (scene == "killed") raise(SIGKILL);
             if (scene == "throws") throw Error("a file has not been found");
+            if (scene == "leaves") return;
             if (scene == "skips") {
                 window.discard();
                 continue;
@@ -49,6 +58,10 @@ void train(Processes& processes, const std::string& scene) {
         }
         add();
         window.finish();
+        if (scene == "late")
+            std::cout << "rank " + std::to_string(processes.rank()) + " has made update " +
+                             std::to_string(update) + "\n"
+                      << std::flush;
     }
     ranks.expect_same_weights();
     std::cout << "rank " + std::to_string(processes.rank()) + " of " + std::to_string(processes.size()) +
@@ -63,6 +76,10 @@ int run(const std::string& scene) try {
         train(processes, scene);
     } catch (const Error& error) {  // said before the process ends, which a launcher answers by ending all
         std::cout << std::string(error.what()) + "\n" << std::flush;
+        if (scene == "leaves" || scene == "late") {
+            std::this_thread::sleep_for(std::chrono::seconds(4));  // as if it saved
+            std::cout << "rank " + std::to_string(processes.rank()) + " has saved\n" << std::flush;
+        }
         return 1;
     }
     return 0;
@@ -72,6 +89,18 @@ int run(const std::string& scene) try {
 }
 
 #if TALLY_HAS_MPI
+// A program that ends MPI before its processes end, which are then not to call it any more.
+int run_beyond_mpi() {
+    Processes processes;
+    MPI_Finalize();
+    try {
+        processes.meet("a call");
+    } catch (const Error& error) {
+        std::cout << std::string(error.what()) + "\n" << std::flush;
+    }
+    return 0;
+}
+
 // A program that has MPI already, and goes on with it: halves of the world, each with processes of its own.
 int run_in_halves() {
     MPI_Init(nullptr, nullptr);
@@ -96,6 +125,7 @@ int main(int argc, char** argv) {
     const std::string scene = argc > 1 ? argv[1] : "";
 #if TALLY_HAS_MPI
     if (scene == "in halves") return run_in_halves();
+    if (scene == "beyond MPI") return run_beyond_mpi();
 #endif
     return run(scene);
 }

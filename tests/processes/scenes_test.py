@@ -62,6 +62,16 @@ def with_mpi():
     code, out, took = run(3, "throws")
     expect(code != 0 and took < 4 and len(re.findall(who + "has left", out)) == 2 and "a file has not been found" in out,
            "one that throws has left, which both others hear at once, not after their patience")
+    code, out, took = run(3, "leaves")
+    expect(len(re.findall(who + "has left", out)) == 2 and out.count("has saved") == 2,
+           "who has left waits for those whom that is an error, and who save")
+    code, out, took = run(3, "late", patience=2)
+    expect(out.count("has made update 0") == 3 and "has made update 1" not in out,
+           "who comes to the step when the others have given up makes no update, either")
+    expect("rank 2 has not come in 2 s" in out and re.search(r"the step, finish of window 1, .*: rank [01] has given up at the step", out),
+           "and says who has given up")
+    code, out, took = run(2, "beyond MPI")
+    expect(code == 0 and out.count("[processes] MPI was finalised while they live") == 2, "MPI that is over is not called")
     code, out, took = run(3, "skips", patience=3)
     expect(code != 0 and took < IN_TIME and len(re.findall(r"rank 0 calls finish of window 1, after 2 micro-batches, and rank 2 calls "
            r"finish of window 2, after 2 micro-batches", out)) == 3, "a window that one leaves out is named on all three")

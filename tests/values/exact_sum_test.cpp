@@ -193,6 +193,28 @@ TEMPLATE_TEST_CASE("An exact sum carries in time", "", float, double) {
     CHECK(same_number(got[1], S(0)));
 }
 
+TEST_CASE("Marks have room for what may be added up one by one, and for a merge after it") {
+    ExactSum<float> all({}), more({});
+    const auto most = ExactSum<float>::most_additions;
+    all.add(Array<float>({}, {std::numeric_limits<float>::infinity()}));
+    more.add(Array<float>({}, {std::numeric_limits<float>::infinity()}));
+    all.digits().back() *= most;
+    all.set_additions(most);
+    more.digits().back() *= 2 * most;
+    more.set_additions(2 * most);
+    all.merge(more);
+    CHECK(all.rounded().item() == std::numeric_limits<float>::infinity());
+}
+
+TEST_CASE("Zeros may be added to digits of which there are fewer than a zero's place would have") {
+    ExactSum<double> sum({2});
+    sum.widen({0, 0, false});
+    sum.digits()[1] = 1;
+    sum.set_additions(1);
+    sum.add(Array<double>({2}, {0, -0.0}));
+    CHECK(sum.rounded().to_vector() == std::vector<double>{0, std::numeric_limits<double>::denorm_min()});
+}
+
 TEST_CASE("Doubling 60 times by merging is exact, and its digits grow") {
     std::vector<ExactSum<float>> sums;
     sums.emplace_back(Shape{});
