@@ -9,11 +9,15 @@ set(tally_has_mpi OFF)
 if(NOT TALLY_MPI STREQUAL "OFF")
     set(MPI_CXX_SKIP_MPICXX ON) # its C interface, which a C++ compiler is told of
     find_package(MPI QUIET COMPONENTS CXX)
+    if(MPI_CXX_FOUND AND MPI_CXX_VERSION VERSION_LESS 3) # calls that do not wait
+        message(STATUS "Processes: MPI ${MPI_CXX_VERSION} by ${MPI_CXX_COMPILER} is too old; MPI 3 is needed")
+        set(MPI_CXX_FOUND FALSE)
+    endif()
     if(MPI_CXX_FOUND)
         set(tally_has_mpi ON)
         message(STATUS "Processes: MPI ${MPI_CXX_VERSION} by ${MPI_CXX_COMPILER}, started by ${MPIEXEC_EXECUTABLE}")
     elseif(TALLY_MPI STREQUAL "ON")
-        message(FATAL_ERROR "TALLY_MPI is ON, but no MPI was found (Debian: libopenmpi-dev openmpi-bin); name the compiler "
+        message(FATAL_ERROR "TALLY_MPI is ON, but no MPI 3 was found (Debian: libopenmpi-dev openmpi-bin); name the compiler "
             "of one with -DMPI_CXX_COMPILER=mpicxx")
     endif()
 endif()

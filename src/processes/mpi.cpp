@@ -132,6 +132,15 @@ Wire::Wire(const void* communicator) : state_(std::make_unique<State>()) {
 
 Wire::~Wire() { end(false); }
 
+std::string Wire::why_alone() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    expect(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+    const std::string version(text, static_cast<std::size_t>(length));
+    return "its MPI has found one, which would train for itself; the launcher must be that of " +
+           version.substr(0, version.find_first_of(",\n"));
+}
+
 int Wire::rank() const { return state_->rank; }
 int Wire::size() const { return state_->size; }
 

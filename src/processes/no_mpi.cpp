@@ -1,6 +1,4 @@
 // The wire where tally was built without MPI: one rank, to whom nobody speaks.
-#include <cstdlib>
-
 #include "tally/base/error.hpp"
 #include "tally/processes/wire.hpp"
 
@@ -8,21 +6,22 @@ namespace tally::detail {
 
 struct Wire::State {};
 
+namespace {
+constexpr const char* advice =
+    "; install an MPI (Debian: libopenmpi-dev openmpi-bin), and configure tally anew";
+}
+
 Wire::Wire(const void* communicator) {
-    const char* const advice =
-        "; install an MPI (Debian: libopenmpi-dev openmpi-bin), and configure tally anew";
     if (communicator)
         throw Error(std::string("[processes] a communicator was given, but tally was built without MPI") +
                     advice);
-    for (const char* const variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"}) {
-        const char* const said = std::getenv(variable);
-        if (said && std::atoi(said) > 1)
-            throw Error(std::string("[processes] this program was started ") + said + " times (" + variable +
-                        "), but tally was built without MPI: each of them would train for itself" + advice);
-    }
 }
 
 Wire::~Wire() = default;
+
+std::string Wire::why_alone() {
+    return std::string("tally was built without MPI: each of them would train for itself") + advice;
+}
 
 int Wire::rank() const { return 0; }
 int Wire::size() const { return 1; }

@@ -2,6 +2,7 @@
 #include "tally/processes/processes.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <limits>
 
@@ -29,6 +30,15 @@ const ProcessesOptions& checked(const ProcessesOptions& options) {
         throw Error("[processes] a patience of " + seconds_in_words(options.patience) +
                     " is none; give it some seconds");
     return options;
+}
+
+// "3 times (PMI_SIZE)", as a launcher says it; of one process: nothing.
+std::string times_started() {
+    for (const char* const variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"}) {
+        const char* const said = std::getenv(variable);
+        if (said && std::atoi(said) > 1) return std::string(said) + " times (" + variable + ")";
+    }
+    return "";
 }
 
 }  // namespace
@@ -61,6 +71,10 @@ struct Processes::Letter {
 
 Processes::Processes(ProcessesOptions options) : options_(checked(options)), wire_(options.communicator) {
     last_.assign(static_cast<std::size_t>(size()), "its beginning");
+    const std::string times = size() == 1 && !options_.communicator ? times_started() : "";
+    if (times.empty()) return;
+    wire_.end(true);
+    throw Error("[processes] this program was started " + times + ", but " + detail::Wire::why_alone());
 }
 
 // Who leaves says so, so that nobody waits for it. Where somebody is lost MPI would wait for ever at its end:
@@ -97,6 +111,9 @@ std::vector<Processes::Letter> Processes::exchange(const Letter& mine, double se
         }
         letters.push_back(Letter::opened(*heard[rank]));
         last_[rank] = letters.back().place();
+        if (letters.back().kind == Letter::gives_up)
+            missing +=
+                (missing.empty() ? "" : "; ") + rank_in_words(rank) + " has given up at " + last_[rank];
         if (letters.back().kind == Letter::leaves && broken_.empty())
             broken_ = rank_in_words(rank) + " has left";
     }

@@ -24,6 +24,9 @@ public:
     Wire& operator=(const Wire&) = delete;
     ~Wire();
 
+    // Why there may be only one rank, although a launcher has started several.
+    static std::string why_alone();
+
     int rank() const;
     int size() const;
 

@@ -48,6 +48,10 @@ def without_mpi():
 
 def with_mpi():
     alone()
+    os.environ["MPI_LOCALNRANKS"] = "3"  # as another MPI's launcher says it
+    code, out, _ = run(0, "")
+    expect(code == 1 and "started 3 times (MPI_LOCALNRANKS), but its MPI has found one" in out, "by a launcher of another MPI it says so")
+    del os.environ["MPI_LOCALNRANKS"]
     code, out, _ = run(3, "")
     expect(code == 0 and len(trained(out)) == 3 and len({sums for *_, sums in trained(out)}) == 1, "three train together")
     code, out, _ = run(5, "in halves")
