@@ -68,6 +68,14 @@ template <class S> void Optimizer<S>::expect_free(const char* what) const {
                 " belongs to it: its finish() normalises, clips and steps, its discard() begins anew");
 }
 
+template <class S> void Optimizer<S>::prepare() {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        parameters_[i].update([&](Array<S>& value, const Array<S>&) {
+            value.writable();
+            remembering(i, arrays_.size());
+        });
+}
+
 template <class S> void Optimizer<S>::let_go_of_unused() {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         if (!remembers(i))

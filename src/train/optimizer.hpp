@@ -49,6 +49,11 @@ public:
     void set_learning_rate(double rate);
     void schedule_learning_rate(double rate);  // the same by a schedule, which load() may take back
 
+    // ---- for a window across processes ----
+
+    void prepare();           // has all memory that the next step needs
+    void let_go_of_unused();  // what nothing has been written to, where that step was not made
+
     // ---- for a captured window ----
 
     // Which parameters its step updates; while it is captured the step is told where its numbers lie.
@@ -106,7 +111,6 @@ protected:
 private:
     void require_learning_rate(double rate) const;
     bool remembers(std::size_t i) const;  // of parameter i anything
-    void let_go_of_unused();              // memory that nothing has been written to
 
     std::string name_;
     Parameters parameters_;

@@ -439,10 +439,14 @@ template <class S> void Window<S>::step(Finished<S>& done) {
     const double rate_before = optimizer_.learning_rate();
     if (options_.schedule) optimizer_.schedule_learning_rate(options_.schedule->at(updates_));
     try {
-        if (across_) across_->ready();
+        if (across_) {
+            own([&] { optimizer_.prepare(); });
+            across_->ready();
+        }
         own([&] { optimizer_.step(); });
     } catch (...) {  // nothing was updated: the rate is no other, either
         optimizer_.schedule_learning_rate(rate_before);
+        optimizer_.let_go_of_unused();
         throw;
     }
     if (options_.average) options_.average->update();
