@@ -14,10 +14,10 @@ struct Network {
 };
 
 enum class AllReduce {
-    ring,       // pieces go around, once to be added and once to be spread
-    tree,       // all of it up a binomial tree, and down again
-    halving,    // Rabenseifner: halves, quarters, ... exchanged, and gathered the same way back
-    rank_order  // each device adds one piece of everybody's, and sends it to all: what Reduce::rank_order does
+    ring,     // pieces go around, once to be added and once to be spread
+    tree,     // all of it up a binomial tree, and down again
+    halving,  // Rabenseifner: halves, quarters, ... exchanged, and gathered the same way back
+    rank_order  // each device adds one piece of everybody's, and sends it to all: what tally's AllReduce::rank_order does
 };
 
 struct Reduced {

@@ -14,7 +14,7 @@ struct Training {
     double gradient_bytes = 0;
     int buckets = 1;  // reduced one after the other while the last backward still runs
     double straggling =
-        0;  // a micro-batch takes up to any number of times longer: exponential, with this mean
+        0;  // a micro-batch takes longer by this share of its time on average, exponentially distributed
     std::uint64_t seed = 0;
     Network network{};
     AllReduce how = AllReduce::ring;

@@ -37,8 +37,10 @@ enum class Tail {
 
 // What becomes of gradients that are infinite or NaN.
 enum class NonFinite {
-    raise,        // an Error; nothing is updated, and discard() is the way on
-    drop_micro,   // that micro-batch counts for nothing. Looked for after each, so the host waits for a GPU
+    raise,  // an Error; nothing is updated, and discard() is the way on
+    // That micro-batch counts for nothing. Looked for after each, so the host waits for a GPU. Where only the
+    // sum is so, the window is dropped.
+    drop_micro,
     drop_window,  // no update
 };
 
