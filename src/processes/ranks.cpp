@@ -197,8 +197,9 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
                    .full = true,
                    .learning_rate = one.learning_rate,
                    .updates = one.updates,
+                   .parameters = one.parameters,
                    .numbers = one.numbers};
-        expect("parameters:", all[rank].size() - sizeof(Standing), all[0].size() - sizeof(Standing));
+        expect("parameters:", one.parameters, sum.parameters);
         expect("numbers in its parameters:", one.numbers, sum.numbers);
         expect("made updates:", one.updates, sum.updates);
         expect("the learning rate", one.learning_rate, sum.learning_rate);
