@@ -79,7 +79,8 @@ struct Said {
 template <class S> Ranks<S>::Ranks(Processes& processes, RanksOptions<S> options)
     : processes_(processes),
       options_(options),
-      bucket_(std::make_unique<Bucket>()),
+      bucket_(std::make_unique<detail::Bucket<S>>()),
+      digits_(std::make_unique<detail::Bucket<std::int64_t>>()),
       first_item_(std::int64_t{processes.rank()} << 32) {
     if (options_.bucket == 0) throw Error("[ranks] buckets of no numbers hold nothing");
 }
@@ -157,9 +158,7 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
     for (auto& line : weights()) lines.push_back(std::move(line));
     expect_equal("the opening of a window", lines);
     if (processes_.size() == 1) return;
-    most = std::min(most, options_.bucket);
-    bucket_->numbers.resize(most);
-    bucket_->scratch.resize(most + static_cast<std::size_t>(processes_.size()));
+    bucket_->resize(std::min(most, options_.bucket), static_cast<std::size_t>(processes_.size()));
 }
 
 template <class S> void Ranks<S>::expect_same_weights() {
@@ -175,7 +174,8 @@ template <class S> void Ranks<S>::expect_same_weights() {
 
 // ---- the window's end ----
 
-template <class S> Standing Ranks<S>::gather(const char* call, std::int64_t window, const Standing& here) {
+template <class S> Standing Ranks<S>::gather(const char* call, std::int64_t window, const Standing& here,
+                                             std::span<ExactSum<S>> exact) {
     call_ = std::string(call) + " of window " + std::to_string(window);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
     const auto& parameters = optimizer_->parameters();
@@ -183,7 +183,8 @@ template <class S> Standing Ranks<S>::gather(const char* call, std::int64_t wind
     std::memcpy(said.data(), &here, sizeof(Standing));
     for (std::size_t i = 0; i < parameters.size(); ++i)
         said[sizeof(Standing) + i] = parameters[i].has_grad() ? 1 : 0;
-    const std::vector<std::string> all = meet("", said);
+    const std::vector<std::string> all =
+        meet("", said + shared_.say(exact, static_cast<std::size_t>(processes_.size())));
 
     Standing sum{.full = true};
     arrived_.assign(parameters.size(), false);
@@ -213,17 +214,20 @@ template <class S> Standing Ranks<S>::gather(const char* call, std::int64_t wind
                 arrived_[i] = true;
                 ++arrivals;
             }
+        shared_.hear(std::string_view(all[rank]).substr(said.size()));
     }
+    if (!exact.empty()) sum.sum = shared_.loss(), sum.count = shared_.counted();
     lacking_ = arrivals != all.size() * static_cast<std::size_t>(std::ranges::count(arrived_, true));
     return sum;
 }
 
-template <class S> void Ranks<S>::reduce(Effects& effects) {
+// Whatever needs memory comes before all meet over the effects; then they sum.
+template <class S> void Ranks<S>::reduce(Effects& effects, std::span<ExactSum<S>> exact) {
     if (processes_.size() == 1) return;
     expect_effects(effects);
-    bring_gradients();
+    exact.empty() ? bring_gradients() : bring_digits(exact);
     join(effects);
-    sum_gradients();
+    exact.empty() ? sum_gradients() : sum_digits(exact);
 }
 
 template <class S> void Ranks<S>::expect_effects(const Effects& effects) {
@@ -264,46 +268,26 @@ template <class S> void Ranks<S>::join(Effects& effects) {
 }
 
 template <class S> void Ranks<S>::sum_gradients() {
-    const auto& parameters = optimizer_->parameters();
-    std::size_t filled = 0;
-    struct Part {
-        S* place;
-        Device device;
-        std::size_t at, size;
-    };
-    std::vector<Part> parts;  // of the bucket
-    const auto empty = [&] {
-        S* const numbers = bucket_->numbers.data();
-        const std::span<S> whole(numbers, filled);
-        try {
-            processes_.sum<S>(options_.reduce, whole, bucket_->scratch);
-        } catch (...) {
-            known_ = true;
-            (void)bucket_.release();  // MPI may still write there
-            throw;
-        }
-        for (const Part& part : parts)
-            device_copy::bytes(part.place, part.device, numbers + part.at, Device::cpu,
-                               part.size * sizeof(S));
-        parts.clear();
-        filled = 0;
-    };
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        if (!arrived_[i]) continue;
-        parameters[i].change_grad([&](Array<S>& gradient) {
-            S* const place = gradient.writable();
-            for (std::size_t done = 0; done < gradient.size();) {
-                const std::size_t size = std::min(gradient.size() - done, bucket_->numbers.size() - filled);
-                device_copy::bytes(bucket_->numbers.data() + filled, Device::cpu, place + done,
-                                   gradient.device(), size * sizeof(S));
-                parts.push_back({place + done, gradient.device(), filled, size});
-                done += size;
-                filled += size;
-                if (filled == bucket_->numbers.size()) empty();
-            }
-        });
-    }
-    if (filled > 0) empty();
+    detail::Summing<S> sums(processes_, options_.reduce, bucket_, known_);
+    for (std::size_t i = 0; i < arrived_.size(); ++i)
+        if (arrived_[i])
+            optimizer_->parameters()[i].change_grad([&](Array<S>& gradient) {
+                sums.add(gradient.writable(), gradient.size(), gradient.device());
+            });
+    sums.finish();
+}
+
+template <class S> void Ranks<S>::bring_digits(std::span<ExactSum<S>> exact) {
+    const std::size_t digits = shared_.widen(exact);
+    digits_->resize(std::min(digits, options_.bucket), static_cast<std::size_t>(processes_.size()));
+}
+
+// Whole numbers, so in any order.
+template <class S> void Ranks<S>::sum_digits(std::span<ExactSum<S>> exact) {
+    detail::Summing<std::int64_t> sums(processes_, AllReduce::fast, digits_, known_);
+    for (ExactSum<S>& sum : exact) sums.add(sum.digits().data(), sum.digits().size(), Device::cpu);
+    sums.finish();
+    shared_.count_additions(exact);
 }
 
 template <class S> void Ranks<S>::ready() { meet("the step, "); }
