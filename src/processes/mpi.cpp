@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -47,6 +48,7 @@ template <class F> bool within(double seconds, F done) {
 template <class S> MPI_Datatype type_of();
 template <> MPI_Datatype type_of<float>() { return MPI_FLOAT; }
 template <> MPI_Datatype type_of<double>() { return MPI_DOUBLE; }
+template <> MPI_Datatype type_of<std::int64_t>() { return MPI_INT64_T; }
 
 }  // namespace
 
@@ -224,5 +226,6 @@ void Wire::end(bool together) noexcept {
 
 template bool Wire::sum(const float*, float*, std::size_t, double);
 template bool Wire::sum(const double*, double*, std::size_t, double);
+template bool Wire::sum(const std::int64_t*, std::int64_t*, std::size_t, double);
 
 }  // namespace tally::detail

@@ -1,4 +1,6 @@
 // The wire where tally was built without MPI: one rank, to whom nobody speaks.
+#include <cstdint>
+
 #include "tally/base/error.hpp"
 #include "tally/processes/wire.hpp"
 
@@ -39,5 +41,6 @@ void Wire::end(bool) noexcept {}
 
 template bool Wire::sum(const float*, float*, std::size_t, double);
 template bool Wire::sum(const double*, double*, std::size_t, double);
+template bool Wire::sum(const std::int64_t*, std::int64_t*, std::size_t, double);
 
 }  // namespace tally::detail

@@ -254,11 +254,10 @@ template <class S> Array<S> sum_of_all(Processes& processes, const Array<S>& min
     return Array<S>(mine.shape(), held->numbers, mine.device());
 }
 
-#define TALLY_MADE_FOR(S)                                                   \
-    template void Processes::sum<S>(AllReduce, std::span<S>, std::span<S>); \
-    template Array<S> sum_of_all<S>(Processes&, const Array<S>&, AllReduce);
-TALLY_MADE_FOR(float)
-TALLY_MADE_FOR(double)
-#undef TALLY_MADE_FOR
+template void Processes::sum<float>(AllReduce, std::span<float>, std::span<float>);
+template void Processes::sum<double>(AllReduce, std::span<double>, std::span<double>);
+template void Processes::sum<std::int64_t>(AllReduce, std::span<std::int64_t>, std::span<std::int64_t>);
+template Array<float> sum_of_all<float>(Processes&, const Array<float>&, AllReduce);
+template Array<double> sum_of_all<double>(Processes&, const Array<double>&, AllReduce);
 
 }  // namespace tally

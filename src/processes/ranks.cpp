@@ -68,12 +68,19 @@ std::string difference(const Named& first, const Named& other, const std::string
     return "";
 }
 
+// What each process says at a window's end, before the bits that say which gradients have arrived.
+struct Said {
+    Standing standing;
+    std::int64_t parameters, numbers;  // in all of these
+};
+
 }  // namespace
 
 template <class S> Ranks<S>::Ranks(Processes& processes, RanksOptions<S> options)
     : processes_(processes),
       options_(options),
-      bucket_(std::make_unique<Bucket>()),
+      bucket_(std::make_unique<detail::Bucket<S>>()),
+      digits_(std::make_unique<detail::Bucket<std::int64_t>>()),
       first_item_(std::int64_t{processes.rank()} << 32) {
     if (options_.bucket == 0) throw Error("[ranks] buckets of no numbers hold nothing");
 }
@@ -151,9 +158,8 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
     for (auto& line : weights()) lines.push_back(std::move(line));
     expect_equal("the opening of a window", lines);
     if (processes_.size() == 1) return;
-    most = std::max(std::min(most, options_.bucket), bucket_->numbers.size());
-    bucket_->numbers.resize(most);
-    bucket_->scratch.resize(most + static_cast<std::size_t>(processes_.size()));
+    bucket_->resize(std::max(std::min(most, options_.bucket), bucket_->numbers.size()),
+                    static_cast<std::size_t>(processes_.size()));
 }
 
 template <class S> void Ranks<S>::expect_same_weights() {
@@ -169,41 +175,49 @@ template <class S> void Ranks<S>::expect_same_weights() {
 
 // ---- the window's end ----
 
-template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, const char* call,
-                                             std::int64_t window, const Standing& here) {
-    parameters_ = optimizer.parameters();
-    call_ = std::string(call) + " of window " + std::to_string(window);
-    where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
-    std::string said(sizeof(Standing) + parameters_.size(), '\0');
-    std::memcpy(said.data(), &here, sizeof(Standing));
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-        said[sizeof(Standing) + i] = parameters_[i].has_grad() ? 1 : 0;
-    const std::vector<std::string> all = meet("", said);
-
-    Standing sum;
-    arrived_.assign(parameters_.size(), false);
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        Standing one;
-        std::memcpy(&one, all[rank].data(), sizeof(Standing));
-        const auto expect = [&](const char* what, auto theirs, auto first) {
-            if (theirs == first) return;
+template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& all) {
+    Said first, one;
+    std::memcpy(&first, all[0].data(), sizeof(Said));
+    for (std::size_t rank = 1; rank < all.size(); ++rank) {
+        std::memcpy(&one, all[rank].data(), sizeof(Said));
+        const auto expect = [&](const char* what, auto theirs, auto of_first) {
+            if (theirs == of_first) return;
             known_ = true;
             throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " has " + what + " " +
                         tally::in_words(static_cast<double>(theirs)) + ", rank 0 has " +
-                        tally::in_words(static_cast<double>(first)));
+                        tally::in_words(static_cast<double>(of_first)));
         };
-        if (rank == 0)
-            sum = {.once = one.once,
-                   .full = true,
-                   .learning_rate = one.learning_rate,
-                   .updates = one.updates,
-                   .parameters = one.parameters,
-                   .numbers = one.numbers};
-        expect("parameters:", one.parameters, sum.parameters);
-        expect("numbers in its parameters:", one.numbers, sum.numbers);
-        expect("made updates:", one.updates, sum.updates);
-        expect("the learning rate", one.learning_rate, sum.learning_rate);
-        expect("terms that are counted once:", one.once, sum.once);
+        expect("parameters:", one.parameters, first.parameters);
+        expect("numbers in its parameters:", one.numbers, first.numbers);
+        expect("made updates:", one.standing.updates, first.standing.updates);
+        expect("the learning rate", one.standing.learning_rate, first.standing.learning_rate);
+        expect("terms that are counted once:", one.standing.once, first.standing.once);
+    }
+}
+
+template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, const char* call,
+                                             std::int64_t window, const Standing& here,
+                                             std::span<ExactSum<S>> exact) {
+    parameters_ = optimizer.parameters();
+    call_ = std::string(call) + " of window " + std::to_string(window);
+    where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
+    Said mine{here, std::ssize(parameters_), 0};
+    for (const auto& parameter : parameters_)
+        mine.numbers += static_cast<std::int64_t>(parameter.value().size());
+    std::string said(sizeof(Said) + parameters_.size(), '\0');
+    std::memcpy(said.data(), &mine, sizeof(Said));
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        said[sizeof(Said) + i] = parameters_[i].has_grad() ? 1 : 0;
+    const std::vector<std::string> all =
+        meet("", said + shared_.say(exact, static_cast<std::size_t>(processes_.size())));
+
+    Standing sum{
+        .once = here.once, .full = true, .learning_rate = here.learning_rate, .updates = here.updates};
+    arrived_.assign(parameters_.size(), false);
+    expect_alike(all);
+    for (const std::string& theirs : all) {
+        Standing one;
+        std::memcpy(&one, theirs.data(), sizeof(Standing));
         sum.micro_batches += one.micro_batches;
         sum.dropped += one.dropped;
         sum.count += one.count;
@@ -211,17 +225,20 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
         sum.planned = sum.planned || one.planned;
         sum.full = sum.full && one.full;
         for (std::size_t i = 0; i < parameters_.size(); ++i)
-            if (all[rank][sizeof(Standing) + i] != 0) arrived_[i] = true;
+            if (theirs[sizeof(Said) + i] != 0) arrived_[i] = true;
+        shared_.hear(std::string_view(theirs).substr(said.size()));
     }
+    if (!exact.empty()) sum.sum = shared_.loss(), sum.count = shared_.counted();
     return sum;
 }
 
-template <class S> void Ranks<S>::reduce(Effects& effects) {
+// Whatever needs memory comes before all meet over the effects; then they sum.
+template <class S> void Ranks<S>::reduce(Effects& effects, std::span<ExactSum<S>> exact) {
     if (processes_.size() == 1) return;
     expect_effects(effects);
-    bring_gradients();
+    exact.empty() ? bring_gradients() : bring_digits(exact);
     join(effects);
-    sum_gradients();
+    exact.empty() ? sum_gradients() : sum_digits(exact);
 }
 
 template <class S> void Ranks<S>::expect_effects(const Effects& effects) {
@@ -265,45 +282,26 @@ template <class S> void Ranks<S>::join(Effects& effects) {
 }
 
 template <class S> void Ranks<S>::sum_gradients() {
-    std::size_t filled = 0;
-    struct Part {
-        S* place;
-        Device device;
-        std::size_t at, size;
-    };
-    std::vector<Part> parts;  // of the bucket
-    const auto empty = [&] {
-        S* const numbers = bucket_->numbers.data();
-        const std::span<S> whole(numbers, filled);
-        try {
-            processes_.sum<S>(options_.reduce, whole, bucket_->scratch);
-        } catch (...) {
-            known_ = true;
-            (void)bucket_.release();  // MPI may still write there
-            throw;
-        }
-        for (const Part& part : parts)
-            device_copy::bytes(part.place, part.device, numbers + part.at, Device::cpu,
-                               part.size * sizeof(S));
-        parts.clear();
-        filled = 0;
-    };
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-        if (!arrived_[i]) continue;
-        parameters_[i].change_grad([&](Array<S>& gradient) {
-            S* const place = gradient.writable();
-            for (std::size_t done = 0; done < gradient.size();) {
-                const std::size_t size = std::min(gradient.size() - done, bucket_->numbers.size() - filled);
-                device_copy::bytes(bucket_->numbers.data() + filled, Device::cpu, place + done,
-                                   gradient.device(), size * sizeof(S));
-                parts.push_back({place + done, gradient.device(), filled, size});
-                done += size;
-                filled += size;
-                if (filled == bucket_->numbers.size()) empty();
-            }
-        });
-    }
-    if (filled > 0) empty();
+    detail::Summing<S> sums(processes_, options_.reduce, bucket_, known_);
+    for (std::size_t i = 0; i < arrived_.size(); ++i)
+        if (arrived_[i])
+            parameters_[i].change_grad([&](Array<S>& gradient) {
+                sums.add(gradient.writable(), gradient.size(), gradient.device());
+            });
+    sums.finish();
+}
+
+template <class S> void Ranks<S>::bring_digits(std::span<ExactSum<S>> exact) {
+    const std::size_t digits = shared_.widen(exact);
+    digits_->resize(std::min(digits, options_.bucket), static_cast<std::size_t>(processes_.size()));
+}
+
+// Whole numbers, so in any order.
+template <class S> void Ranks<S>::sum_digits(std::span<ExactSum<S>> exact) {
+    detail::Summing<std::int64_t> sums(processes_, AllReduce::fast, digits_, known_);
+    for (ExactSum<S>& sum : exact) sums.add(sum.digits().data(), sum.digits().size(), Device::cpu);
+    sums.finish();
+    shared_.count_additions(exact);
 }
 
 template <class S> void Ranks<S>::ready() { meet("the step, "); }

@@ -11,10 +11,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "tally/processes/bucket.hpp"
 #include "tally/processes/processes.hpp"
+#include "tally/processes/shared_sums.hpp"
 #include "tally/train/across.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/module.hpp"
@@ -51,28 +54,30 @@ public:
     using Named = typename Across<S>::Named;
     void open(const Optimizer<S>& optimizer, const Named& options) override;
     Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
-                    const Standing& here) override;
-    void reduce(Effects& effects) override;
+                    const Standing& here, std::span<ExactSum<S>> exact) override;
+    void reduce(Effects& effects, std::span<ExactSum<S>> exact) override;
     void ready() override;
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
     std::int64_t first_item() const override { return first_item_; }
 
 private:
-    struct Bucket {
-        std::vector<S> numbers, scratch;
-    };
     std::vector<std::string> meet(const std::string& what, const std::string& mine = "");
     void expect_equal(const std::string& call, const Named& lines);
     Named weights() const;
+    void expect_alike(const std::vector<std::string>& all);
     void expect_effects(const Effects& effects);
     void bring_gradients();
     void sum_gradients();
+    void bring_digits(std::span<ExactSum<S>> exact);
+    void sum_digits(std::span<ExactSum<S>> exact);
     void join(Effects& effects);
 
     Processes& processes_;
     RanksOptions<S> options_;
     std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
-    std::unique_ptr<Bucket> bucket_;
+    std::unique_ptr<detail::Bucket<S>> bucket_;
+    std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // the same for exact sums
+    detail::SharedSums<S> shared_;
     std::int64_t first_item_;
     std::string call_, where_;   // of the window's end
     std::vector<bool> arrived_;  // whether a gradient has reached the parameter, on any process

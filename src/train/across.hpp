@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tally/train/module.hpp"
 #include "tally/train/optimizer.hpp"
+#include "tally/values/exact_sum.hpp"
 
 namespace tally {
 
@@ -22,10 +24,10 @@ struct Standing {
     bool full = true;           // each who planned one has it
     double learning_rate = 0;   // the same everywhere, as is the number of updates
     std::int64_t updates = 0;
-    std::int64_t parameters = 0, numbers = 0;  // how many, and in all of them: the same everywhere
 };
 
 // All calls are made by everybody, in the same order. What one of them throws, each of them throws there.
+// `exact`: of Sum::exact, a sum for each parameter's gradient, then one of losses and one of counts; else none.
 template <class S> class Across {
 public:
     using Named = std::vector<std::pair<std::string, std::string>>;
@@ -34,12 +36,13 @@ public:
 
     // When a window is opened: an Error where optimizers, parameters or options differ.
     virtual void open(const Optimizer<S>& optimizer, const Named& options) = 0;
-    // Before its end: how far all have come together. `call` and `window` must be everybody's.
+    // Before its end: how far all have come together. `call` and `window` must be everybody's. Exact sums stay
+    // this one's, since the window may stay open; only the standing's sum and count are theirs, rounded once.
     // What follows is about the same optimizer's parameters: several windows may share one Across.
     virtual Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
-                            const Standing& here) = 0;
-    // Each parameter's gradient becomes the sum of everybody's, and effects are joined.
-    virtual void reduce(Effects& effects) = 0;
+                            const Standing& here, std::span<ExactSum<S>> exact) = 0;
+    // Each parameter's gradient becomes the sum of everybody's, or each exact sum does, and effects are joined.
+    virtual void reduce(Effects& effects, std::span<ExactSum<S>> exact) = 0;
     // Just before the parameters change: everybody is there, and has the memory for it.
     virtual void ready() = 0;
     // Instead of the next of these calls: the end of this window has failed here.

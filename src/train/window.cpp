@@ -280,7 +280,7 @@ template <class S> void Window<S>::count(const Loss<Array<S>>& share) {
 // ---- the gate ----
 
 // How far it has come: here, or on all who share it.
-template <class S> Standing Window<S>::standing(const char* what) const {
+template <class S> Standing Window<S>::standing(const char* what) {
     const bool planned = options_.micro_batches > 0;
     Standing here{.micro_batches = micro_batches_,
                   .dropped = dropped_,
@@ -293,10 +293,7 @@ template <class S> Standing Window<S>::standing(const char* what) const {
     if (!across_) return here;
     expect_count(what, here.count);
     here.sum = static_cast<double>(sum_.item());
-    here.parameters = std::ssize(parameters());
-    for (const V& parameter : parameters())
-        here.numbers += static_cast<std::int64_t>(parameter.value().size());
-    return across_->gather(optimizer_, what, opened_, here);
+    return across_->gather(optimizer_, what, opened_, here, exact_sums());
 }
 
 // Whether all that was planned has come.
@@ -418,7 +415,7 @@ template <class S> Finished<S> Window<S>::close_together(const char* what, bool 
 // From here on its gradients and effects are those of all who share it.
 template <class S> void Window<S>::reduce() {
     if (!hold_.on()) hold_.take(detail::Hold<S>::Sweeps::own);  // nothing has come to this one
-    own([&] { across_->reduce(effects_); });
+    own([&] { across_->reduce(effects_, exact_sums()); });
 }
 
 template <class S> void Window<S>::update(Finished<S>& done) {

@@ -11,6 +11,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -187,7 +188,11 @@ private:
     void expect_own_pass(const V& sum) const;
     Finished<S> close(const char* what, bool tail);
     Finished<S> close_together(const char* what, bool tail);
-    Standing standing(const char* what) const;
+    Standing standing(const char* what);
+    std::span<ExactSum<S>> exact_sums() {
+        if (!exact_) return {};
+        return exact_->sums();
+    }
     void reduce();
     typename Across<S>::Named course() const;  // what decides it, in words
     void remember();

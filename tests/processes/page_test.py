@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program of docs/processes.md, by 1, 2, 3 and 5 processes, prints what the page says.
+"""The programs of docs/processes.md, by 1, 2, 3 and 5 processes, print what the page says.
 
     page_test.py MPIEXEC "COMPILER FLAGS..." INCLUDE_PATH LIBRARY...
 """
@@ -11,16 +11,27 @@ from pathlib import Path
 
 MPIEXEC, compiler, path, *libraries = sys.argv[1:]
 page = (Path(__file__).resolve().parents[2] / "docs" / "processes.md").read_text()
-program = re.search(r"^```cpp\n(.*?)^```", page, re.M | re.S).group(1)
-expected = re.findall(r'<< "\\n"; +// (.*)', program)
-faults = 0 if len(expected) == 2 else 1
-with tempfile.TemporaryDirectory() as folder:
-    source, binary = Path(folder, "program.cpp"), Path(folder, "program")
-    source.write_text(program)
-    subprocess.run([*compiler.split(), "-std=c++20", "-ffp-contract=off", f"-I{path}", source, *libraries, "-o", binary], check=True)
-    for ranks in (1, 2, 3, 5):
-        done = subprocess.run([MPIEXEC, "-n", str(ranks), binary], capture_output=True, text=True, timeout=60)
-        right = done.returncode == 0 and done.stdout.splitlines() == expected
-        print(f"{ranks} processes: {'as the page says' if right else done.stdout + done.stderr}")
+programs = re.findall(r"^```cpp\n(.*?)^```", page, re.M | re.S)
+faults = 0 if len(programs) == 2 else 1
+
+
+def printed(program):
+    """What it prints, by the number of processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, binary = Path(folder, "program.cpp"), Path(folder, "program")
+        source.write_text(program)
+        subprocess.run([*compiler.split(), "-std=c++20", "-ffp-contract=off", f"-I{path}", source, *libraries, "-o", binary], check=True)
+        done = {ranks: subprocess.run([MPIEXEC, "-n", str(ranks), binary], capture_output=True, text=True, timeout=60) for ranks in (1, 2, 3, 5)}
+        return {ranks: done.stdout if done.returncode == 0 else done.stderr for ranks, done in done.items()}
+
+
+for number, program in enumerate(programs, 1):
+    expected = re.findall(r'<< "\\n"; +// (.*)', program)
+    faults += not expected
+    for ranks, said in printed(program).items():
+        right = said.splitlines() == expected
+        print(f"program {number}, {ranks} processes: {'as the page says' if right else said}")
         faults += not right
-sys.exit(1 if faults else 0)
+others = set(printed(programs[-1].replace("Sum::exact", "Sum::running")).values())
+print(f"with running sums: {others}")
+sys.exit(1 if faults or len(others) != 3 else 0)

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #if TALLY_HAS_MPI
 #define OMPI_SKIP_MPICXX 1
@@ -14,6 +15,7 @@
 #endif
 
 #include "tally/core.hpp"
+#include "tally/files/state_file.hpp"
 #include "tally/processes.hpp"
 #include "tally/train.hpp"
 
@@ -69,11 +71,29 @@ void train(Processes& processes, const std::string& scene) {
               << std::flush;
 }
 
+// The last process meets the others for a sum of exact gradients, and then does not come to it.
+void lose_one_amid_a_sum(Processes& processes) {
+    const auto weight = parameter(Array<float>({1, 2}));
+    Sgd<float> sgd({weight}, {.learning_rate = 0.1});
+    Ranks<float> ranks(processes);
+    Window<float> window(sgd, {.sum = Sum::exact}, &ranks);
+    window.add({sum(weight), constant(Array<float>::full({}, 1))});
+    if (processes.rank() + 1 == processes.size()) {
+        std::vector<ExactSum<float>> sums;
+        for (const Shape& shape : {Shape{2}, Shape{}, Shape{}})
+            sums.emplace_back(shape).add(Array<float>::full(shape, 1));
+        ranks.gather(sgd, "finish", 0, {.learning_rate = sgd.learning_rate()}, sums);
+        processes.meet("effects, finish of window 0", state_bytes({}));
+        raise(SIGSTOP);
+    }
+    window.finish();
+}
+
 int run(const std::string& scene) try {
     const char* const patience = std::getenv("TALLY_PATIENCE");
     Processes processes(patience ? ProcessesOptions{.patience = std::atof(patience)} : ProcessesOptions{});
     try {
-        train(processes, scene);
+        scene == "lost in a sum" ? lose_one_amid_a_sum(processes) : train(processes, scene);
     } catch (const Error& error) {  // said before the process ends, which a launcher answers by ending all
         std::cout << std::string(error.what()) + "\n" << std::flush;
         if (scene == "leaves" || scene == "late") {

@@ -82,6 +82,9 @@ def with_mpi():
     code, out, took = run(3, "extra", patience=3)
     expect(code != 0 and took < IN_TIME and len(re.findall("rank 2 has failed|rank 2 has left|rank 2 has not come|rank . has left|calls", out)) >= 3,
            "a call too many is an error on all three")
+    code, out, took = run(3, "lost in a sum", patience=2)
+    expect(code != 0 and took < IN_TIME and len(re.findall("numbers that all had come to sum did not come in 2 s", out)) == 2,
+           "who is lost amid a sum of exact gradients is missed by both others")
     for scene in ("exits", "killed"):
         code, out, took = run(3, scene, patience=3)
         expect((code != 0 or scene == "exits") and took < IN_TIME, f"one that {scene} ends all")  # MPICH's launcher then says 0
