@@ -68,6 +68,12 @@ std::string difference(const Named& first, const Named& other, const std::string
     return "";
 }
 
+// What each process says at a window's end, before the bits that say which gradients have arrived.
+struct Said {
+    Standing standing;
+    std::int64_t parameters, numbers;  // in all of these
+};
+
 }  // namespace
 
 template <class S> Ranks<S>::Ranks(Processes& processes, RanksOptions<S> options)
@@ -169,41 +175,47 @@ template <class S> void Ranks<S>::expect_same_weights() {
 
 // ---- the window's end ----
 
+template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& all) {
+    Said first, one;
+    std::memcpy(&first, all[0].data(), sizeof(Said));
+    for (std::size_t rank = 1; rank < all.size(); ++rank) {
+        std::memcpy(&one, all[rank].data(), sizeof(Said));
+        const auto expect = [&](const char* what, auto theirs, auto of_first) {
+            if (theirs == of_first) return;
+            known_ = true;
+            throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " has " + what + " " +
+                        tally::in_words(static_cast<double>(theirs)) + ", rank 0 has " +
+                        tally::in_words(static_cast<double>(of_first)));
+        };
+        expect("parameters:", one.parameters, first.parameters);
+        expect("numbers in its parameters:", one.numbers, first.numbers);
+        expect("made updates:", one.standing.updates, first.standing.updates);
+        expect("the learning rate", one.standing.learning_rate, first.standing.learning_rate);
+        expect("terms that are counted once:", one.standing.once, first.standing.once);
+    }
+}
+
 template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, const char* call,
                                              std::int64_t window, const Standing& here) {
     parameters_ = optimizer.parameters();
     call_ = std::string(call) + " of window " + std::to_string(window);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
-    std::string said(sizeof(Standing) + parameters_.size(), '\0');
-    std::memcpy(said.data(), &here, sizeof(Standing));
+    Said mine{here, std::ssize(parameters_), 0};
+    for (const auto& parameter : parameters_)
+        mine.numbers += static_cast<std::int64_t>(parameter.value().size());
+    std::string said(sizeof(Said) + parameters_.size(), '\0');
+    std::memcpy(said.data(), &mine, sizeof(Said));
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-        said[sizeof(Standing) + i] = parameters_[i].has_grad() ? 1 : 0;
+        said[sizeof(Said) + i] = parameters_[i].has_grad() ? 1 : 0;
     const std::vector<std::string> all = meet("", said);
 
-    Standing sum;
+    Standing sum{
+        .once = here.once, .full = true, .learning_rate = here.learning_rate, .updates = here.updates};
     arrived_.assign(parameters_.size(), false);
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    expect_alike(all);
+    for (const std::string& theirs : all) {
         Standing one;
-        std::memcpy(&one, all[rank].data(), sizeof(Standing));
-        const auto expect = [&](const char* what, auto theirs, auto first) {
-            if (theirs == first) return;
-            known_ = true;
-            throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " has " + what + " " +
-                        tally::in_words(static_cast<double>(theirs)) + ", rank 0 has " +
-                        tally::in_words(static_cast<double>(first)));
-        };
-        if (rank == 0)
-            sum = {.once = one.once,
-                   .full = true,
-                   .learning_rate = one.learning_rate,
-                   .updates = one.updates,
-                   .parameters = one.parameters,
-                   .numbers = one.numbers};
-        expect("parameters:", one.parameters, sum.parameters);
-        expect("numbers in its parameters:", one.numbers, sum.numbers);
-        expect("made updates:", one.updates, sum.updates);
-        expect("the learning rate", one.learning_rate, sum.learning_rate);
-        expect("terms that are counted once:", one.once, sum.once);
+        std::memcpy(&one, theirs.data(), sizeof(Standing));
         sum.micro_batches += one.micro_batches;
         sum.dropped += one.dropped;
         sum.count += one.count;
@@ -211,7 +223,7 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
         sum.planned = sum.planned || one.planned;
         sum.full = sum.full && one.full;
         for (std::size_t i = 0; i < parameters_.size(); ++i)
-            if (all[rank][sizeof(Standing) + i] != 0) arrived_[i] = true;
+            if (theirs[sizeof(Said) + i] != 0) arrived_[i] = true;
     }
     return sum;
 }

@@ -64,6 +64,7 @@ private:
     std::vector<std::string> meet(const std::string& what, const std::string& mine = "");
     void expect_equal(const std::string& call, const Named& lines);
     Named weights() const;
+    void expect_alike(const std::vector<std::string>& all);
     void expect_effects(const Effects& effects);
     void bring_gradients();
     void sum_gradients();

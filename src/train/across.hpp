@@ -22,7 +22,6 @@ struct Standing {
     bool full = true;           // each who planned one has it
     double learning_rate = 0;   // the same everywhere, as is the number of updates
     std::int64_t updates = 0;
-    std::int64_t parameters = 0, numbers = 0;  // how many, and in all of them: the same everywhere
 };
 
 // All calls are made by everybody, in the same order. What one of them throws, each of them throws there.

@@ -293,9 +293,6 @@ template <class S> Standing Window<S>::standing(const char* what) const {
     if (!across_) return here;
     expect_count(what, here.count);
     here.sum = static_cast<double>(sum_.item());
-    here.parameters = std::ssize(parameters());
-    for (const V& parameter : parameters())
-        here.numbers += static_cast<std::int64_t>(parameter.value().size());
     return across_->gather(optimizer_, what, opened_, here);
 }
 
