@@ -14,7 +14,8 @@
 
 namespace tally {
 
-// What is saved for the way back while one lives is compared, too. Fresh memory is filled with NaN meanwhile.
+// While one lives, each rule is tried: what it was given and what is saved for it must stay as it was. Fresh memory
+// is filled with NaN meanwhile.
 class CheckRules {
 public:
     CheckRules() : before_((detail::this_thread(), watching::set_checks(watching::Checks::all))) {
