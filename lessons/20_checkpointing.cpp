@@ -74,7 +74,7 @@ struct Checkpointing {
 
         predict(
             say("With which number k of segments are the fewest buffers kept, for n = {} layers?", depth),
-            {right(double(root)), wrong(1, say("One segment makes all its {} layers again at once.", depth)),
+            {right(double(root)), wrong(1, say("One segment is the whole chain: all its {} layers are kept.", depth)),
              wrong(double(depth), say("{} inputs are kept: nothing is saved.", depth)),
              wrong(2, say("A segment of {} is made again at once.", depth - depth / 2)),
              wrong(double(depth / 2), say("{} inputs are kept all the time.", depth / 2))},
