@@ -14,8 +14,8 @@
 
 namespace by_hand {
 
-// A gradient is something that is added up, as a number may move the result in several ways. Whoever computes a part of it is told where it belongs, and whether
-// it is the first part, which sets, or a later one, which adds.
+// A gradient is added up, as a number may move the result in several ways. Whoever computes a part of it is told
+// where it belongs, and whether it is the first part, which sets, or a later one, which adds.
 enum class Write { set, add };
 struct Into {
     double& place;

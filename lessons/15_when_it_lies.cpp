@@ -13,7 +13,7 @@ struct WhenItLies {
     const std::size_t n = dial("micro"), items = 2 * n;  // micro-batches of two
 
     void talk() {
-        step(say("Batch norm in {} micro-batches of two: each is normed by its own mean and spread.",
+        step(say("Batch norm in {} micro-batches of two: each is normalised by its own mean and spread.",
                  in_words(std::int64_t(n))));
         const auto x = column(some_values), t = column(some_targets);
         auto gain = weight(1), bias = weight(0);

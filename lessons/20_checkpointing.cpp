@@ -72,14 +72,14 @@ struct Checkpointing {
         check_equal(say("{} gradients: the same bits", depth), numbers(cut_up.gradients),
                     numbers(plain.gradients));
 
-        predict(
-            say("With which number k of segments are the fewest buffers kept, for n = {} layers?", depth),
-            {right(double(root)), wrong(1, say("One segment makes all its {} layers again at once.", depth)),
-             wrong(double(depth), say("{} inputs are kept: nothing is saved.", depth)),
-             wrong(2, say("A segment of {} is made again at once.", depth - depth / 2)),
-             wrong(double(depth / 2), say("{} inputs are kept all the time.", depth / 2))},
-            hint("Which two numbers of buffers are added?", say("Add k and {} / k for each k.", depth)),
-            "k inputs, and n/k in the segment that is on its way.");
+        predict(say("With which number k of segments are the fewest buffers kept, for n = {} layers?", depth),
+                {right(double(root)),
+                 wrong(1, say("One segment is the whole chain: all its {} layers are kept.", depth)),
+                 wrong(double(depth), say("{} inputs are kept: nothing is saved.", depth)),
+                 wrong(2, say("A segment of {} is made again at once.", depth - depth / 2)),
+                 wrong(double(depth / 2), say("{} inputs are kept all the time.", depth / 2))},
+                hint("Which two numbers of buffers are added?", say("Add k and {} / k for each k.", depth)),
+                "k inputs, and n/k in the segment that is on its way.");
         const auto cut = [](Table& rows, std::size_t n, std::size_t k, const Taken& taken) {
             rows.row(n, k, taken.buffers, k + n / k, taken.begun, 2 * n - n / k);
         };

@@ -109,7 +109,7 @@ def declarations(code, at, end):
                     i = behind
                     continue
                 is_type = re.search(r"(?:^|[>\s])(?:class|struct|enum|union|namespace)\b[^()=]*$", head) or head.strip().startswith("extern")
-                if not is_type and re.search(r"[\w>]\s*$", head) and "(" not in re.sub(r"\(\s*\)", "", head) and not head.rstrip().endswith(("const", "noexcept")):
+                if not is_type and re.search(r"[\w>]\s*$", head) and "(" not in re.sub(r"\(\s*\)", "", head) and not head.rstrip().endswith(("const", "noexcept", "override", "final")):
                     i = behind  # a variable with a value in braces
                     continue
                 yield begin, i, behind, (i + 1, behind - 1)
@@ -208,7 +208,7 @@ def members(source, inside, head):
         if not public or re.match(r"(?:friend|using)\b|.*= delete|.*static_assert|~", words):
             continue
         entry_name = name_of(source.code[begin:end])
-        if entry_name is None:
+        if entry_name is None or words == "union":
             continue
         line, lines = source.line(begin), []
         while line - 1 in source.alone and line - 1 > source.line(inside[0]) - 1:

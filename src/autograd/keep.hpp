@@ -36,7 +36,7 @@ template <class T, int Place> struct NeverSaved {  // takes no room in the node
 
 }  // namespace detail
 
-// Of a rule that reads constants only.
+// What a rule keeps that reads constants only: nothing.
 using NothingKept = std::tuple<>;
 
 // Values that a rule reads, in the order of its arguments after dy; of keep_if only where they are needed.

@@ -15,8 +15,8 @@ namespace tally {
 
 // How numbers of several processes are added, named by what it promises.
 enum class AllReduce {
-    fast,        // MPI_Allreduce: the same bits on each of them, and again with as many and the same library
-    rank_order,  // rank 0's and rank 1's, then rank 2's, ...: the same bits for as many, with any library
+    fast,        // MPI_Iallreduce: the same bits on each, and again with as many processes and the same MPI
+    rank_order,  // rank 0's plus rank 1's, then rank 2's, ...: the same bits for as many, with any MPI
 };
 
 // What one process has sent.
@@ -26,15 +26,15 @@ struct Sent {
     std::uint64_t sums = 0;     // how often something was summed
 };
 
-// Of Processes.
+// Options of Processes.
 struct ProcessesOptions {
     double patience = 8;                 // seconds that a call waits for the others before it is an Error;
-                                         // the end, where nothing has failed, waits as long as it takes
+                                         // the destructor, if nothing has failed, waits as long as it takes
     const void* communicator = nullptr;  // of a program that uses MPI itself: points at its MPI_Comm
 };
 
-// Those that mpirun, srun or another launcher has started together; alone where none has. It starts MPI if
-// nobody has, and then ends it, too. All calls come from one thread.
+// The processes that mpirun, srun or another launcher has started together; a single one without a launcher.
+// Starts MPI unless the program has, and then ends it, too. All calls come from one thread.
 class Processes {
 public:
     explicit Processes(ProcessesOptions options = {});
@@ -46,8 +46,8 @@ public:
     int size() const { return wire_.size(); }
     const Sent& sent() const { return sent_; }
 
-    // Comes to `call` with all others and gets what each has said, by rank. An Error on each of them where
-    // one came elsewhere, has failed or left; where one did not come in time on those that wait.
+    // Waits until all others have come to `call`, and returns what each has said, by rank. An Error on all of
+    // them if one makes another call, has failed or has left; if one is too late, on those that wait.
     std::vector<std::string> meet(const std::string& call, const std::string& mine = "");
 
     // ---- for the engine ----
@@ -75,7 +75,7 @@ private:
     bool lost_ = false;              // because somebody did not come, who may never end either
 };
 
-// The sum of everybody's, of one shape and type, on each of them.
+// The sum over all processes of arrays of one shape and type; each of them gets it.
 template <class S>
 Array<S> sum_of_all(Processes& processes, const Array<S>& mine, AllReduce how = AllReduce::rank_order);
 

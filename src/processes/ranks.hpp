@@ -24,7 +24,7 @@
 
 namespace tally {
 
-// Of Ranks.
+// Options of Ranks.
 template <class S> struct RanksOptions {
     AllReduce reduce = AllReduce::rank_order;
     Module<S>* model = nullptr;                 // one that leaves effects, such as batch norm, must be told
@@ -39,11 +39,11 @@ public:
     Ranks& operator=(const Ranks&) = delete;
     ~Ranks() override;
 
-    // This process's neighbours among the micro-batches of all, of which another may have one more, or one
-    // have none. What layers draw for their items is what one process alone would draw.
+    // This process's share of `parts`, neighbours of one another: another process may have one more, and some
+    // may have none. What layers draw for their items is what one process alone would draw.
     std::vector<Items> share(const std::vector<Items>& parts);
-    // The same for who cuts otherwise: the number of this process's first item in its windows. Untold,
-    // processes draw apart.
+    // If you cut in another way: the number of this process's first item in its windows. Without either,
+    // each process draws for itself.
     void begin_at(std::int64_t item) { first_item_ = item; }
 
     // An Error that names the first parameter whose bits are not rank 0's, of those of the window that was

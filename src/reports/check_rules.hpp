@@ -14,7 +14,8 @@
 
 namespace tally {
 
-// What is saved for the way back while one lives is compared, too. Fresh memory is filled with NaN meanwhile.
+// While one lives, each rule is tried: it must leave alone what it was given, and write its gradients as it was
+// told. What is saved meanwhile must stay as it was, and fresh memory is filled with NaN.
 class CheckRules {
 public:
     CheckRules() : before_((detail::this_thread(), watching::set_checks(watching::Checks::all))) {

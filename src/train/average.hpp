@@ -12,7 +12,7 @@
 
 namespace tally {
 
-// Of MovingAverage.
+// Options of MovingAverage.
 struct AverageOptions {
     double decay = 0.999;
     // Without it the average starts from the parameters at the first update, which then weigh the most for

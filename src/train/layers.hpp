@@ -24,7 +24,7 @@ Var<Array<S>> uniform_parameter(const Shape& shape, double bound, Stream stream,
     return parameter(std::move(values));
 }
 
-// Of Linear.
+// Options of Linear.
 struct LinearOptions {
     bool bias = true;
 };
@@ -160,7 +160,7 @@ private:
     std::optional<std::int64_t> padding_;
 };
 
-// Of SelfAttention.
+// Options of SelfAttention.
 struct SelfAttentionOptions {
     bool causal = false;
 };

@@ -123,7 +123,7 @@ private:
     Named<Counts> counts_;
 };
 
-// Of Sgd.
+// Options of Sgd.
 struct SgdOptions {
     double learning_rate = 1e-3;
     double momentum = 0;

@@ -53,7 +53,7 @@ enum class Sum {
     exact,
 };
 
-// Of Window.
+// Options of Window.
 template <class S> struct WindowOptions {
     std::int64_t micro_batches = 0;  // when it is full; 0: when you say so
     // The denominator, if it is known beforehand: each micro-loss is then divided by it as it is recorded. 0:

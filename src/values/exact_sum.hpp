@@ -22,7 +22,7 @@ namespace tally {
 // Of several: their lowest, their highest, and marks where one has them.
 struct ExactRange {
     std::int64_t lowest = std::numeric_limits<std::int32_t>::max(), highest = -1;  // none
-    bool marks = false;  // how often +inf, -inf (NaN is both) and anything but -0 came
+    bool marks = false;  // whether it is counted how often +inf, -inf (NaN is both) and anything but -0 came
 
     std::size_t digits() const {
         return static_cast<std::size_t>(std::max<std::int64_t>(highest - lowest + 1, 0));
@@ -48,16 +48,16 @@ public:
     ExactSum& operator=(ExactSum&&) noexcept = default;
 
     void add(const Array<S>& summand);     // from any device; the sum itself lies in the host's memory
-    void merge(const ExactSum& summands);  // those that another one has
+    void merge(const ExactSum& summands);  // adds all that another one has added
     Array<S> rounded() const;
-    void round_to(S* place) const;  // the same into memory of the host
+    void round_to(S* place) const;  // the same, into memory of the host
     void clear() { *this = ExactSum(shape_); }
 
     const Shape& shape() const { return shape_; }
     bool empty() const { return additions_ == 0; }
     std::size_t bytes() const { return digits_.storage() ? digits_.size() * sizeof(std::int64_t) : 0; }
 
-    // ---- for who sums elsewhere or saves: int64 that may be added up one by one, where all have one range ----
+    // ---- for sums across machines, and files: int64 that may be added one by one if all have one range ----
     const ExactRange& range() const { return range_; }
     void widen(const ExactRange& to);  // so that it has these digits, too
     // Each digit becomes less than 2^32, and counts as that of one addition.
