@@ -225,7 +225,8 @@ Verdict first_error(const std::string& said, const std::string& file) {
         }
     }
     if (error.empty()) {
-        const std::string words = text.substr(0, text.find('\n'));
+        const std::string from = text.substr(std::min(text.size(), text.find_first_not_of('\n'))),
+                          words = from.substr(0, from.find('\n'));
         verdict.sentence = words.empty() ? "The compiler ended without a word. Try once more."
                            : words.find(no_memory) != std::string::npos
                                ? meaning_of(words)
