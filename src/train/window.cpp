@@ -423,6 +423,7 @@ template <class S> void Window<S>::update(Finished<S>& done) {
     sweep([&] {
         for (const V& term : std::exchange(once_, {})) term.backward();
     });
+    turned_.forget();
     bool finite = true;
     own([&] { finite = finite_after_clipping(done); });
     if (finite)
@@ -464,6 +465,7 @@ template <class S> void Window<S>::discard() {
             }
         });
     hold_.release();
+    turned_.forget();
     reset();
 }
 

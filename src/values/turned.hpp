@@ -1,0 +1,42 @@
+// Weights that are kept turned while they stay what they are: dy · Wᵀ of few rows would else turn them each time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tally/base/meanwhile.hpp"
+#include "tally/kernels/kernels.hpp"
+#include "tally/values/array.hpp"
+
+namespace tally::detail {
+
+// The copies come from the ledger; where memory is short, or has a budget, there are none.
+template <class S> class TurnedWeights {
+public:
+    // Element (l, j) of the b that the product reads at l * n + j; or null, where it is to be read as it lies. Made
+    // when a weight is asked for a second time, since a window may have one micro-batch only.
+    const S* of(const Array<S>& b, const Product& product);
+    void forget() { all_.clear(); }  // before weights step: who writes copies what others hold
+
+private:
+    struct Kept {
+        Array<S> weight;  // held, so that no other one can come to lie where it lies
+        std::uint32_t version;
+        std::size_t rows;  // as a product read it, which may have been given another shape of it
+        Array<S> turned = {};
+    };
+    std::vector<Kept> all_;
+};
+
+extern template class TurnedWeights<float>;
+extern template class TurnedWeights<double>;
+
+// Whom a product of this thread asks, inside Turning.
+template <class S> inline constinit thread_local TurnedWeights<S>* turned_weights = nullptr;
+
+template <class S> struct Turning : private Meanwhile<TurnedWeights<S>*> {
+    explicit Turning(TurnedWeights<S>& weights) : Meanwhile<TurnedWeights<S>*>(turned_weights<S>, &weights) {}
+};
+
+}  // namespace tally::detail
