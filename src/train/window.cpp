@@ -465,7 +465,6 @@ template <class S> void Window<S>::discard() {
             }
         });
     hold_.release();
-    turned_.forget();
     reset();
 }
 
@@ -474,6 +473,7 @@ template <class S> void Window<S>::reset() {
     sum_ = zero_;
     denominator_.restart(zero_);
     if (exact_) exact_->clear();
+    turned_.forget();
     once_.clear();
     if (pending_ || passed_) since_ = detail::context.next_id;
     passed_ = false;

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <type_traits>
 
 #include "tally/kernels/into.hpp"
 #include "tally/kernels/kernels.hpp"
@@ -25,12 +24,7 @@ struct ProductPlan {
 ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& how);
 
 template <class S> void multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
-    const Kernels<S>& kernel = on("matmul", a, b);
-    if constexpr (std::is_floating_point_v<S>)
-        if (p.transpose_b && turned_weights<S>) [[unlikely]]
-            if (const S* turned = turned_weights<S>->of(b, p))
-                return kernel.matmul({p.m, p.n, p.k, p.transpose_a, false}, a.data(), turned, c);
-    kernel.matmul(p, a.data(), b.data(), c);
+    if (!multiplied_turned(p, a, b, c)) on("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
 // The gradient of C = A · B with respect to A as it is stored, and to B.

@@ -12,40 +12,48 @@ namespace {
 constexpr std::size_t min_size = 1 << 12;  // elements
 constexpr std::size_t max_rows = 12;       // of more, turning is so small a part that a copy gains nothing
 
-template <class S> bool worth_keeping(const Array<S>& b, const Product& product) {
-    return product.m <= max_rows && b.size() >= min_size && b.device() == Device::cpu && !kernels_rest &&
+template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
+    return p.m <= max_rows && b.size() >= min_size && b.device() == Device::cpu && !kernels_rest &&
            memory::held_as(b.storage()) == MemoryClass::parameter && products() == Products::ordered &&
            memory::budget(Device::cpu) == 0;
 }
 
-template <class S> Array<S> turned(const Array<S>& b, const Product& product) {
-    const Shape as_it_lies{static_cast<std::int64_t>(product.n), static_cast<std::int64_t>(product.k)};
-    Array<S> made = Array<S>::empty(b.shape());
-    kernels<S>(Device::cpu).gather(permuted_walk(as_it_lies, {1, 0}), b.data(), {made.raw(), Write::set});
-    return made;
+// Without memory where there is none.
+template <class S> Array<S> turned(const Array<S>& b, const Product& p) {
+    try {
+        const Shape as_it_lies{static_cast<std::int64_t>(p.n), static_cast<std::int64_t>(p.k)};
+        Array<S> made = Array<S>::empty(b.shape());
+        kernels<S>(Device::cpu).gather(permuted_walk(as_it_lies, {1, 0}), b.data(), {made.raw(), Write::set});
+        return made;
+    } catch (const OutOfMemory&) {
+        return {};
+    }
 }
 
 }  // namespace
 
-template <class S> const S* TurnedWeights<S>::of(const Array<S>& b, const Product& product) {
-    if (!worth_keeping(b, product)) return nullptr;
+template <class S> const S* TurnedWeights<S>::of(const Array<S>& b, const Product& p) {
+    if (!worth_keeping(b, p)) return nullptr;
+    std::erase_if(all_, [](const Kept& each) {  // what was written to, or given up
+        return each.version != version_of(each.weight) || memory::holders(each.weight.storage()) == 1;
+    });
     const auto kept = std::ranges::find_if(all_, [&](const Kept& each) {
-        return each.weight.data() == b.data() && each.weight.size() == b.size();
+        return each.weight.data() == b.data() && each.weight.size() == b.size() && each.rows == p.n;
     });
     if (kept == all_.end()) {
-        all_.push_back({b, version_of(b), product.n});
+        all_.push_back({b, version_of(b), p.n});
         return nullptr;
     }
-    if (kept->rows != product.n || kept->version != version_of(b)) {  // met for the first time, as it is now
-        *kept = {b, version_of(b), product.n};
-        return nullptr;
-    }
-    if (!kept->turned.storage()) try {
-            kept->turned = turned(b, product);
-        } catch (const OutOfMemory&) {
-            return nullptr;
-        }
+    if (!kept->turned.storage()) kept->turned = turned(b, p);
     return kept->turned.data();
+}
+
+template <class S>
+bool TurnedWeights<S>::multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
+    const Kernels<S>& kernel = on("matmul", a, b);
+    const S* const turned = of(b, p);
+    if (turned) kernel.matmul({p.m, p.n, p.k, p.transpose_a, false}, a.data(), turned, c);
+    return turned != nullptr;
 }
 
 template class TurnedWeights<float>;

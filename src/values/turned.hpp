@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "tally/base/meanwhile.hpp"
+#include "tally/kernels/into.hpp"
 #include "tally/kernels/kernels.hpp"
 #include "tally/values/array.hpp"
 
@@ -14,9 +16,9 @@ namespace tally::detail {
 // The copies come from the ledger; where memory is short, or has a budget, there are none.
 template <class S> class TurnedWeights {
 public:
-    // Element (l, j) of the b that the product reads at l * n + j; or null, where it is to be read as it lies. Made
-    // when a weight is asked for a second time, since a window may have one micro-batch only.
-    const S* of(const Array<S>& b, const Product& product);
+    // By the copy of b, if there is one; says whether. It is made when a weight is asked for a second time, since a
+    // window may have one micro-batch only.
+    bool multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c);
     void forget() { all_.clear(); }  // before weights step: who writes copies what others hold
 
 private:
@@ -26,6 +28,8 @@ private:
         std::size_t rows;  // as a product read it, which may have been given another shape of it
         Array<S> turned = {};
     };
+    // Element (l, j) of the product's b lies there at l * n + j; null: there is no copy.
+    const S* of(const Array<S>& b, const Product& p);
     std::vector<Kept> all_;
 };
 
@@ -38,5 +42,13 @@ template <class S> inline constinit thread_local TurnedWeights<S>* turned_weight
 template <class S> struct Turning : private Meanwhile<TurnedWeights<S>*> {
     explicit Turning(TurnedWeights<S>& weights) : Meanwhile<TurnedWeights<S>*>(turned_weights<S>, &weights) {}
 };
+
+template <class S>
+bool multiplied_turned(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
+    if constexpr (std::is_floating_point_v<S>)
+        if (p.transpose_b && turned_weights<S>) [[unlikely]]
+            return turned_weights<S>->multiply(p, a, b, c);
+    return false;
+}
 
 }  // namespace tally::detail
