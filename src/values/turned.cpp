@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t min_size = 1 << 12;  // elements
 constexpr std::size_t max_rows = 12;       // of more, turning is so small a part that a copy gains nothing
+constexpr std::size_t first_use = 4;       // of a copy: it takes about as long to make as three uses save
 
 template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
     return p.m <= max_rows && b.size() >= min_size && b.device() == Device::cpu && !kernels_rest &&
@@ -37,14 +38,11 @@ template <class S> const S* TurnedWeights<S>::of(const Array<S>& b, const Produc
     std::erase_if(all_, [](const Kept& each) {  // what was written to, or given up
         return each.version != version_of(each.weight) || memory::holders(each.weight.storage()) == 1;
     });
-    const auto kept = std::ranges::find_if(all_, [&](const Kept& each) {
+    auto kept = std::ranges::find_if(all_, [&](const Kept& each) {
         return each.weight.data() == b.data() && each.weight.size() == b.size() && each.rows == p.n;
     });
-    if (kept == all_.end()) {
-        all_.push_back({b, version_of(b), p.n});
-        return nullptr;
-    }
-    if (!kept->turned.storage()) kept->turned = turned(b, p);
+    if (kept == all_.end()) kept = all_.insert(kept, {b, version_of(b), p.n});
+    if (++kept->uses == first_use) kept->turned = turned(b, p);
     return kept->turned.data();
 }
 

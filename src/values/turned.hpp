@@ -16,8 +16,8 @@ namespace tally::detail {
 // The copies come from the ledger; where memory is short, or has a budget, there are none.
 template <class S> class TurnedWeights {
 public:
-    // By the copy of b, if there is one; says whether. It is made when a weight is asked for a second time, since a
-    // window may have one micro-batch only.
+    // By the copy of b, if there is one; says whether. It is made when a weight has been used often enough: a window
+    // may have few micro-batches.
     bool multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c);
     void forget() { all_.clear(); }  // before weights step: who writes copies what others hold
 
@@ -26,6 +26,7 @@ private:
         Array<S> weight;  // held, so that no other one can come to lie where it lies
         std::uint32_t version;
         std::size_t rows;  // as a product read it, which may have been given another shape of it
+        std::size_t uses = 0;
         Array<S> turned = {};
     };
     // Element (l, j) of the product's b lies there at l * n + j; null: there is no copy.
