@@ -111,6 +111,19 @@ TEST_CASE("The same weights in another shape are turned anew") {
         CHECK(same_bits(made.back(dz, &kept, other), made.back(dz, nullptr, other)));
 }
 
+TEST_CASE("Half of the weights, with as many rows, is not the whole") {
+    Weights made(8);
+    made.in = 64, made.out = 256;
+    made.w = made.made();
+    TurnedWeights<float> kept;
+    const Array<float> half = made.w.leading(0, 32).reshaped({64, 128}), dy = made.rows(2);
+    for (int use = 0; use < 4; ++use) made.back(dy, &kept, made.w);
+    made.out = 128;
+    const Array<float> dz = made.rows(2);
+    for (int use = 0; use < 5; ++use)
+        CHECK(same_bits(made.back(dz, &kept, half), made.back(dz, nullptr, half)));
+}
+
 TEST_CASE("Turned weights stand in the ledger from their fourth use on, until they are forgotten") {
     Weights made(3);
     TurnedWeights<float> kept;
