@@ -8,6 +8,7 @@
 #include "tally/kernels/kernels.hpp"
 #include "tally/memory/memory.hpp"
 #include "tally/reports/here.hpp"
+#include "tally/values/turned.hpp"
 #include "tally/watching/trial.hpp"
 
 tally::test::Surroundings tally::test::surroundings() {
@@ -29,6 +30,7 @@ tally::test::Surroundings tally::test::surroundings() {
         {"a recorder", flag(detail::context.recorder != nullptr)},
         {"an observer", flag(watching::observer != nullptr)},
         {"resting kernels", flag(detail::kernels_rest)},
+        {"weights kept turned", flag(detail::turned_weights<float> || detail::turned_weights<double>)},
         {"the place that is named", Here::place()},
     };
     for (const Device device : {Device::cpu, Device::cuda}) {

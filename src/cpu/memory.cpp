@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "tally/cpu/families.hpp"
+#include "tally/cpu/fused.hpp"
 #include "tally/cpu/runs.hpp"
 #include "tally/cpu/walk.hpp"
 #include "tally/cpu/xt.hpp"
@@ -51,9 +52,25 @@ bool transposed(const Walk<1>& walk, Transposed& found) {
 
 inline constexpr std::size_t tile = 16;
 
+template <class S>
+void turn_whole_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> to, std::ptrdiff_t to_pitch) {
+    constexpr std::size_t L = lanes<S>;
+    for (std::size_t b = 0; b < tile; b += L)
+        for (std::size_t a = 0; a < tile; a += L) {
+            const Square<S> square =
+                load_turned<S>(from_lines + static_cast<std::ptrdiff_t>(b) * from_pitch + a,
+                               static_cast<std::size_t>(from_pitch));
+            S* place = to.dst + static_cast<std::ptrdiff_t>(a) * to_pitch + b;
+            for (std::size_t i = 0; i < L; ++i, place += to_pitch)
+                (to.how == Write::set ? square[i] : Batch<S>::load_unaligned(place) + square[i])
+                    .store_unaligned(place);
+        }
+}
+
 // to[a][b] (+)= from[b][a], for b < lines of a tile, a < its width; both are read and written line by line.
 template <class S> void turn_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> to,
                                   std::ptrdiff_t to_pitch, std::size_t lines, std::size_t width) {
+    if (lines == tile && width == tile) return turn_whole_tile(from_lines, from_pitch, to, to_pitch);
     alignas(line) S turned[tile * tile];
     for (std::size_t b = 0; b < lines; ++b, from_lines += from_pitch)
         for (std::size_t a = 0; a < width; ++a) turned[a * tile + b] = from_lines[a];

@@ -13,9 +13,9 @@ namespace {
 
 // Accumulators, and what is multiplied, fit the registers: 32 of them, or 16.
 #if defined(__AVX512F__)
-constexpr std::size_t tile_rows = 12;
+constexpr std::size_t tile_rows = 12, few_rows = 6, pair_vectors = 8;
 #else
-constexpr std::size_t tile_rows = 6;
+constexpr std::size_t tile_rows = 6, few_rows = 2, pair_vectors = 4;
 #endif
 constexpr std::size_t loose_rows = std::min<std::size_t>(tile_rows, 8);  // of a that is not packed
 constexpr std::size_t near = std::size_t{32} << 10;                      // bytes of the first cache
@@ -118,11 +118,12 @@ template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_
 
 template <class S> using AddTile = void (*)(const Tile<S>&);
 
-template <class S, std::size_t Vectors, bool Packed> AddTile<S> tile_of(std::size_t rows) {
+template <class S, std::size_t Vectors, bool Packed, std::size_t max_rows = Packed ? tile_rows : loose_rows>
+AddTile<S> tile_of(std::size_t rows) {
     static constexpr auto made = []<std::size_t... i>(std::index_sequence<i...>) {
         return std::array<AddTile<S>, sizeof...(i)>{add_tile<S, i + 1, Vectors, Packed>...};
     }
-    (std::make_index_sequence < Packed ? tile_rows : loose_rows > ());
+    (std::make_index_sequence<max_rows>());
     return made[rows - 1];
 }
 
@@ -131,6 +132,19 @@ template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& t
         (packed ? tile_of<S, 2, true>(rows) : tile_of<S, 2, false>(rows))(tile);
     else
         (packed ? tile_of<S, 1, true>(rows) : tile_of<S, 1, false>(rows))(tile);
+}
+
+// Few rows have few sums, beside which longer runs of b fit into registers: what is far away comes faster so.
+// Says how many columns are done; b's rows are neighbours, and its last columns are for others.
+template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
+                                                 Matrix<S> b, Into<S[]> c, std::size_t pitch) {
+    if (m > few_rows || b.right != 1) return 0;
+    const std::size_t width = (m <= 2 ? pair_vectors : 4) * lanes<S>;
+    const AddTile<S> add = m <= 2 ? tile_of<S, pair_vectors, false, 2>(m) : tile_of<S, 4, false, few_rows>(m);
+    std::size_t j = 0;
+    for (; j + width <= n; j += width)
+        add({a.at, b.at + j, a.down, a.right, b.down, c.dst + j, pitch, width, k, c.how == Write::set});
+    return j;
 }
 
 // ---- a block ----
@@ -203,7 +217,7 @@ template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::si
                                            const Workspace& workspace) {
     // Packing would take longer than it saves.
     const bool b_lies = b.right == 1 && (m <= 24 || n * k * sizeof(S) <= near);
-    for (std::size_t j = 0; j < n; j += block_width<S>) {
+    for (std::size_t j = multiply_few_rows(m, n, k, a, b, c, pitch); j < n; j += block_width<S>) {
         const std::size_t wide = std::min(block_width<S>, n - j);
         Write how = c.how;
         for (std::size_t l = 0; l < k; l += depth, how = Write::add) {

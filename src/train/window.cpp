@@ -423,6 +423,7 @@ template <class S> void Window<S>::update(Finished<S>& done) {
     sweep([&] {
         for (const V& term : std::exchange(once_, {})) term.backward();
     });
+    turned_.forget();
     bool finite = true;
     own([&] { finite = finite_after_clipping(done); });
     if (finite)
@@ -472,6 +473,7 @@ template <class S> void Window<S>::reset() {
     sum_ = zero_;
     denominator_.restart(zero_);
     if (exact_) exact_->clear();
+    turned_.forget();
     once_.clear();
     if (pending_ || passed_) since_ = detail::context.next_id;
     passed_ = false;

@@ -26,6 +26,7 @@
 #include "tally/train/optimizer.hpp"
 #include "tally/train/schedule.hpp"
 #include "tally/values/array.hpp"
+#include "tally/values/turned.hpp"
 
 namespace tally {
 
@@ -174,6 +175,7 @@ private:
     }
     template <class F> void sweep(F f) {
         const detail::Lift into(touch::sealed);
+        const detail::Turning<S> turning(turned_);
         f();
     }
     template <class F> void own(F f) {
@@ -223,6 +225,7 @@ private:
     std::optional<detail::ExactGradients<S>> exact_;  // Sum::exact
     std::vector<V> once_;
     detail::Hold<S> hold_;
+    detail::TurnedWeights<S> turned_;      // until the weights step
     Pass pass_;                            // of the micro-batch that is on its way
     std::optional<std::int64_t> pending_;  // its items, until its loss is added
     bool passed_ = false;                  // a micro-batch of this window has had a pass

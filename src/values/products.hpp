@@ -9,6 +9,7 @@
 #include "tally/values/array.hpp"
 #include "tally/values/flags.hpp"
 #include "tally/values/shape.hpp"
+#include "tally/values/turned.hpp"
 
 namespace tally::detail {
 
@@ -23,7 +24,7 @@ struct ProductPlan {
 ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& how);
 
 template <class S> void multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
-    on("matmul", a, b).matmul(p, a.data(), b.data(), c);
+    if (!multiplied_turned(p, a, b, c)) on("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
 // The gradient of C = A · B with respect to A as it is stored, and to B.
