@@ -446,13 +446,14 @@ struct WhereMemoryGoes {
     }
 };
 
-const Given<WhereMemoryGoes> lesson(
-    {.number = 19,
-     .slug = "where-memory-goes",
-     .title = "where memory goes",
-     .minutes = 25,
-     .steps = 10,
-     .dials = {one_of("micro", "micro-batches that a batch is cut into", 4, {2, 4, 8}),
-               whole_number("items", "so many at a time fit into the budget", 20, 2, 63)}});
+const Given<WhereMemoryGoes> lesson({.number = 19,
+                                     .slug = "where-memory-goes",
+                                     .title = "where memory goes",
+                                     .minutes = 25,
+                                     .steps = 10,
+                                     .dials = {one_of("micro", "micro-batches that a batch is cut into", 4,
+                                                      {2, 4, 8}),
+                                               one_of("items", "so many at a time fit into the budget", 20,
+                                                      {4, 6, 10, 12, 20, 24, 40, 50})}});
 
 }  // namespace
