@@ -19,6 +19,7 @@
 #include "tally/train/layers.hpp"
 #include "tally/train/micro_batch.hpp"
 #include "tally/train/module.hpp"
+#include "tally/train/noise.hpp"
 #include "tally/train/optimizer.hpp"
 #include "tally/train/schedule.hpp"
 #include "tally/train/trainer.hpp"

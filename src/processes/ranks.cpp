@@ -222,6 +222,7 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
         sum.dropped += one.dropped;
         sum.count += one.count;
         sum.sum += one.sum;
+        sum.noise += one.noise;
         sum.planned = sum.planned || one.planned;
         sum.full = sum.full && one.full;
         for (std::size_t i = 0; i < parameters_.size(); ++i)

@@ -15,6 +15,14 @@
 
 namespace tally {
 
+// For Window::noise(): the first micro-batches, one of each who has any, and sum(w^2) over all items.
+struct NoiseParts {
+    std::int64_t firsts = 0;
+    double squares = 0, shares = 0;  // of their mean gradients; of the variance of one item's (noise.hpp)
+    double squared_weights = 0;
+    NoiseParts& operator+=(const NoiseParts& more);
+};
+
 // How far a window has come: here, or on all who share it together.
 struct Standing {
     std::int64_t micro_batches = 0, dropped = 0;
@@ -24,6 +32,7 @@ struct Standing {
     bool full = true;           // each who planned one has it
     double learning_rate = 0;   // the same everywhere, as is the number of updates
     std::int64_t updates = 0;
+    NoiseParts noise = {};
 };
 
 // All calls are made by everybody, in the same order. What one of them throws, each of them throws there.

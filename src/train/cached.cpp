@@ -99,6 +99,10 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
             "[cached] a loss of all items has no micro-batch that could be dropped; choose NonFinite::raise "
             "or "
             "drop_window");
+    if (window.options().noise)
+        throw Error(
+            "[cached] items that are compared with each other are no independent draws, which noise() "
+            "assumes; leave it off");
     Pass* pass = nullptr;  // of the whole micro-batch; a part begins where the one before ends
     std::vector<std::int64_t> first_items;
     const Cache<S> cache(

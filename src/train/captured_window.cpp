@@ -58,6 +58,7 @@ template <class S> CapturedWindow<S>::CapturedWindow(Window<S>& window, Work wor
     refuse(options.weigh == Weigh::micro_batches,
            "whether a micro-batch is empty is read by the host; use Weigh::counted");
     refuse(options.sum == Sum::exact, "the sums of Sum::exact are made by the host; use Sum::running");
+    refuse(options.noise, "the norm behind noise() is read by the host after the first micro-batch");
     refuse(options.tail != Tail::scale, "a captured window is always whole; give tails to another window");
     refuse(options.non_finite == NonFinite::drop_micro,
            "a micro-batch is dropped by the host; use NonFinite::drop_window or raise");

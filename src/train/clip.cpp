@@ -12,12 +12,10 @@ namespace {
 
 template <class S> using Parameters = std::vector<Var<Array<S>>>;
 
-struct Found {
-    double norm;
-    std::int64_t non_finite;
-};
+using detail::MeasuredGradients;
 
-template <class S> Found measure(const char* who, const Parameters<S>& parameters, bool norm = true) {
+template <class S>
+MeasuredGradients measure(const char* who, const Parameters<S>& parameters, bool norm = true) {
     require_parameters(who, parameters);
     std::vector<detail::Update<S>> list;
     for (const Var<Array<S>>& parameter : parameters)
@@ -27,7 +25,7 @@ template <class S> Found measure(const char* who, const Parameters<S>& parameter
             read.size = parameter.grad().size();
             list.push_back(read);
         }
-    if (list.empty()) return {0, 0};
+    if (list.empty()) return {};
     const Device device = parameters[0].value().device();
     Array<double> found = Array<double>::empty({2}, device);
     detail::kernels<S>(device).measure(list, norm, found.raw());
@@ -59,10 +57,14 @@ template <class S> std::int64_t count_non_finite(const Parameters<S>& parameters
     return measure("count_non_finite", parameters, false).non_finite;
 }
 
+template <class S> MeasuredGradients detail::measure_gradients(const Parameters<S>& parameters) {
+    return measure("measure_gradients", parameters);
+}
+
 template <class S>
 double clip_grad_norm(const Parameters<S>& parameters, double max_norm, NonFiniteNorm non_finite) {
     require(max_norm >= 0, "clip_grad_norm", "max_norm must be from 0 on", max_norm);
-    const Found found = measure("clip_grad_norm", parameters);
+    const MeasuredGradients found = measure("clip_grad_norm", parameters);
     if (non_finite == NonFiniteNorm::raise && !std::isfinite(found.norm))
         throw Error("[clip_grad_norm] the norm is " + in_words(found.norm) +
                     (found.non_finite > 0
@@ -82,6 +84,7 @@ template <class S> void clip_grad_value(const Parameters<S>& parameters, double 
 #define TALLY_MADE_FOR(S)                                                        \
     template double grad_norm(const Parameters<S>&);                             \
     template std::int64_t count_non_finite(const Parameters<S>&);                \
+    template MeasuredGradients detail::measure_gradients(const Parameters<S>&);  \
     template double clip_grad_norm(const Parameters<S>&, double, NonFiniteNorm); \
     template void clip_grad_value(const Parameters<S>&, double);
 TALLY_MADE_FOR(float)

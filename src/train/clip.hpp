@@ -23,6 +23,15 @@ template <class S> bool has_non_finite_gradient(const std::vector<Var<Array<S>>>
     return count_non_finite(parameters) > 0;
 }
 
+namespace detail {
+// Both of these by one look at the gradients.
+struct MeasuredGradients {
+    double norm = 0;
+    std::int64_t non_finite = 0;
+};
+template <class S> MeasuredGradients measure_gradients(const std::vector<Var<Array<S>>>& parameters);
+}  // namespace detail
+
 // What a norm that is no number does: PyTorch lets NaN and 0 pass into the gradients.
 enum class NonFiniteNorm { pass, raise };
 

@@ -36,6 +36,12 @@ template <class S> Loss<Array<S>> Denominator<S>::share(const Loss<Array<S>>& lo
     return share;
 }
 
+template <class S> double Denominator<S>::each(const Loss<Array<S>>& loss, double weight) const {
+    if (weigh_ == Weigh::counted) return weight;
+    const auto count = static_cast<double>(loss.count.item());
+    return count > 0 ? weight / count : 0;
+}
+
 template <class S> Var<Array<S>> Denominator<S>::divided(const V& sum) const {
     return announced() ? sum / total_ : sum;
 }

@@ -52,6 +52,10 @@ template <class S> void expect_whole_window(const Window<S>& window) {
         throw Error(
             "[exact_batch_norm] its statistics are pooled in the order in which the micro-batches come, so "
             "their gradients depend on it; choose Sum::running instead of Sum::exact");
+    if (window.options().noise)
+        throw Error(
+            "[exact_batch_norm] items that share their statistics are no independent draws, which noise() "
+            "assumes; leave it off");
 }
 
 // Running statistics that stand at these.

@@ -56,9 +56,10 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
     else if (options_.non_finite == NonFinite::drop_micro)
         for (const V& parameter : parameters()) before_.push_back(empty_like(parameter.value()));
     before_there_.resize(before_.size());
+    if (options_.noise) meter_.emplace(parameters(), options_.total, zero_);
     reset();
     opened_ = 0;
-    if (across_) across_->open(optimizer_, course());
+    if (across_) across_->open(optimizer_, course(true));
 }
 
 template <class S> void Window<S>::plan(std::int64_t micro_batches) {
@@ -138,7 +139,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight
         if (dropped(share.sum))
             pass_.effects = {};
         else
-            count(share);
+            count(share, denominator_.each(loss, weight));
         come();
     });
 }
@@ -181,7 +182,7 @@ template <class S> void Window<S>::after_backward(double counted, std::int64_t i
         if (!hold_.on()) hold_.take(detail::Hold<S>::Sweeps::theirs);
         if (!pending_) items_ += items;
         ++micro_batches_;
-        count({zero_, number<S>(counted, zero_.value().device())});
+        count({zero_, number<S>(counted, zero_.value().device())}, 1);
         come();
     });
 }
@@ -263,7 +264,7 @@ template <class S> bool Window<S>::dropped(const V& sum) {
     return true;
 }
 
-template <class S> void Window<S>::count(const Loss<Array<S>>& share) {
+template <class S> void Window<S>::count(const Loss<Array<S>>& share, double each) {
     const NoGrad off;
     if (exact_) {
         exact_->take_in();
@@ -274,6 +275,7 @@ template <class S> void Window<S>::count(const Loss<Array<S>>& share) {
         sum_ = sum_ + detach(share.sum);
         denominator_.count(share.count);
     }
+    if (meter_) meter_->take_in(share.count, each, denominator_.counted());
     effects_.join(std::exchange(pass_.effects, {}));
 }
 
@@ -290,6 +292,7 @@ template <class S> Standing Window<S>::standing(const char* what) {
                   .full = !planned || full(),
                   .learning_rate = optimizer_.learning_rate(),
                   .updates = updates_};
+    if (meter_) meter_->tell(here);
     if (!across_) return here;
     expect_count(what, here.count);
     here.sum = static_cast<double>(sum_.item());
@@ -320,6 +323,9 @@ template <class S> bool Window<S>::finite_after_clipping(Finished<S>& done) {
     if (options_.max_norm) {
         done.norm = clip_grad_norm(parameters(), *options_.max_norm);
         if (!std::isfinite(*done.norm)) return false;
+        if (meter_) meter_->measured(*done.norm);
+    } else if (meter_) {
+        if (!meter_->measured(detail::measure_gradients(parameters()))) return false;
     } else if (has_non_finite_gradient(parameters())) {  // also where each micro-batch's was finite
         return false;
     }
@@ -386,6 +392,7 @@ template <class S> Finished<S> Window<S>::close_together(const char* what, bool 
                      .count = all.count,
                      .sum = across_ ? number<S>(all.sum, zero_.value().device()).value() : sum_.value()};
     expect_count(what, done.count);
+    if (meter_) meter_->hear(all);
     if (!complete(all, tail)) {
         switch (options_.tail) {
             case Tail::scale:
@@ -420,6 +427,7 @@ template <class S> void Window<S>::reduce() {
 
 template <class S> void Window<S>::update(Finished<S>& done) {
     own([&] { denominator_.divide(parameters(), done.count); });
+    if (meter_ && !once_.empty()) meter_->measured(grad_norm(parameters()));  // of the items, not of those
     sweep([&] {
         for (const V& term : std::exchange(once_, {})) term.backward();
     });
@@ -450,6 +458,7 @@ template <class S> void Window<S>::step(Finished<S>& done) {
     }
     if (options_.average) options_.average->update();
     effects_.commit();
+    if (meter_) done.noise = meter_->estimate(options_.reduction == Reduction::mean);
     done.stepped = true;
     ++updates_;
 }
@@ -474,6 +483,7 @@ template <class S> void Window<S>::reset() {
     denominator_.restart(zero_);
     if (exact_) exact_->clear();
     turned_.forget();
+    if (meter_) meter_->restart();
     once_.clear();
     if (pending_ || passed_) since_ = detail::context.next_id;
     passed_ = false;

@@ -23,6 +23,7 @@
 #include "tally/train/exact_gradients.hpp"
 #include "tally/train/hold.hpp"
 #include "tally/train/module.hpp"
+#include "tally/train/noise.hpp"
 #include "tally/train/optimizer.hpp"
 #include "tally/train/schedule.hpp"
 #include "tally/values/array.hpp"
@@ -70,6 +71,7 @@ template <class S> struct WindowOptions {
     std::optional<Schedule> schedule = {};  // of the learning rate, by the number of the update
     MovingAverage<S>* average = nullptr;
     std::uint64_t seed = 0;  // of what is random in the model; each window has its own randomness
+    bool noise = false;      // noise() is estimated: one more look at the gradients in each window
 };
 
 // What a finished window was.
@@ -79,6 +81,7 @@ template <class S> struct Finished {
     double count = 0;                 // the denominator
     std::optional<double> norm = {};  // before clipping, where max_norm is set
     Array<S> sum = {};                // of the losses, where they are; reading it waits for a GPU
+    Noise noise = {};                 // this window's estimate, where it is asked for
     double loss() const { return static_cast<double>(sum.item()) / count; }
 };
 
@@ -118,6 +121,7 @@ public:
     }
     // The rest of a micro-batch that has been added: goes backward into what the window holds.
     template <class F> void backward(F f) {
+        if (meter_) meter_->refuse_rest();
         if (exact_) exact_->begin();
         sweep(f);
         if (exact_) attempt([&] { exact_->take_in(); });
@@ -139,6 +143,12 @@ public:
     std::int64_t updates() const { return updates_; }
     Optimizer<S>& optimizer() const { return optimizer_; }
     const WindowOptions<S>& options() const { return options_; }
+    // How far the gradients of single items scatter, by all updates since the window was made or loaded: from
+    // the norm of the first micro-batch's gradient and that of the whole. An Error where it is not asked for.
+    const Noise& noise() const {
+        if (!meter_) detail::refuse_noise();
+        return meter_->noise();
+    }
 
     // The gate; afterwards the next window is open. Where the window is not full, its tail policy decides.
     // All memory is had before the first parameter changes: where it runs out, nothing was updated. A total
@@ -196,10 +206,10 @@ private:
         return exact_->sums();
     }
     void reduce();
-    typename Across<S>::Named course() const;  // what decides it, in words
+    typename Across<S>::Named course(bool shared = false) const;  // what decides it, in words
     void remember();
     bool dropped(const V& sum);
-    void count(const Loss<Array<S>>& share);
+    void count(const Loss<Array<S>>& share, double each);
     bool complete(const Standing& all, bool tail) const;
     void expect_loss(const Loss<Array<S>>& loss, double weight) const;
     void expect_count(const char* what, double counted) const;
@@ -223,6 +233,7 @@ private:
     V zero_, sum_;             // on the parameters' device, so that adding to it makes nobody wait
     Denominator<S> denominator_;
     std::optional<detail::ExactGradients<S>> exact_;  // Sum::exact
+    std::optional<detail::NoiseMeter<S>> meter_;      // noise
     std::vector<V> once_;
     detail::Hold<S> hold_;
     detail::TurnedWeights<S> turned_;      // until the weights step

@@ -60,6 +60,7 @@ template <class S> struct SavedWindow {
     typename detail::Hold<S>::Sweeps sweeps;
     Var<Array<S>> sum, count;
     std::vector<ExactSum<S>> exact;
+    typename detail::NoiseMeter<S>::Saved noise;
     Effects effects;
     Commit optimizer, average;
 };
@@ -123,20 +124,23 @@ void read_model(Reading& saved, const TrainingState& state, Module<S>& model, Sa
 
 // What decides the course of training, in words that a saved window is compared by. It names every option, so
 // that none is added without a thought of it; only how many micro-batches are planned is compared apart.
-template <class S> typename Across<S>::Named Window<S>::course() const {
+// Whether noise is measured decides nothing, but those who share a window all measure it, or none.
+template <class S> typename Across<S>::Named Window<S>::course(bool shared) const {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
-                                  max_value, schedule, average, seed] = options_;
-    return {{"total", in_words(total)},
-            {"reduction", in_words(reduction)},
-            {"weigh", in_words(weigh)},
-            {"sum", in_words(sum)},
-            {"tail", in_words(tail)},
-            {"non_finite", in_words(non_finite)},
-            {"max_norm", in_words(max_norm)},
-            {"max_value", in_words(max_value)},
-            {"schedule", schedule ? "given" : "none"},
-            {"average", average ? "given" : "none"},
-            {"seed", std::to_string(seed)}};
+                                  max_value, schedule, average, seed, noise] = options_;
+    typename Across<S>::Named words{{"total", in_words(total)},
+                                    {"reduction", in_words(reduction)},
+                                    {"weigh", in_words(weigh)},
+                                    {"sum", in_words(sum)},
+                                    {"tail", in_words(tail)},
+                                    {"non_finite", in_words(non_finite)},
+                                    {"max_norm", in_words(max_norm)},
+                                    {"max_value", in_words(max_value)},
+                                    {"schedule", schedule ? "given" : "none"},
+                                    {"average", average ? "given" : "none"},
+                                    {"seed", std::to_string(seed)}};
+    if (shared) words.emplace_back("noise", in_words(noise));
+    return words;
 }
 
 template <class S>
@@ -171,6 +175,7 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
     state.put(under + "/count", denominator_.counted().value());
     for (auto& [name, value] : course()) state.put(under + "/options/" + name, value);
     if (exact_) exact_->save(state, under);
+    if (meter_) meter_->save(state, under);
     if (options_.schedule) state.put(under + "/schedule", said_by(*options_.schedule, updates_));
     optimizer_.save(state, under + "/optimizer");
     if (options_.average) options_.average->save(state, under + "/average");
@@ -206,6 +211,8 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
     const auto loaded = std::make_shared<SavedWindow<S>>();
     read_totals(saved, zero_.value(), *loaded);
     if (exact_) loaded->exact = exact_->read(saved, loaded->micro_batches);
+    if (meter_) loaded->noise = meter_->read(saved, loaded->micro_batches);
+    if (!meter_) saved.leave("noise/");
     if (options_.schedule)
         expect_same(saved, *options_.schedule, saved.template get<Array<double>>("schedule"),
                     loaded->updates);
@@ -240,14 +247,15 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
         sum_ = std::move(loaded->sum);
         denominator_.restart(std::move(loaded->count));
         if (exact_) exact_->sums() = std::move(loaded->exact);
+        if (meter_) meter_->take(std::move(loaded->noise));
         effects_ = std::move(loaded->effects);
         loaded->optimizer();
         if (loaded->average) loaded->average();
     };
 }
 
-template Across<float>::Named Window<float>::course() const;
-template Across<double>::Named Window<double>::course() const;
+template Across<float>::Named Window<float>::course(bool) const;
+template Across<double>::Named Window<double>::course(bool) const;
 template void Window<float>::save(TrainingState&, const std::string&, Module<float>*) const;
 template void Window<double>::save(TrainingState&, const std::string&, Module<double>*) const;
 template Commit Window<float>::prepare_load(const TrainingState&, const std::string&, Module<float>*,

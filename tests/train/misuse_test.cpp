@@ -314,7 +314,7 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
           "checked", "start", "check_thread", "t"}},
         {"train/window.hpp",
          "Window",
-         {"empty", "full", "micro_batches", "planned", "updates", "items", "optimizer", "options",
+         {"empty", "full", "micro_batches", "planned", "updates", "items", "optimizer", "options", "noise",
           "prepare_load"}},
         {"train/optimizer.hpp",
          "Optimizer",

@@ -1,0 +1,174 @@
+// Two squares, two equations; and what a window keeps until it has both.
+#include "tally/train/noise.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/train/require.hpp"
+
+namespace tally {
+
+namespace {
+
+void expect_some(const Noise& noise, const char* what) {
+    if (noise.windows > 0) return;
+    throw Error(std::string("[noise] ") + what + ": no window has given an estimate yet" +
+                (noise.without > 0
+                     ? "; " + std::to_string(noise.without) + (noise.without == 1 ? " has" : " have") +
+                           " been updated from one micro-batch alone, which leaves nothing to "
+                           "compare: use smaller ones, more in each window"
+                     : ""));
+}
+
+}  // namespace
+
+double Noise::trace() const {
+    expect_some(*this, "trace");
+    return traces / static_cast<double>(windows);
+}
+
+double Noise::square() const {
+    expect_some(*this, "square");
+    return squares / static_cast<double>(windows);
+}
+
+std::optional<double> Noise::scale() const {
+    expect_some(*this, "scale");
+    return squares > 0 ? std::optional(traces / squares) : std::nullopt;
+}
+
+Noise& Noise::operator+=(const Noise& more) {
+    windows += more.windows;
+    without += more.without;
+    traces += more.traces;
+    squares += more.squares;
+    return *this;
+}
+
+NoiseParts& NoiseParts::operator+=(const NoiseParts& more) {
+    firsts += more.firsts;
+    squares += more.squares;
+    shares += more.shares;
+    squared_weights += more.squared_weights;
+    return *this;
+}
+
+namespace detail {
+
+template <class S> NoiseMeter<S>::NoiseMeter(const std::vector<V>& parameters, double total, V zero)
+    : parameters_(parameters), total_(total), zero_(std::move(zero)), squares_(zero_) {}
+
+template <class S> void NoiseMeter<S>::restart() {
+    squares_ = zero_;
+    first_ = all_ = {};
+    count_ = 0;
+    norm_.reset();
+}
+
+// What counts nothing is no first one: then the next is, beside it.
+template <class S> void NoiseMeter<S>::take_in(const V& counted, double each, const V& so_far) {
+    const NoGrad off;
+    squares_ = squares_ + (each == 1 ? counted : counted * each);
+    if (first_.firsts > 0) return;
+    const auto count = static_cast<double>(so_far.item());
+    if (!(count > 0)) return;
+    const double length = grad_norm(parameters_) * (total_ > 0 ? total_ : 1) / count;
+    first_ = {.firsts = 1,
+              .squares = length * length,
+              .shares = static_cast<double>(squares_.item()) / (count * count)};
+}
+
+template <class S> void NoiseMeter<S>::tell(Standing& here) const {
+    here.noise = first_;
+    here.noise.squared_weights = static_cast<double>(squares_.item());
+}
+
+template <class S> void NoiseMeter<S>::hear(const Standing& all) {
+    all_ = all.noise;
+    count_ = all.count;
+}
+
+template <class S> void NoiseMeter<S>::measured(double norm) {
+    if (!norm_) norm_ = norm;
+}
+
+template <class S> bool NoiseMeter<S>::measured(const MeasuredGradients& found) {
+    if (found.non_finite == 0) measured(found.norm);
+    return found.non_finite == 0;
+}
+
+template <class S> Noise NoiseMeter<S>::estimate(bool divided) {
+    const auto firsts = static_cast<double>(all_.firsts);
+    const double length = norm_.value() / (divided ? 1 : count_), square = length * length,
+                 share = all_.squared_weights / (count_ * count_), first_square = all_.squares / firsts,
+                 first_share = all_.shares / firsts;
+    Noise found{.without = 1};
+    if (first_share > share) {
+        const double trace = (first_square - square) / (first_share - share), left = square - share * trace;
+        if (std::isfinite(trace) && std::isfinite(left))
+            found = {.windows = 1, .traces = trace, .squares = left};
+    }
+    noise_ += found;
+    return found;
+}
+
+template <class S> void NoiseMeter<S>::save(TrainingState& state, const std::string& under) const {
+    const std::string at = under + "/noise/";
+    state.put(at + "windows", noise_.windows);
+    state.put(at + "without", noise_.without);
+    state.put(at + "traces", noise_.traces);
+    state.put(at + "squares", noise_.squares);
+    state.put(at + "firsts", first_.firsts);
+    state.put(at + "first_square", first_.squares);
+    state.put(at + "first_share", first_.shares);
+    state.put(at + "squared_weights", static_cast<double>(squares_.item()));
+}
+
+template <class S>
+typename NoiseMeter<S>::Saved NoiseMeter<S>::read(Reading& saved, std::int64_t micro_batches) const {
+    const auto number = [&](const std::string& name, double from, bool unknown = false) {
+        const auto is = saved.get<double>("noise/" + name);
+        if (std::isinf(is) || !(is >= from || (unknown && std::isnan(is))))
+            saved.refuse("'" + saved.name_of("noise/" + name) + "' is " + in_words(is));
+        return is;
+    };
+    Saved found{{}, {}, zero_};
+    double squares = std::numeric_limits<double>::quiet_NaN();
+    if (saved.has("noise/windows")) {
+        const double any = std::numeric_limits<double>::lowest();
+        found.noise = {saved.count("noise/windows"), saved.count("noise/without"), number("traces", any),
+                       number("squares", any)};
+        found.first = {.firsts = saved.count("noise/firsts", micro_batches > 0),
+                       .squares = number("first_square", 0),
+                       .shares = number("first_share", 0)};
+        squares = number("squared_weights", 0, true);
+    } else if (micro_batches == 0) {
+        return found;
+    }
+    found.squares = V(Array<S>::full({}, static_cast<S>(squares), zero_.value().device()));
+    return found;
+}
+
+template <class S> void NoiseMeter<S>::take(Saved saved) {
+    restart();
+    noise_ = saved.noise;
+    first_ = saved.first;
+    squares_ = std::move(saved.squares);
+}
+
+template <class S> void NoiseMeter<S>::refuse_rest() const {
+    throw Error(
+        "[window] backward: noise() has measured this micro-batch's gradient already, and assumes that its "
+        "items do not see each other; leave it off");
+}
+
+void refuse_noise() {
+    throw Error("[window] noise: it is not measured; make the window with {.noise = true}");
+}
+
+template class NoiseMeter<float>;
+template class NoiseMeter<double>;
+
+}  // namespace detail
+}  // namespace tally

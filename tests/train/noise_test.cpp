@@ -1,0 +1,467 @@
+// The noise scale: the formula by hand for any window, its expectation and spread where the noise is known, and
+// what is refused.
+#include "tally/train/noise.hpp"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "tally/base/random.hpp"
+#include "tally/files/state_file.hpp"
+#include "tally/tally.hpp"
+#include "tally/train.hpp"
+
+namespace tally::test {
+
+namespace {
+
+template <class S> using Leaves = std::vector<Var<Array<S>>>;
+using Numbers = std::vector<double>;
+
+// Micro-batches of a loss that is linear in its parameters: its gradients are what was drawn.
+template <class S> struct Drawn {
+    struct Micro {
+        std::vector<Array<S>> gradients;  // of the loss's sum, by parameter
+        double count, weight;
+        bool dropped = false;
+    };
+    std::vector<Array<S>> values;
+    std::vector<Micro> micros;
+    WindowOptions<S> options{.noise = true};
+    bool penalty;
+
+    explicit Drawn(Random& r) : penalty(r.whole(0, 3) == 0) {
+        values.push_back(r.array<S>({r.whole(1, 40)}));
+        for (std::int64_t more = r.whole(0, 2); more-- > 0;) values.push_back(r.array<S>(r.shape(2, 5)));
+        if (r.whole(0, 3) == 0) options.weigh = Weigh::micro_batches;
+        if (r.whole(0, 3) == 0) options.sum = Sum::exact;
+        if (r.whole(0, 3) == 0) options.non_finite = NonFinite::drop_micro;
+        if (r.coin()) options.max_norm = r.between(0.1, 3);
+        const bool weighted = r.coin();
+        double total = 0;
+        for (std::int64_t n = r.whole(1, 6); n-- > 0;) {
+            micros.push_back({{}, static_cast<double>(r.whole(0, 6)), weighted ? r.between(0.1, 3) : 1});
+            Micro& micro = micros.back();
+            if (n == 0 && total == 0) micro.count = 2;  // one counts
+            for (const Array<S>& value : values)
+                micro.gradients.push_back(micro.count > 0 ? r.array<S>(value.shape())
+                                                          : Array<S>::zeros(value.shape(), here()));
+            total += share(micro);
+        }
+        if (options.non_finite == NonFinite::drop_micro && micros.size() > 1) drop(r);
+        if (r.whole(0, 2) == 0)
+            options.total = total;
+        else if (r.whole(0, 2) == 0)
+            options.reduction = Reduction::sum;
+    }
+    void drop(Random& r) {
+        Micro& lost = micros[static_cast<std::size_t>(r.whole(0, std::ssize(micros) - 1))];
+        double others = 0;
+        for (const Micro& micro : micros) others += &micro == &lost ? 0 : micro.count;
+        if (others == 0) return;
+        lost.dropped = true;
+        lost.gradients[0].writable()[0] = std::numeric_limits<S>::quiet_NaN();
+    }
+    double share(const Micro& micro) const {
+        if (options.weigh == Weigh::counted) return micro.weight * micro.count;
+        return micro.count > 0 ? micro.weight : 0;
+    }
+    double each(const Micro& micro) const {
+        return options.weigh == Weigh::counted ? micro.weight : micro.weight / micro.count;
+    }
+    Loss<Array<S>> loss(const Leaves<S>& leaves, const Micro& micro) const {
+        Var<Array<S>> all = sum(leaves[0] * constant(micro.gradients[0]));
+        for (std::size_t i = 1; i < leaves.size(); ++i)
+            all = all + sum(leaves[i] * constant(micro.gradients[i]));
+        return {all, constant(Array<S>::full({}, static_cast<S>(micro.count), here()))};
+    }
+    Leaves<S> leaves() const {
+        Leaves<S> all;
+        for (const Array<S>& value : values) all.push_back(parameter(value.clone()));
+        return all;
+    }
+};
+
+double squared(const Numbers& x) {
+    double sum = 0;
+    for (const double each : x) sum += each * each;
+    return sum;
+}
+
+// The same by hand: the means, the equations, and how large what is subtracted there may be.
+struct ByHand {
+    double trace = 0, square = 0, first_share = 0, share = 0, size = 0;
+    int counted = 0;
+};
+template <class S> ByHand by_hand(const Drawn<S>& drawn) {
+    Numbers sum, first;
+    double shares = 0, squares = 0, sizes = 0;
+    ByHand found;
+    for (const auto& micro : drawn.micros) {
+        if (micro.dropped || micro.count == 0) continue;
+        Numbers mine;
+        for (const Array<S>& gradient : micro.gradients)
+            for (const S each : gradient.to_vector()) mine.push_back(double(each) * drawn.each(micro));
+        sum.resize(mine.size());
+        for (std::size_t i = 0; i < mine.size(); ++i) sum[i] += mine[i];
+        shares += drawn.share(micro);
+        squares += drawn.share(micro) * drawn.each(micro);
+        sizes += std::sqrt(squared(mine));
+        if (found.counted++ > 0) continue;
+        found.first_share = squares / (shares * shares);
+        first = mine;
+        for (double& each : first) each /= shares;
+    }
+    for (double& each : sum) each /= shares;
+    found.share = squares / (shares * shares);
+    const double apart = found.first_share - found.share;
+    found.trace = (squared(first) - squared(sum)) / apart;
+    found.square = (found.first_share * squared(sum) - found.share * squared(first)) / apart;
+    found.size = std::max(squared(first), sizes * sizes / (shares * shares)) / std::abs(apart);
+    return found;
+}
+
+template <class S> void check_by_hand(std::uint64_t seed) {
+    Random r(seed);
+    const Drawn<S> drawn(r);
+    CAPTURE(seed, sizeof(S), drawn.micros.size(), drawn.options.total);
+    const ByHand expected = by_hand(drawn);
+    std::vector<std::vector<Array<S>>> weights;
+    for (const bool noise : {true, false}) {
+        const Leaves<S> leaves = drawn.leaves();
+        Sgd<S> sgd(leaves, {.learning_rate = 0.1});
+        WindowOptions<S> options = drawn.options;
+        options.noise = noise;
+        Window<S> window(sgd, options);
+        for (int update = 0; update < 2; ++update) {
+            for (const auto& micro : drawn.micros) window.add(drawn.loss(leaves, micro), micro.weight);
+            if (drawn.penalty) window.once(sum(leaves[0] * leaves[0]) * 3);
+            const Finished<S> done = window.finish();
+            REQUIRE(done.stepped);
+            CHECK(done.noise.windows + done.noise.without == noise);
+            if (!noise) continue;
+            CHECK(window.noise().windows + window.noise().without == update + 1);
+            const double apart = 1 - expected.share / expected.first_share;
+            if (expected.counted == 1 || apart < -1e-3) CHECK(done.noise.without == 1);
+            if (expected.counted == 1 || apart < 0.01) continue;
+            const double bound = expected.size * (sizeof(S) == 4 ? 1e-4 : 1e-12);
+            CHECK(std::abs(done.noise.trace() - expected.trace) <= bound);
+            CHECK(std::abs(done.noise.square() - expected.square) <= bound);
+            CHECK(std::abs(window.noise().trace() - expected.trace) <= bound);
+        }
+        weights.emplace_back();
+        for (const auto& leaf : leaves) weights.back().push_back(leaf.value());
+    }
+    for (std::size_t i = 0; i < weights[0].size(); ++i) CHECK(same_bits(weights[0][i], weights[1][i]));
+}
+
+}  // namespace
+
+TEST_CASE("The noise of a window is what two equations say, and measuring it changes no bit") {
+    for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+        check_by_hand<float>(seed);
+        check_by_hand<double>(seed);
+    }
+}
+
+TEST_CASE("Two micro-batches of one item and of two: the formula of the literature by hand") {
+    // b = 1: |(3, 4)|^2 = 25. B = 3: the mean of (3, 4), (0, 2), (0, 0) is (1, 2), so 5.
+    // (3 * 5 - 1 * 25) / (3 - 1) = -5, and (25 - 5) / (1/1 - 1/3) = 30.
+    const Tensor64 w = parameter(Array<double>({2}, {1, 1}).to(here()));
+    Sgd<double> sgd({w}, {.learning_rate = 0.1});
+    Window<double> window(sgd, {.noise = true});
+    const auto items = [&](std::vector<double> x) {
+        const auto n = static_cast<std::int64_t>(x.size()) / 2;
+        return Loss<Array<double>>{sum(constant(Array<double>({n, 2}, x).to(here())) * w),
+                                   constant(Array<double>::full({}, double(n), here()))};
+    };
+    window.add(items({3, 4}));
+    window.add(items({0, 2, 0, 0}));
+    window.finish();
+    CHECK(std::abs(window.noise().trace() - 30) < 1e-12);
+    CHECK(std::abs(window.noise().square() + 5) < 1e-12);
+    CHECK_FALSE(window.noise().scale().has_value());
+
+    // Means of more windows: twice 30 and -5, and once 0 and 4; their ratio is 20 / -2, then 15 / 0.25.
+    window.add(items({2, 0}));
+    window.add(items({2, 0, 2, 0}));
+    window.finish();
+    CHECK(std::abs(window.noise().trace() - 15) < 1e-12);
+    CHECK(std::abs(window.noise().square() + 0.5) < 1e-12);
+    CHECK_FALSE(window.noise().scale().has_value());
+    for (int more = 0; more < 2; ++more) {
+        window.add(items({2, 0}));
+        window.add(items({2, 0, 2, 0}));
+        window.finish();
+    }
+    CHECK(window.noise().windows == 4);
+    CHECK(std::abs(window.noise().square() - 1.75) < 1e-12);
+    CHECK(std::abs(*window.noise().scale() - 7.5 / 1.75) < 1e-12);
+}
+
+namespace {
+
+// Items whose gradients are normal around G, with variance v for each of their d elements.
+struct Known {
+    std::int64_t d;
+    double mean, variance;  // of each element
+    std::vector<double> sizes;
+
+    double trace() const { return double(d) * variance; }
+    double square() const { return double(d) * mean * mean; }
+    double items() const {
+        double all = 0;
+        for (const double size : sizes) all += size;
+        return all;
+    }
+    // Of one window's estimates (docs/mathematics.md, 8), where each item weighs the same.
+    double variance_of_trace() const {
+        const double p = 1 / sizes[0], q = 1 / items();
+        return (2 * variance * trace() * (p + q) + 4 * square() * variance) / (p - q);
+    }
+    double variance_of_square() const {
+        const double p = 1 / sizes[0], q = 1 / items();
+        return (4 * p * q * q * variance * trace() + 4 * square() * variance * p * q) / (p - q);
+    }
+};
+
+struct Measured {
+    std::vector<double> traces, squares;
+    Noise noise;
+};
+// Windows of such items; the parameter does not matter, since the loss is linear.
+Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) {
+    const Tensor64 w = parameter(Array<double>::zeros({known.d}, here()));
+    Sgd<double> sgd({w}, {.learning_rate = 0});
+    Window<double> window(sgd, {.noise = true});
+    Measured found;
+    std::uint64_t stream = 0;
+    for (std::int64_t i = 0; i < windows; ++i) {
+        for (const double size : known.sizes) {  // a sum of so many normal numbers is normal
+            const Array<double> sum_of_items = random_normal<double>(
+                {known.d}, seed, stream++, size * known.mean, std::sqrt(size * known.variance));
+            window.add({sum(w * constant(sum_of_items.to(here()))),
+                        constant(Array<double>::full({}, size, here()))});
+        }
+        const Finished<double> done = window.finish();
+        found.traces.push_back(done.noise.trace());
+        found.squares.push_back(done.noise.square());
+    }
+    found.noise = window.noise();
+    return found;
+}
+
+double mean_of(const Numbers& x) {
+    double sum = 0;
+    for (const double each : x) sum += each;
+    return sum / double(x.size());
+}
+
+Known drawn_noise(Random& r) {
+    Known known{r.whole(20, 300), r.between(-1, 1), r.between(0.1, 4), {}};
+    for (std::int64_t n = r.whole(2, 5); n-- > 0;) known.sizes.push_back(double(r.whole(1, 40)));
+    return known;
+}
+
+}  // namespace
+
+// A mean of 100 windows and more, of 20 elements and more each, is nearly normal: one beyond six standard deviations is
+// one in 1e8 or so, and there are 80.
+TEST_CASE("The noise of windows is not biased: known items give their known noise") {
+    constexpr double allowed = 6;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        Random r(seed);
+        const Known known = drawn_noise(r);
+        const std::int64_t windows = r.whole(100, 300);
+        const Measured found = measured(known, seed, windows);
+        CAPTURE(seed, known.d, known.mean, known.variance, known.sizes[0], known.items(), windows);
+        const double fewer = std::sqrt(double(windows));
+        CHECK(std::abs(found.noise.trace() - known.trace()) <=
+              allowed * std::sqrt(known.variance_of_trace()) / fewer);
+        CHECK(std::abs(found.noise.square() - known.square()) <=
+              allowed * std::sqrt(known.variance_of_square()) / fewer);
+        CHECK(std::abs(found.noise.trace() - mean_of(found.traces)) <= 1e-12 * known.trace());
+    }
+}
+
+// The variance of 2000 numbers, themselves not far from normal, scatters by about sqrt(2/2000) = 3 % of itself.
+TEST_CASE("The noise of windows scatters as far as the formulas say") {
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        Random r(seed + 100);
+        Known known = drawn_noise(r);
+        known.d = 60;
+        CAPTURE(seed, known.mean, known.variance, known.sizes[0], known.items());
+        const Measured found = measured(known, seed, 2000);
+        const auto spread = [](const Numbers& x, double around) {
+            double sum = 0;
+            for (const double each : x) sum += (each - around) * (each - around);
+            return sum / double(x.size());
+        };
+        CHECK(std::abs(spread(found.traces, known.trace()) / known.variance_of_trace() - 1) < 0.25);
+        CHECK(std::abs(spread(found.squares, known.square()) / known.variance_of_square() - 1) < 0.25);
+    }
+}
+
+namespace {
+
+Loss<Array<double>> linear_loss(const Tensor64& w, double x, double count = 1) {
+    return {sum(w * x), constant(Array<double>::full({}, count, here()))};
+}
+
+struct OneWeight {
+    Tensor64 w = parameter(Array<double>({2}, {1.0, 2.0}).to(here()));
+    Sgd<double> sgd{{w}, {.learning_rate = 0.1}};
+};
+
+}  // namespace
+
+TEST_CASE("Windows that can say nothing about noise say so in words") {
+    OneWeight one;
+    {
+        Window<double> window(one.sgd, {});
+        CHECK_THROWS_WITH(window.noise(),
+                          contains("it is not measured; make the window with {.noise = true}"));
+    }
+    Window<double> window(one.sgd, {.non_finite = NonFinite::drop_window, .noise = true});
+    CHECK_THROWS_WITH(window.noise().trace(), contains("[noise] trace: no window has given an estimate yet"));
+    window.add(linear_loss(one.w, 2));
+    CHECK(window.finish().noise.without == 1);
+    CHECK_THROWS_WITH(window.noise().square(), contains("1 has been updated from one micro-batch alone"));
+    window.add(linear_loss(one.w, 2, 3));
+    window.add(linear_loss(one.w, 0, 0));  // it counts nothing
+    CHECK(window.finish().noise.without == 1);
+    CHECK_THROWS_WITH(window.noise().scale(), contains("2 have been updated"));
+    // What was not updated does not count.
+    window.add(linear_loss(one.w, 2));
+    window.add(linear_loss(one.w, std::numeric_limits<double>::quiet_NaN()));
+    CHECK_FALSE(window.finish().stepped);
+    window.add(linear_loss(one.w, 2));
+    window.add(linear_loss(one.w, 2));
+    window.discard();
+    CHECK(window.noise().windows + window.noise().without == 2);
+    // A first one that counts nothing leaves it to the next.
+    window.add(linear_loss(one.w, 0, 0));
+    window.add(linear_loss(one.w, 3));
+    window.add(linear_loss(one.w, 1));
+    CHECK(window.finish().noise.windows == 1);  // 2 * 9 and 2 * 4: (18 - 8) / (1 - 1/2), 8 - 20/2
+    CHECK(std::abs(window.noise().trace() - 20) < 1e-12);
+    CHECK(std::abs(window.noise().square() + 2) < 1e-12);
+}
+
+TEST_CASE("Noise of micro-batches that others go backward through") {
+    OneWeight one;
+    Window<double> window(one.sgd, {.noise = true});
+    linear_loss(one.w, 3).sum.backward();
+    window.after_backward(1);
+    linear_loss(one.w, 1).sum.backward();
+    window.after_backward(1);
+    window.finish();
+    CHECK(std::abs(window.noise().trace() - 20) < 1e-12);
+}
+
+TEST_CASE("A window that measures noise refuses what it cannot mean") {
+    OneWeight one;
+    Window<double> window(one.sgd, {.total = 2, .noise = true});
+    CHECK_THROWS_WITH(CapturedWindow<double>(window, [](Window<double>&) {}),
+                      contains("[capture] the norm behind noise() is read by the host"));
+    CHECK_THROWS_WITH(
+        add_cached<double>(window, {Items(0, 2)}, {}, [&](const auto&) { return linear_loss(one.w, 1); }),
+        contains("[cached] items that are compared with each other are no independent draws"));
+    CHECK(window.empty());
+    Sequential<double> model(Linear<double>(2, 3, {1, 0}), BatchNorm<double>(3));
+    CHECK_THROWS_WITH(add_with_exact_batch_norm<double>(
+                          window, model, {Items(0, 2)}, [&](const Items&) { return one.w; },
+                          [&](const Tensor64&, const Items&) { return linear_loss(one.w, 1); }),
+                      contains("[exact_batch_norm] items that share their statistics"));
+    window.add(linear_loss(one.w, 1));
+    CHECK_THROWS_WITH(window.backward([] {}), contains("[window] backward: noise() has measured"));
+    window.discard();
+}
+
+TEST_CASE("Noise goes on where a saved window does") {
+    const std::vector<double> gradients{3, 1, -2, 5, 4, 4, 7, -1};
+    struct Course : OneWeight {
+        explicit Course(bool noise, Sum how)
+            : window(sgd, {.micro_batches = 4, .sum = how, .noise = noise}) {}
+        void add(double gradient) {
+            window.add(linear_loss(w, gradient));
+            if (window.full()) window.finish();
+        }
+        Window<double> window;
+    };
+    const auto through_a_file = [](const Course& course) {
+        TrainingState state;
+        course.window.save(state, "w");
+        const std::string file = state_bytes(state);
+        return parse_state(std::as_bytes(std::span(file)), "file");
+    };
+    for (const Sum how : {Sum::running, Sum::exact}) {
+        Course whole(true, how);
+        for (const double gradient : gradients) whole.add(gradient);
+        for (std::size_t cut = 0; cut <= gradients.size(); ++cut) {
+            CAPTURE(cut, how == Sum::exact);
+            Course before(true, how), after(true, how);
+            for (std::size_t i = 0; i < cut; ++i) before.add(gradients[i]);
+            after.window.load(through_a_file(before), "w");
+            before.window.discard();
+            for (std::size_t i = cut; i < gradients.size(); ++i) after.add(gradients[i]);
+            CHECK(after.window.noise().windows == 2);
+            CHECK(after.window.noise().traces == whole.window.noise().traces);
+            CHECK(after.window.noise().squares == whole.window.noise().squares);
+            CHECK(same_bits(after.w.value(), whole.w.value()));
+        }
+    }
+
+    // It decides nothing, so it may be another; a first gradient that nobody measured gives nothing.
+    Course whole(false, Sum::running);
+    for (const double gradient : gradients) whole.add(gradient);
+    for (std::size_t cut = 0; cut <= 4; ++cut) {
+        CAPTURE(cut);
+        Course without(false, Sum::running), with(true, Sum::running), back(false, Sum::running);
+        for (std::size_t i = 0; i < cut; ++i) without.add(gradients[i]);
+        with.window.load(through_a_file(without), "w");
+        without.window.discard();
+        for (std::size_t i = cut; i < gradients.size(); ++i) with.add(gradients[i]);
+        CHECK(with.window.noise().windows == (cut == 0 ? 2 : 1));
+        CHECK(with.window.noise().without == (cut == 0 || cut == 4 ? 0 : 1));
+        CHECK(same_bits(with.w.value(), whole.w.value()));
+        CHECK_NOTHROW(back.window.load(through_a_file(with), "w"));
+    }
+}
+
+TEST_CASE("Absurd numbers of saved noise are refused, and nothing has changed") {
+    OneWeight one;
+    Window<double> window(one.sgd, {.noise = true});
+    window.add(linear_loss(one.w, 3));
+    TrainingState good;
+    window.save(good, "w");
+    const double nan = std::numeric_limits<double>::quiet_NaN(),
+                 infinity = std::numeric_limits<double>::infinity();
+    const std::vector<std::pair<std::string, TrainingState::Entry>> absurd{{"windows", std::int64_t{-1}},
+                                                                           {"without", std::int64_t{-1}},
+                                                                           {"firsts", std::int64_t{2}},
+                                                                           {"traces", nan},
+                                                                           {"squares", infinity},
+                                                                           {"first_square", -1.0},
+                                                                           {"first_share", nan},
+                                                                           {"squared_weights", -1.0},
+                                                                           {"first_square", std::int64_t{1}}};
+    for (const auto& [name, value] : absurd) {
+        CAPTURE(name);
+        TrainingState bad;
+        for (const auto& [key, entry] : good.entries())
+            std::visit([&, key = key](const auto& x) { bad.put(key, x); },
+                       key == "w/noise/" + name ? value : entry);
+        CHECK_THROWS_WITH(window.load(bad, "w"), contains("w/noise/" + name));
+        CHECK(window.micro_batches() == 1);
+    }
+    CHECK_NOTHROW(window.load(good, "w"));
+    window.discard();
+}
+
+}  // namespace tally::test
