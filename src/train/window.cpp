@@ -324,9 +324,8 @@ template <class S> bool Window<S>::finite_after_clipping(Finished<S>& done) {
         done.norm = clip_grad_norm(parameters(), *options_.max_norm);
         if (!std::isfinite(*done.norm)) return false;
         if (meter_) meter_->measured(*done.norm);
-    } else if (meter_) {
-        if (!meter_->measured(detail::measure_gradients(parameters()))) return false;
-    } else if (has_non_finite_gradient(parameters())) {  // also where each micro-batch's was finite
+    } else if (meter_ ? !meter_->measured(detail::measure_gradients(parameters()))
+                      : has_non_finite_gradient(parameters())) {  // also where each micro-batch's was finite
         return false;
     }
     if (options_.max_value) clip_grad_value(parameters(), *options_.max_value);
