@@ -164,6 +164,13 @@ const std::vector<Unit> units{
      "costs.",
      "See it without a GPU.",
      "./learn run on-the-gpu --device pretend"},
+    {"what-the-noise-says",
+     50,
+     {"why-a-large-batch", "adam-hides-it"},
+     "",
+     "Two norms of a window tell how noisy it is; past the noise scale a larger batch wastes items.",
+     "Draw other items, and see what stays.",
+     "./learn run what-the-noise-says --seed 7"},
 };
 
 }  // namespace
