@@ -13,7 +13,7 @@ struct WhatTheNoiseSays {
     const double G2 = double(d) / scale;  // |G|^2 where the lesson begins
 
     void talk() {
-        step("Items x scatter around 0. The loss of one: |w - x|^2 / 2; its gradient: w - x.");
+        step("Items x around 0. The loss of one: |w - x|^2 / 2; its gradient: w - x.");
         note(say("Each has {} numbers of variance 1: their sum is tr(Sigma), the noise.", d));
         note("The gradient over all items is the truth, G = w.");
         show("tr(Sigma)", double(d));
@@ -37,7 +37,8 @@ struct WhatTheNoiseSays {
         check_squares(sizes);
 
         const double first = G2 + d / double(b), whole = G2 + d / double(n * b);
-        predict(say("{} items have {}, {} items have {}. Solve for tr(Sigma):", b, first, n * b, whole),
+        predict(say("Of {} items |g|^2 is {}, of {} it is {}. Solve the two for tr(Sigma):", b, first, n * b,
+                    whole),
                 {right(d).within(1),
                  wrong(first - whole, "That is tr(Sigma) times a difference: of which two numbers?"),
                  wrong(first * b, "That is |G|^2 as well, times b. Which equation is without it?"),
@@ -48,7 +49,7 @@ struct WhatTheNoiseSays {
         show("tr(Sigma)", (first - whole) / (1.0 / b - 1.0 / (n * b)));
         show("|G|^2", whole - (first - whole) / (1.0 / b - 1.0 / (n * b)) / (n * b));
 
-        step(say("A window of {} x {} has both norms: its first gradient's, and the whole one's.", n, b));
+        step(say("A window of {} x {} has both norms: of its first gradient, and of all.", n, b));
         code(3);
         Window<real> window(sgd, {.noise = true});
         for (int micro = 0; micro < n; ++micro) window.add(loss(b, micro));
@@ -65,9 +66,7 @@ struct WhatTheNoiseSays {
                     scale / 25, 25),
                 {right("about one in three"),
                  wrong("none: it is a square", "What is estimated is one. The estimate is a difference."),
-                 wrong("nearly all of them", "Then it would be biased: it is right on average."),
-                 wrong("about one in a thousand",
-                       say("Not with {} items: nearly all of their square is noise.", scale / 25))},
+                 wrong("nearly all of them", "Then it would be biased: it is right on average.")},
                 hint("Is |G|^2 computed by squaring something, or by subtracting?",
                      say("It is {} less an estimate of {}.", G2 + d * 25.0 / scale, d * 25.0 / scale)),
                 "Two large numbers are subtracted, and their own noise is left.");
@@ -77,7 +76,7 @@ struct WhatTheNoiseSays {
             windows.row(size, run.sum.trace() / d - 1, run.sum.square() / G2 - 1, spread_of_square(size) / 10,
                         run.below_0);
         }
-        note("Off: how far 100 windows' mean is from the truth, as a part of it.");
+        note("Off: a mean of 100, relative. tr(Sigma) is sharp at once, |G|^2 is not.");
         check_windows(windows);
 
         predict(
