@@ -61,8 +61,7 @@ template <class S> NoiseMeter<S>::NoiseMeter(const std::vector<V>& parameters, d
 
 template <class S> void NoiseMeter<S>::restart() {
     squares_ = zero_;
-    first_ = all_ = {};
-    count_ = 0;
+    first_ = {};
     norm_.reset();
 }
 
@@ -84,11 +83,6 @@ template <class S> void NoiseMeter<S>::tell(Standing& here) const {
     here.noise.squared_weights = static_cast<double>(squares_.item());
 }
 
-template <class S> void NoiseMeter<S>::hear(const Standing& all) {
-    all_ = all.noise;
-    count_ = all.count;
-}
-
 template <class S> void NoiseMeter<S>::measured(double norm) {
     if (!norm_) norm_ = norm;
 }
@@ -98,11 +92,11 @@ template <class S> bool NoiseMeter<S>::measured(const MeasuredGradients& found) 
     return found.non_finite == 0;
 }
 
-template <class S> Noise NoiseMeter<S>::estimate(bool divided) {
-    const auto firsts = static_cast<double>(all_.firsts);
-    const double length = norm_.value() / (divided ? 1 : count_), square = length * length,
-                 share = all_.squared_weights / (count_ * count_), first_square = all_.squares / firsts,
-                 first_share = all_.shares / firsts;
+template <class S> Noise NoiseMeter<S>::estimate(const Standing& all, bool divided) {
+    const auto firsts = static_cast<double>(all.noise.firsts);
+    const double length = norm_.value() / (divided ? 1 : all.count), square = length * length,
+                 share = all.noise.squared_weights / (all.count * all.count),
+                 first_square = all.noise.squares / firsts, first_share = all.noise.shares / firsts;
     Noise found{.without = 1};
     if (first_share > share) {
         const double trace = (first_square - square) / (first_share - share), left = square - share * trace;

@@ -49,12 +49,11 @@ public:
     // A micro-batch has come, each item of which weighs so much: what it counts, and what all count so far.
     void take_in(const V& counted, double each, const V& so_far);
     void tell(Standing& here) const;
-    void hear(const Standing& all);
     // How long the window's gradient is, as it will be stepped. Only the first call counts.
     void measured(double norm);
     bool measured(const MeasuredGradients& found);  // whether all of them are finite
-    // Of this window, whose update has been made; `divided`: its gradient is a mean.
-    Noise estimate(bool divided);
+    // Of this window, whose update has been made, from what all have told; `divided`: its gradient is a mean.
+    Noise estimate(const Standing& all, bool divided);
     const Noise& noise() const { return noise_; }
     void restart();                         // the next window
     [[noreturn]] void refuse_rest() const;  // of a micro-batch whose gradient has been measured
@@ -73,8 +72,7 @@ private:
     const std::vector<V>& parameters_;
     double total_;
     V zero_, squares_;  // sum(w^2), where the parameters are, so that adding to it makes nobody wait
-    NoiseParts first_, all_;
-    double count_ = 0;
+    NoiseParts first_;
     std::optional<double> norm_;
     Noise noise_;
 };

@@ -391,7 +391,6 @@ template <class S> Finished<S> Window<S>::close_together(const char* what, bool 
                      .count = all.count,
                      .sum = across_ ? number<S>(all.sum, zero_.value().device()).value() : sum_.value()};
     expect_count(what, done.count);
-    if (meter_) meter_->hear(all);
     if (!complete(all, tail)) {
         switch (options_.tail) {
             case Tail::scale:
@@ -413,7 +412,7 @@ template <class S> Finished<S> Window<S>::close_together(const char* what, bool 
     if (across_) attempt([&] { reduce(); });
     if (exact_) attempt([&] { own([&] { exact_->round(); }); });
     expect_gradients(what);
-    attempt([&] { update(done); });
+    attempt([&] { update(done, all); });
     discard();
     return done;
 }
@@ -424,7 +423,7 @@ template <class S> void Window<S>::reduce() {
     own([&] { across_->reduce(effects_, exact_sums()); });
 }
 
-template <class S> void Window<S>::update(Finished<S>& done) {
+template <class S> void Window<S>::update(Finished<S>& done, const Standing& all) {
     own([&] { denominator_.divide(parameters(), done.count); });
     if (meter_ && !once_.empty()) meter_->measured(grad_norm(parameters()));  // of the items, not of those
     sweep([&] {
@@ -434,12 +433,12 @@ template <class S> void Window<S>::update(Finished<S>& done) {
     bool finite = true;
     own([&] { finite = finite_after_clipping(done); });
     if (finite)
-        step(done);
+        step(done, all);
     else
         drop_or_raise(done);
 }
 
-template <class S> void Window<S>::step(Finished<S>& done) {
+template <class S> void Window<S>::step(Finished<S>& done, const Standing& all) {
     if (options_.average) options_.average->prepare();
     effects_.prepare();
     const double rate_before = optimizer_.learning_rate();
@@ -457,7 +456,7 @@ template <class S> void Window<S>::step(Finished<S>& done) {
     }
     if (options_.average) options_.average->update();
     effects_.commit();
-    if (meter_) done.noise = meter_->estimate(options_.reduction == Reduction::mean);
+    if (meter_) done.noise = meter_->estimate(all, options_.reduction == Reduction::mean);
     done.stepped = true;
     ++updates_;
 }
@@ -481,8 +480,8 @@ template <class S> void Window<S>::reset() {
     sum_ = zero_;
     denominator_.restart(zero_);
     if (exact_) exact_->clear();
-    turned_.forget();
     if (meter_) meter_->restart();
+    turned_.forget();
     once_.clear();
     if (pending_ || passed_) since_ = detail::context.next_id;
     passed_ = false;

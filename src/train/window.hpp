@@ -218,8 +218,8 @@ private:
     void expect_told(const char* what) const;
     void expect_gradients(const char* what) const;
     std::uint64_t seed() const;  // of what is random in this window
-    void update(Finished<S>& done);
-    void step(Finished<S>& done);
+    void update(Finished<S>& done, const Standing& all);
+    void step(Finished<S>& done, const Standing& all);
     bool finite_after_clipping(Finished<S>& done);
     std::string not_finite(const Finished<S>& done) const;
     void drop_or_raise(Finished<S>& done) const;
