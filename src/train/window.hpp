@@ -143,8 +143,8 @@ public:
     std::int64_t updates() const { return updates_; }
     Optimizer<S>& optimizer() const { return optimizer_; }
     const WindowOptions<S>& options() const { return options_; }
-    // How far the gradients of single items scatter, by all updates since the window was made or loaded: from
-    // the norm of the first micro-batch's gradient and that of the whole. An Error where it is not asked for.
+    // How far the gradients of single items scatter, by all updates so far, saved and loaded ones too: from the
+    // norm of the first micro-batch's gradient and that of the whole. An Error where it is not asked for.
     const Noise& noise() const {
         if (!meter_) detail::refuse_noise();
         return meter_->noise();
