@@ -41,7 +41,7 @@ TEST_CASE("The noise of processes is the same everywhere, and what two equations
         const Tensor64 w = parameter(Array<double>::zeros({d}));
         Sgd<double> sgd({w}, {.learning_rate = 0.1});
         Ranks<double> across(world());
-        Window<double> window(sgd, {.noise = true}, &across);
+        Window<double> window(sgd, {.sum = r.coin() ? Sum::exact : Sum::running, .noise = true}, &across);
         for (const Micro& micro : micros[me()])
             window.add({sum(w * constant(Array<double>({d}, micro.gradient))),
                         constant(Array<double>::full({}, micro.count))});
