@@ -3,13 +3,14 @@
 #include <fstream>
 #include <iostream>
 
-#include "bench/scaling/pipe.hpp"
 #include "bench/scaling/update.hpp"
 #include "bench/table/sweeps.hpp"
+#include "tally/processes/schedule.hpp"
 
 namespace {
 
 using namespace tally::scaling;
+using tally::PipeSchedule, tally::Timetable, tally::timetable;
 
 // A billion parameters in float32, 25 GB/s and 5 microseconds a message, 0.2 s a micro-batch.
 const Training billion{.micro_seconds = 0.2, .gradient_bytes = 4e9, .network = {5e-6, 1 / 25e9}};
@@ -56,19 +57,20 @@ void bubbles() {
         "| stages, micro-batches | GPipe | 1F1B | ZB-H1 | kept by GPipe | by 1F1B | by ZB-H1 "
         "|\n|---|---|---|---|---|---|---|");
     for (const auto& [stages, micros] : {std::pair{2, 4}, {4, 4}, {4, 8}, {4, 32}, {8, 32}}) {
-        const Piped all[] = {pipe(Schedule::gpipe, stages, micros),
-                             pipe(Schedule::one_forward_one_backward, stages, micros),
-                             pipe(Schedule::zero_bubble, stages, micros)};
+        const Timetable all[] = {timetable(PipeSchedule::gpipe, stages, micros),
+                                 timetable(PipeSchedule::one_forward_one_backward, stages, micros),
+                                 timetable(PipeSchedule::zero_bubble, stages, micros)};
         std::printf("| %d, %d |", stages, micros);
-        for (const Piped& one : all) std::printf(" %.3f |", one.bubble());
-        for (const Piped& one : all) std::printf(" %d |", one.live.front());
+        for (const Timetable& one : all) std::printf(" %.3f |", one.bubble());
+        for (const Timetable& one : all) std::printf(" %d |", one.live.front());
         std::puts("");
     }
 }
 
 void drawings() {
-    std::printf("```text\n%s\n%s```\n", pipe(Schedule::one_forward_one_backward, 4, 8).drawing(1).c_str(),
-                pipe(Schedule::zero_bubble, 4, 8).drawing(1).c_str());
+    std::printf("```text\n%s\n%s```\n",
+                timetable(PipeSchedule::one_forward_one_backward, 4, 8).drawing(1).c_str(),
+                timetable(PipeSchedule::zero_bubble, 4, 8).drawing(1).c_str());
 }
 
 void targets() {

@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <limits>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -16,7 +18,7 @@ namespace tally::detail {
 
 namespace {
 
-constexpr int words_tag = 1, pieces_tag = 2;
+constexpr int words_tag = 1, pieces_tag = 2, labels_tag = 3;
 
 void expect(int code, const char* call) {
     if (code == MPI_SUCCESS) return;
@@ -30,7 +32,7 @@ void expect(int code, const char* call) {
 int count_of(std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
         throw Error("[processes] " + std::to_string(bytes) +
-                    " bytes are more than MPI takes at once; use smaller buckets");
+                    " bytes are more than MPI takes at once; use smaller buckets or micro-batches");
     return static_cast<int>(bytes);
 }
 
@@ -56,6 +58,12 @@ struct Wire::State {
     MPI_Comm comm = MPI_COMM_NULL;
     int rank = 0, size = 1;
     bool started = false, ended = false;
+    struct Post {
+        std::string label;
+        std::shared_ptr<const void> kept;
+        MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    };
+    std::unique_ptr<std::deque<Post>> posts = std::make_unique<std::deque<Post>>();
 
     // MPI ends a program that calls it after its end.
     void expect_running() const {
@@ -72,20 +80,20 @@ struct Wire::State {
             return done != 0;
         });
     }
-    // The next words of a rank. MPI writes where they come to until they are all there, so nobody lets go of that.
+    // The next words of a rank, or its next label. MPI writes where they come to until they are all there, so nobody lets go of that.
     struct Next {
         std::string* words = nullptr;
         MPI_Request request = MPI_REQUEST_NULL;
     };
-    std::vector<Next> next;
+    std::vector<Next> next, labels;
 
-    bool has_come(int from) {
-        Next& of = next[static_cast<std::size_t>(from)];
+    bool has_come(int from, int tag = words_tag) {
+        Next& of = (tag == words_tag ? next : labels)[static_cast<std::size_t>(from)];
         int there = 0, length = 0;
         if (!of.words) {
             MPI_Message message;
             MPI_Status status;
-            expect(MPI_Improbe(from, words_tag, comm, &there, &message, &status), "MPI_Improbe");
+            expect(MPI_Improbe(from, tag, comm, &there, &message, &status), "MPI_Improbe");
             if (!there) return false;
             expect(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
             of.words = new std::string(static_cast<std::size_t>(length), '\0');
@@ -94,9 +102,8 @@ struct Wire::State {
         expect(MPI_Test(&of.request, &there, MPI_STATUS_IGNORE), "MPI_Test");
         return there != 0;
     }
-    std::string take(int from) {
-        const std::unique_ptr<std::string> words(
-            std::exchange(next[static_cast<std::size_t>(from)].words, nullptr));
+    static std::string take(Next& of) {
+        const std::unique_ptr<std::string> words(std::exchange(of.words, nullptr));
         return std::move(*words);
     }
     // To every other rank. MPI reads the words until the requests are done.
@@ -130,9 +137,13 @@ Wire::Wire(const void* communicator) : state_(std::make_unique<State>()) {
     expect(MPI_Comm_rank(state_->comm, &state_->rank), "MPI_Comm_rank");
     expect(MPI_Comm_size(state_->comm, &state_->size), "MPI_Comm_size");
     state_->next.resize(static_cast<std::size_t>(state_->size));
+    state_->labels.resize(static_cast<std::size_t>(state_->size));
 }
 
-Wire::~Wire() { end(false); }
+Wire::~Wire() {
+    end(false);
+    if (!state_->posts->empty()) (void)state_->posts.release();  // MPI goes on reading them
+}
 
 std::string Wire::why_alone() {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
@@ -159,7 +170,8 @@ Wire::Words Wire::tell(const std::string& mine, double seconds) {
         bool here = true;
         for (int from = 0; from < state_->size; ++from) {
             auto& theirs = words[static_cast<std::size_t>(from)];
-            if (!theirs && state_->has_come(from)) theirs = state_->take(from);
+            if (!theirs && state_->has_come(from))
+                theirs = State::take(state_->next[static_cast<std::size_t>(from)]);
             here = here && theirs;
         }
         return here;
@@ -202,6 +214,38 @@ template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, doub
     expect(MPI_Iallreduce(mine, all, count_of(count), type_of<S>(), MPI_SUM, state_->comm, request.data()),
            "MPI_Iallreduce");
     return state_->all_done(request, seconds);
+}
+
+void Wire::post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept) {
+    state_->expect_running();
+    const int bytes = count_of(piece.bytes);
+    State::Post& post = state_->posts->emplace_back();
+    post.label = label;
+    post.kept = std::move(kept);
+    expect(MPI_Isend(post.label.data(), count_of(post.label.size()), MPI_BYTE, piece.rank, labels_tag,
+                     state_->comm, &post.requests[0]),
+           "MPI_Isend");
+    if (bytes > 0)
+        expect(MPI_Isend(piece.at, bytes, MPI_BYTE, piece.rank, pieces_tag, state_->comm, &post.requests[1]),
+               "MPI_Isend");
+}
+
+std::size_t Wire::under_way() {
+    for (int taken = 1; taken && !state_->posts->empty();) {
+        expect(MPI_Testall(2, state_->posts->front().requests, &taken, MPI_STATUSES_IGNORE), "MPI_Testall");
+        if (taken) state_->posts->pop_front();
+    }
+    return state_->posts->size();
+}
+
+std::optional<std::string> Wire::label_of(int from) {
+    if (!state_->has_come(from, labels_tag)) return {};
+    return State::take(state_->labels[static_cast<std::size_t>(from)]);
+}
+
+bool Wire::wait(double seconds, const std::function<bool()>& done) {
+    state_->expect_running();
+    return within(seconds, done);
 }
 
 bool Wire::gather_to_end(double seconds) noexcept {

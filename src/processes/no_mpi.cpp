@@ -36,6 +36,10 @@ template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, doub
     for (std::size_t i = 0; i < count; ++i) all[i] = mine[i];
     return true;
 }
+void Wire::post(const std::string&, const Piece&, std::shared_ptr<const void>) {}
+std::size_t Wire::under_way() { return 0; }
+std::optional<std::string> Wire::label_of(int) { return {}; }
+bool Wire::wait(double, const std::function<bool()>& done) { return done(); }
 bool Wire::gather_to_end(double) noexcept { return true; }
 void Wire::end(bool) noexcept {}
 

@@ -45,7 +45,7 @@ std::string times_started() {
 
 // What a process says when it comes: how it is, to which call, where that is, and what it has to say there.
 struct Processes::Letter {
-    enum Kind : char { comes = 'c', failed = 'f', leaves = 'l', gives_up = 'g' };
+    enum Kind : char { comes = 'c', failed = 'f', waited = 'w', leaves = 'l', gives_up = 'g' };
     Kind kind = comes;
     std::string call, where, words;
 
@@ -124,7 +124,8 @@ std::vector<Processes::Letter> Processes::exchange(const Letter& mine, double se
     if (missing.empty()) return letters;
     broken_ = missing;
     lost_ = true;
-    throw Error("[processes] " + mine.place() + ": " + missing);
+    throw Error("[processes] " + mine.place() + ": " +
+                (mine.kind == Letter::waited ? mine.words + ", and " : "") + missing);
 }
 
 // Whoever comes last finds everybody's letters, also of those who do not wait any more: what they said then
@@ -149,7 +150,12 @@ std::vector<std::string> Processes::meet(const std::string& call, const std::str
                                          const std::string& mine) {
     if (size() == 1) return {mine};
     expect_unbroken(call);
-    std::vector<Letter> letters = exchange({Letter::comes, call, where, mine}, options_.patience);
+    return gather({Letter::comes, call, where, mine}, options_.patience);
+}
+
+// What all have said, where all have come.
+std::vector<std::string> Processes::gather(const Letter& mine, double seconds) {
+    std::vector<Letter> letters = exchange(mine, seconds);
     const Letter& here = letters[static_cast<std::size_t>(rank())];
     std::vector<std::string> words;
     for (std::size_t rank = 0; rank < letters.size(); ++rank) {
@@ -157,6 +163,8 @@ std::vector<std::string> Processes::meet(const std::string& call, const std::str
         const std::string who = "[processes] " + here.place() + ": " + rank_in_words(rank);
         if (there.kind == Letter::failed)
             throw Error(who + " has failed at " + there.place() + ": " + there.words);
+        if (there.kind == Letter::waited)
+            throw Error(who + " has waited in vain at " + there.place() + ": " + there.words);
         if (there.kind == Letter::leaves) throw Error(who + " has left");
     }
     for (std::size_t rank = 0; rank < letters.size(); ++rank) {
@@ -175,6 +183,39 @@ void Processes::fail(const std::string& call, const std::string& why) noexcept {
         exchange({Letter::failed, call, "", why}, options_.patience);
     } catch (...) {  // nobody listens: what has failed is said by who called this
     }
+}
+
+// Who has waited in vain says so, and all come at once: then the one who does not is the one that is lost.
+void Processes::await(const std::string& call, const std::string& where, const std::string& lacks,
+                      const std::function<bool()>& done) {
+    expect_unbroken(call);
+    const bool came = wire_.wait(options_.patience, [&] {
+        if (done()) return true;
+        for (int rank = 0; rank < size(); ++rank) {
+            const std::string* const next = wire_.next(rank);
+            const auto kind = next ? Letter::opened(*next).kind : Letter::comes;
+            if (kind != Letter::comes)
+                gather({Letter::comes, call, where, ""},
+                       kind == Letter::failed ? options_.patience : last_word);
+        }
+        return false;
+    });
+    if (!came)
+        gather({Letter::waited, call, where, lacks + " in " + seconds_in_words(options_.patience)},
+               last_word);
+}
+
+void Processes::post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept) {
+    wire_.post(label, piece, std::move(kept));
+    sent_.passed += piece.bytes;
+}
+
+void Processes::take(const std::string& call, const detail::Piece& piece) {
+    if (wire_.move({}, {&piece, 1}, options_.patience)) return;
+    broken_ = "what " + rank_in_words(static_cast<std::size_t>(piece.rank)) +
+              " had begun to send did not come in " + seconds_in_words(options_.patience);
+    lost_ = true;
+    throw Error("[processes] " + call + ": " + broken_);
 }
 
 // Everybody sums a share of the numbers, in the order of ranks, and then gives it to all others. So together

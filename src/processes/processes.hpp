@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,6 +25,7 @@ struct Sent {
     std::uint64_t numbers = 0;  // bytes of what is summed; with AllReduce::fast what MPI was handed to sum
     std::uint64_t words = 0;    // bytes of what they agree about
     std::uint64_t sums = 0;     // how often something was summed
+    std::uint64_t passed = 0;   // bytes of what a pipe has passed on
 };
 
 // Options of Processes.
@@ -59,10 +61,20 @@ public:
     // Of all, over `numbers`; `scratch` has as many, and one more for each process. Only of those who have
     // just met; after an error the memory of both must stay where it is.
     template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
+    // Between two meetings, in `call`: waits until it is `done`; `lacks` says what is missing if it does not
+    // come in time. An Error as of meet() also where anyone says meanwhile that it has failed or left.
+    void await(const std::string& call, const std::string& where, const std::string& lacks,
+               const std::function<bool()>& done);
+    // To a rank that awaits the label and then takes the piece.
+    void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept);
+    // After an error its memory must stay where it is.
+    void take(const std::string& call, const detail::Piece& piece);
+    detail::Wire& wire() { return wire_; }
 
 private:
     struct Letter;
     std::vector<Letter> exchange(const Letter& mine, double seconds);
+    std::vector<std::string> gather(const Letter& mine, double seconds);
     std::string who_gave_up();
     void expect_unbroken(const std::string& call) const;
     template <class S> bool sum_in_order(std::span<S> numbers, std::span<S> scratch);

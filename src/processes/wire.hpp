@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,6 +44,15 @@ public:
     bool move(std::span<const Piece> to, std::span<const Piece> from, double seconds);
     // The sum over all ranks by MPI's own Allreduce; false likewise.
     template <class S> bool sum(const S* mine, S* all, std::size_t count, double seconds);
+
+    // ---- from one rank to another, between words to all ----
+
+    // Begins to send a label, and a piece whose memory is kept while it is under way.
+    void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept);
+    std::size_t under_way();  // so much of what was posted has not been taken yet
+    // That of what a rank has posted next, if it has come; then move() takes the piece.
+    std::optional<std::string> label_of(int from);
+    bool wait(double seconds, const std::function<bool()>& done);  // false: not in time
 
     // Whether all came here in time: then it is safe to end together.
     bool gather_to_end(double seconds) noexcept;

@@ -4,6 +4,7 @@ list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/processes/scenes.cpp")
 add_executable(test_processes ${sources})
 target_link_libraries(test_processes PRIVATE tally_processes tally_test_main tally_flags)
 target_precompile_headers(test_processes REUSE_FROM tally_test_main)
+add_dependencies(test_processes tally_pretend)
 
 # On one machine, by its loopback, more processes than cores: they yield while they wait. As root, too, as in a container.
 set(on_one_machine OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1

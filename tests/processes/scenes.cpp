@@ -71,6 +71,29 @@ void train(Processes& processes, const std::string& scene) {
               << std::flush;
 }
 
+// A pipe of one stage each, whose last one does what the scene says at its third micro-batch of the second run.
+void pipe(Processes& processes, const std::string& scene) {
+    const Tensor weight = parameter(Array<float>::full({2, 2}, 0.5F));
+    const bool last = processes.rank() + 1 == processes.size();
+    int run = 0;
+    Pipe<float> pipe(processes, {[&](const Tensor& x, int k) {
+                         if (last && run == 1 && k == 2) {
+                             if (scene == "stops in a pipe") raise(SIGSTOP);
+                             if (scene == "killed in a pipe") raise(SIGKILL);
+                             if (scene == "throws in a pipe") throw Error("a file has not been found");
+                         }
+                         return tanh(matmul(x, weight));
+                     }});
+    for (; run < 3; ++run)
+        pipe.run(
+            4,
+            [](int) {
+                return Array<float>::full({3, 2}, 1);
+            },
+            [](const Tensor& y, int) { return sum(y); });
+    std::cout << "rank " + std::to_string(processes.rank()) + " has come through\n" << std::flush;
+}
+
 // The last process meets the others for a sum of exact gradients, and then does not come to it.
 void lose_one_amid_a_sum(Processes& processes) {
     const auto weight = parameter(Array<float>({1, 2}));
@@ -93,7 +116,12 @@ int run(const std::string& scene) try {
     const char* const patience = std::getenv("TALLY_PATIENCE");
     Processes processes(patience ? ProcessesOptions{.patience = std::atof(patience)} : ProcessesOptions{});
     try {
-        scene == "lost in a sum" ? lose_one_amid_a_sum(processes) : train(processes, scene);
+        if (scene == "lost in a sum")
+            lose_one_amid_a_sum(processes);
+        else if (scene.ends_with("in a pipe"))
+            pipe(processes, scene);
+        else
+            train(processes, scene);
     } catch (const Error& error) {  // said before the process ends, which a launcher answers by ending all
         std::cout << std::string(error.what()) + "\n" << std::flush;
         if (scene == "leaves" || scene == "late") {

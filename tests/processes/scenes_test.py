@@ -89,6 +89,22 @@ def with_mpi():
         code, out, took = run(3, scene, patience=3)
         expect((code != 0 or scene == "exits") and took < IN_TIME, f"one that {scene} ends all")  # MPICH's launcher then says 0
         expect(not trained(out), "and none of them says that it has trained")
+    pipes()
+
+
+def pipes():
+    where = r"run 1 of the pipe, of 4 micro-batches, (?:forward|backward) of micro-batch \d in stage "
+    code, out, _ = run(3, "in a pipe")
+    expect(code == 0 and out.count("has come through") == 3, "three come through a pipe together")
+    code, out, took = run(3, "stops in a pipe", patience=6)
+    expect(code != 0 and took < IN_TIME + 2, f"a stage that stops ends all within {IN_TIME} s, and 2 to start and end")
+    expect(len(re.findall(where + r"\d: .*rank 2 has not come in 1 s, and was last heard of at run 1 of the pipe, of 4 micro-batches$", out, re.M)) == 2,
+           "both others say who has not come, where they wait, and where it was last")
+    code, out, took = run(3, "throws in a pipe")
+    expect(code != 0 and took < 4 and len(re.findall(where + r"\d: rank 2 has failed at " + where + "2: a file has not been found", out)) == 2,
+           "a stage that throws is heard by both others at once, not after their patience")
+    code, out, took = run(3, "killed in a pipe", patience=3)
+    expect(code != 0 and took < IN_TIME and "has come through" not in out, "one that is killed in a pipe ends all")
 
 
 with_mpi() if MPIEXEC else without_mpi()

@@ -4,17 +4,17 @@
 #include <map>
 #include <random>
 
-#include "bench/scaling/pipe.hpp"
 #include "bench/scaling/update.hpp"
 #include "catch.hpp"
+#include "tally/processes/schedule.hpp"
 
 using namespace tally::scaling;
+using tally::PipeSchedule, tally::timetable;
 
 namespace {
 
 constexpr AllReduce algorithms[] = {AllReduce::ring, AllReduce::tree, AllReduce::halving,
                                     AllReduce::rank_order};
-constexpr Schedule schedules[] = {Schedule::gpipe, Schedule::one_forward_one_backward, Schedule::zero_bubble};
 
 double last(const Reduced& reduced) { return *std::max_element(reduced.done.begin(), reduced.done.end()); }
 
@@ -98,54 +98,6 @@ TEST_CASE("who waits for the slowest of P exponentials waits the harmonic number
     CHECK(std::abs(sum / draws - 0.1 * harmonic) < 5 * 0.1 * 1.2826 / std::sqrt(draws));
 }
 
-TEST_CASE("schedules of the pipe take what their closed forms say, and keep no more than they may") {
-    for (int p = 1; p <= 6; ++p)
-        for (int m = 1; m <= 12; ++m) {
-            INFO(p << " stages, " << m << " micro-batches");
-            std::map<Schedule, Piped> of;
-            for (const Schedule schedule : schedules) of[schedule] = pipe(schedule, p, m);
-            CHECK(of[Schedule::gpipe].seconds == 3 * (m + p - 1));
-            CHECK(of[Schedule::one_forward_one_backward].seconds == 3 * (m + p - 1));
-            CHECK(of[Schedule::zero_bubble].seconds == 3 * m + (p - 1) + std::max(0, p - m));
-            CHECK(near(of[Schedule::one_forward_one_backward].bubble(), double(p - 1) / (m + p - 1), 1e-9));
-            for (int s = 0; s < p; ++s) {
-                CHECK(of[Schedule::gpipe].live[std::size_t(s)] == m);
-                CHECK(of[Schedule::one_forward_one_backward].live[std::size_t(s)] == std::min(m, p - s));
-                CHECK(of[Schedule::zero_bubble].live[std::size_t(s)] <= std::min(m, p));
-            }
-        }
-}
-
-TEST_CASE("in no schedule does a stage do two things at once, or anything before its input is there") {
-    std::mt19937 random(3);
-    std::uniform_real_distribution<double> time(0.1, 2);
-    for (int round = 0; round < 60; ++round) {
-        const int p = 1 + int(random() % 7), m = 1 + int(random() % 13);
-        const StageSeconds seconds{time(random), time(random), time(random)};
-        const Schedule schedule = schedules[round % 3];
-        const Piped piped = pipe(schedule, p, m, seconds);
-        INFO("schedule " << int(schedule) << ", " << p << " stages, " << m << " micro-batches, round "
-                         << round << ", seed 3");
-        std::map<std::tuple<char, int, int>, Work> done;  // what, stage, micro
-        for (int s = 0; s < p; ++s) {
-            const auto& works = piped.stages[std::size_t(s)];
-            for (std::size_t i = 0; i < works.size(); ++i) {
-                CHECK((i == 0 || works[i].begin >= works[i - 1].end));
-                done[{works[i].what, s, works[i].micro}] = works[i];
-            }
-        }
-        const std::size_t kinds = schedule == Schedule::zero_bubble ? 3 : 2;
-        REQUIRE(done.size() == kinds * std::size_t(p * m));  // each once
-        for (const auto& [key, work] : done) {
-            const auto [what, s, k] = key;
-            if (what == 'F' && s > 0) CHECK(work.begin >= done.at({'F', s - 1, k}).end);
-            if (what == 'B')
-                CHECK(work.begin >= (s + 1 == p ? done.at({'F', s, k}) : done.at({'B', s + 1, k})).end);
-            if (what == 'W') CHECK(work.begin >= done.at({'B', s, k}).end);
-        }
-    }
-}
-
 // ---- published numbers; the page names the sources ----
 
 TEST_CASE(
@@ -172,11 +124,11 @@ TEST_CASE(
     for (int p = 2; p <= 8; ++p)
         for (int m = p; m <= 4 * p; m += p) {
             const double work = 3 * m;
-            const double one = pipe(Schedule::one_forward_one_backward, p, m).seconds - work;
+            const double one = timetable(PipeSchedule::one_forward_one_backward, p, m).seconds - work;
             CHECK(near(one / work, double(p - 1) / m));
-            CHECK(near(pipe(Schedule::zero_bubble, p, m).seconds - work, one / 3));
+            CHECK(near(timetable(PipeSchedule::zero_bubble, p, m).seconds - work, one / 3));
         }
-    CHECK(near(pipe(Schedule::one_forward_one_backward, 4, 8).bubble(), 3.0 / 11));
+    CHECK(near(timetable(PipeSchedule::one_forward_one_backward, 4, 8).bubble(), 3.0 / 11));
 }
 
 TEST_CASE(
