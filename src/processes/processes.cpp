@@ -196,7 +196,7 @@ void Processes::await(const std::string& call, const std::string& where, const s
             const auto kind = next ? Letter::opened(*next).kind : Letter::comes;
             if (kind != Letter::comes)
                 gather({Letter::comes, call, where, ""},
-                       kind == Letter::failed ? options_.patience : last_word);
+                       kind == Letter::waited || kind == Letter::gives_up ? last_word : options_.patience);
         }
         return false;
     });
