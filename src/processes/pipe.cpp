@@ -10,12 +10,10 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 
 #include "tally/base/error.hpp"
-#include "tally/instances/core.hpp"
 
 namespace tally {
 
@@ -27,16 +25,13 @@ std::string in_words(const PipeStep& step) {
 }
 
 std::string label_of(const Shape& shape) {
-    std::string label = "of";
-    for (const auto extent : shape) label += ' ' + std::to_string(extent);
-    return label;
+    return {reinterpret_cast<const char*>(shape.begin()), reinterpret_cast<const char*>(shape.end())};
 }
 
 Shape shape_of(const std::string& label) {
-    std::istringstream words(label.substr(2));
-    std::vector<std::int64_t> extents;
-    for (std::int64_t extent; words >> extent;) extents.push_back(extent);
-    return Shape(extents);
+    std::vector<std::int32_t> extents(label.size() / sizeof(std::int32_t));
+    std::memcpy(extents.data(), label.data(), label.size());
+    return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
 }
 
 template <class T> std::string bytes_of(const T& value) {
@@ -96,14 +91,15 @@ public:
                 piped_.steps.push_back(step);
             }
             where_ = "its end";
-            const auto said = all([&] { return processes_.meet(call_, where_, bytes_of(piped_.loss)); });
+            const auto said = processes_.meet(call_, where_, bytes_of(piped_.loss));
             piped_.loss = from_bytes<double>(said.back());  // the last stage's
             await_sent();
-        } catch (const std::exception& error) {
-            give_up(error.what());
+        } catch (const detail::Heard&) {
+            clear_up();
             throw;
-        } catch (...) {
-            give_up("what is no std::exception");
+        } catch (const std::exception& error) {
+            processes_.fail(call_ + ", " + where_, error.what());
+            clear_up();
             throw;
         }
         return std::move(piped_);
@@ -185,7 +181,7 @@ private:
     Shape expected(Side side) {
         auto& label = labels_[side];
         if (!label)
-            await("nothing has come from rank " + std::to_string(rank(side)), [&] {
+            processes_.await(call_, where_, "nothing has come from rank " + std::to_string(rank(side)), [&] {
                 sent();
                 label = processes_.wire().label_of(rank(side));
                 return label.has_value();
@@ -195,10 +191,7 @@ private:
     template <class Memory> Memory take(Side side, Memory memory, S* at) {
         auto kept = std::make_unique<Memory>(std::move(memory));
         try {
-            all([&] {
-                processes_.take(call_, {rank(side), at, expected(side).size() * sizeof(S)});
-                return 0;
-            });
+            processes_.take(call_, {rank(side), at, expected(side).size() * sizeof(S)});
         } catch (...) {
             (void)kept.release();  // MPI may still write there
             throw;
@@ -208,26 +201,12 @@ private:
         return std::move(*kept);
     }
 
-    // What goes wrong in f is known to all others.
-    template <class F> auto all(F f) {
-        known_ = true;
-        auto result = f();
-        known_ = false;
-        return result;
-    }
-    template <class F> void await(const std::string& lacks, F done) {
-        all([&] {
-            processes_.await(call_, where_, lacks, done);
-            return 0;
-        });
-    }
     void await_sent() {
-        await("what was sent has not been taken", [&] { return sent(); });
+        processes_.await(call_, where_, "what was sent has not been taken", [&] { return sent(); });
     }
 
-    // After an error: says so, and takes what was posted, so that nothing of this run meets the next one.
-    void give_up(const char* why) noexcept {
-        if (!std::exchange(known_, false)) processes_.fail(call_ + ", " + where_, why);
+    // After an error, which all have heard: takes what was posted, so that nothing of it meets the next run.
+    void clear_up() noexcept {
         try {
             const auto said = processes_.meet("what is left of " + call_, "", bytes_of(posted_));
             for (const Side side : {before, behind}) {
@@ -256,7 +235,6 @@ private:
     std::vector<Queue> forth_, back_;        // of each stage: passed to it by another one of this process
     Counts posted_{}, taken_{};
     std::array<std::optional<std::string>, 2> labels_;  // of what has come and is not taken yet
-    bool known_ = false;
 };
 
 }  // namespace

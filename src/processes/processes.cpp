@@ -94,7 +94,8 @@ Processes::~Processes() {
 
 void Processes::expect_unbroken(const std::string& call) const {
     if (!broken_.empty())
-        throw Error("[processes] " + call + ": the others are lost since an earlier call: " + broken_);
+        throw detail::Heard("[processes] " + call +
+                            ": the others are lost since an earlier call: " + broken_);
 }
 
 std::vector<Processes::Letter> Processes::exchange(const Letter& mine, double seconds) {
@@ -124,8 +125,8 @@ std::vector<Processes::Letter> Processes::exchange(const Letter& mine, double se
     if (missing.empty()) return letters;
     broken_ = missing;
     lost_ = true;
-    throw Error("[processes] " + mine.place() + ": " +
-                (mine.kind == Letter::waited ? mine.words + ", and " : "") + missing);
+    throw detail::Heard("[processes] " + mine.place() + ": " +
+                        (mine.kind == Letter::waited ? mine.words + ", and " : "") + missing);
 }
 
 // Whoever comes last finds everybody's letters, also of those who do not wait any more: what they said then
@@ -162,16 +163,16 @@ std::vector<std::string> Processes::gather(const Letter& mine, double seconds) {
         const Letter& there = letters[rank];
         const std::string who = "[processes] " + here.place() + ": " + rank_in_words(rank);
         if (there.kind == Letter::failed)
-            throw Error(who + " has failed at " + there.place() + ": " + there.words);
+            throw detail::Heard(who + " has failed at " + there.place() + ": " + there.words);
         if (there.kind == Letter::waited)
-            throw Error(who + " has waited in vain at " + there.place() + ": " + there.words);
-        if (there.kind == Letter::leaves) throw Error(who + " has left");
+            throw detail::Heard(who + " has waited in vain at " + there.place() + ": " + there.words);
+        if (there.kind == Letter::leaves) throw detail::Heard(who + " has left");
     }
     for (std::size_t rank = 0; rank < letters.size(); ++rank) {
         if (letters[rank].call != letters[0].call)
-            throw Error("[processes] " + here.place() + ": rank 0 calls " + letters[0].place() + ", and " +
-                        rank_in_words(rank) + " calls " + letters[rank].place() +
-                        "; everybody makes the same calls in the same order");
+            throw detail::Heard("[processes] " + here.place() + ": rank 0 calls " + letters[0].place() +
+                                ", and " + rank_in_words(rank) + " calls " + letters[rank].place() +
+                                "; everybody makes the same calls in the same order");
         words.push_back(std::move(letters[rank].words));
     }
     return words;
@@ -215,7 +216,7 @@ void Processes::take(const std::string& call, const detail::Piece& piece) {
     broken_ = "what " + rank_in_words(static_cast<std::size_t>(piece.rank)) +
               " had begun to send did not come in " + seconds_in_words(options_.patience);
     lost_ = true;
-    throw Error("[processes] " + call + ": " + broken_);
+    throw detail::Heard("[processes] " + call + ": " + broken_);
 }
 
 // Everybody sums a share of the numbers, in the order of ranks, and then gives it to all others. So together
@@ -272,7 +273,7 @@ template <class S> void Processes::sum(AllReduce how, std::span<S> numbers, std:
     if (done) return;
     broken_ = "numbers that all had come to sum did not come in " + seconds_in_words(options_.patience);
     lost_ = true;
-    throw Error("[processes] sum: " + broken_);
+    throw detail::Heard("[processes] sum: " + broken_);
 }
 
 template <class S> Array<S> sum_of_all(Processes& processes, const Array<S>& mine, AllReduce how) {

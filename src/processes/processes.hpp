@@ -14,6 +14,13 @@
 
 namespace tally {
 
+namespace detail {
+// An Error that all others hear of, too, or that none can be told of.
+struct Heard : Error {
+    using Error::Error;
+};
+}  // namespace detail
+
 // How numbers of several processes are added, named by what it promises.
 enum class AllReduce {
     fast,        // MPI_Iallreduce: the same bits on each, and again with as many processes and the same MPI

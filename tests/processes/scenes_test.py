@@ -98,7 +98,7 @@ def pipes():
     expect(code == 0 and out.count("has come through") == 3, "three come through a pipe together")
     code, out, took = run(3, "stops in a pipe", patience=6)
     expect(code != 0 and took < IN_TIME + 2, f"a stage that stops ends all within {IN_TIME} s, and 2 to start and end")
-    expect(len(re.findall(where + r"[01]: .*rank 2 has not come in 1 s, and was last heard of at run 1 of the pipe, of 4 micro-batches$", out, re.M)) == 2,
+    expect(len(re.findall(r"^\[processes\] " + where + r"[01]: .*rank 2 has not come in 1 s, and was last heard of at run 1 of the pipe, of 4 micro-batches$", out, re.M)) == 2,
            "both others say who has not come, where they wait, and where it was last")
     code, out, took = run(3, "throws in a pipe")
     expect(code != 0 and took < 4 and len(re.findall(where + r"\d: rank 2 has failed at " + where + "2: a file has not been found", out)) == 2,
