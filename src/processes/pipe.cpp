@@ -267,9 +267,10 @@ template <class S> Pipe<S>::Pipe(Processes& processes, std::vector<Stage> own, P
 }
 
 template <class S> Piped Pipe<S>::run(int micro_batches, const Input& input, const LossOf& loss) {
-    const std::string call = "run " + std::to_string(runs_++) + " of the pipe, of " +
+    const std::string call = "run " + std::to_string(runs_) + " of the pipe, of " +
                              std::to_string(micro_batches) + " micro-batches";
     processes_.meet(call);
+    ++runs_;
     Run<S> run(processes_, own_, first_, stages_, options_.device, call);
     return run.through(in_time(timetable(options_.schedule, stages_, micro_batches), first_, own_.size()),
                        input, loss);
