@@ -253,6 +253,7 @@ template <class S> Pipe<S>::Pipe(Processes& processes, std::vector<Stage> own, P
         processes_.meet("a pipe of " + std::string(sizeof(S) == 4 ? "float" : "double") + " by " +
                             to_string(options_.schedule),
                         std::to_string(own_.size()));
+    number_ = processes_.new_pipe();
     if (options_.schedule == PipeSchedule::zero_bubble)
         throw Error(
             "[pipe] ZB-H1 wants the gradients of inputs before those of weights, but one backward() computes "
@@ -269,7 +270,12 @@ template <class S> Pipe<S>::Pipe(Processes& processes, std::vector<Stage> own, P
 template <class S> Piped Pipe<S>::run(int micro_batches, const Input& input, const LossOf& loss) {
     const std::string call = "run " + std::to_string(runs_) + " of the pipe, of " +
                              std::to_string(micro_batches) + " micro-batches";
-    processes_.meet(call);
+    const std::vector<std::string> numbers = processes_.meet(call, std::to_string(number_));
+    for (std::size_t rank = 1; rank < numbers.size(); ++rank)
+        if (numbers[rank] != numbers[0])
+            throw Error("[pipe] " + call + ": rank 0 runs pipe " + numbers[0] + ", and rank " +
+                        std::to_string(rank) + " runs pipe " + numbers[rank] +
+                        ", by the order in which they were made");
     ++runs_;
     Run<S> run(processes_, own_, first_, stages_, options_.device, call);
     return run.through(in_time(timetable(options_.schedule, stages_, micro_batches), first_, own_.size()),

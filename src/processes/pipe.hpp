@@ -57,7 +57,7 @@ private:
     std::vector<Stage> own_;
     PipeOptions options_;
     int first_ = 0, stages_ = 0;
-    std::int64_t runs_ = 0;
+    std::int64_t number_, runs_ = 0;
 };
 
 extern template class Pipe<float>;

@@ -61,6 +61,8 @@ public:
 
     // ---- for the engine ----
 
+    std::int64_t new_pipe() { return pipes_++; }  // its number among all that were made here
+
     // The same, and where that is, for errors: "after 3 micro-batches".
     std::vector<std::string> meet(const std::string& call, const std::string& where, const std::string& mine);
     // Comes to nowhere, and says why.
@@ -89,6 +91,7 @@ private:
     ProcessesOptions options_;
     detail::Wire wire_;
     Sent sent_;
+    std::int64_t pipes_ = 0;
     std::vector<std::string> last_;  // where each rank was heard of last
     std::string broken_;             // why nothing can be had of the others any more
     bool lost_ = false;              // because somebody did not come, who may never end either

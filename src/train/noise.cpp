@@ -13,12 +13,14 @@ namespace {
 
 void expect_some(const Noise& noise, const char* what) {
     if (noise.windows > 0) return;
-    throw Error(std::string("[noise] ") + what + ": no window has given an estimate yet" +
-                (noise.without > 0
-                     ? "; " + std::to_string(noise.without) + (noise.without == 1 ? " has" : " have") +
-                           " been updated from one micro-batch alone, which leaves nothing to "
-                           "compare: use smaller ones, more in each window"
-                     : ""));
+    throw Error(
+        std::string("[noise] ") + what + ": no window has given an estimate yet" +
+        (noise.without > 0
+             ? "; " + std::to_string(noise.without) + (noise.without == 1 ? " has" : " have") +
+                   " been updated from one micro-batch alone, or from a first one that is no noisier "
+                   "than all, which leaves nothing to compare: use smaller ones, more in each window, "
+                   "and the smallest first"
+             : ""));
 }
 
 }  // namespace

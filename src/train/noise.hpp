@@ -1,4 +1,4 @@
-// Noise: how far the gradients of single items scatter, estimated from two norms that a window has anyway.
+// Noise: how far the gradients of single items scatter, estimated from the norms of two gradients that a window has anyway.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ class Reading;
 // items tell both terms (docs/mathematics.md, 8). Each window gives an estimate that is rough and not biased. A
 // ratio of two such is biased: sum first, over many windows, and divide then, as these calls do.
 struct Noise {
-    std::int64_t windows = 0;        // that gave an estimate
-    std::int64_t without = 0;        // that could give none: one micro-batch was all that counted
+    std::int64_t windows = 0;  // that gave an estimate
+    std::int64_t without =
+        0;  // that could give none: the first micro-batch was all that counted, or no noisier than all
     double traces = 0, squares = 0;  // sums over the windows
 
     double trace() const;   // tr(Sigma): the variance of one item's gradient, all its elements together

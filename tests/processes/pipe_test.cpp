@@ -282,6 +282,11 @@ TEST_CASE("With a window the update is that of one process") {
     Adam<float> adam({weights[me()]}), alone(all);
     Window<float> window(adam), whole(alone);
     Pipe<float> pipe = chain(weights[me()]);
+    CHECK_THROWS_AS(pipe.run(
+                        m, [&](int k) { return k == 3 ? throw Error("the disk is full") : input(k); },
+                        [](const Tensor& y, int) { return sum(y * y); }),
+                    Error);
+    window.discard();  // what micro-batches 0 to 2 have left
     for (int update = 0; update < 3; ++update) {
         pipe.run(m, input, [](const Tensor& y, int) { return sum(y * y); });
         window.after_backward(4 * m);
@@ -345,6 +350,19 @@ TEST_CASE("Pipes that differ, and runs of other numbers of micro-batches, are re
         CHECK_THAT(message_of([&] { last ? void(world().meet("another call")) : run(2); }),
                    contains(last_rank() + " calls another call"));
     }
+    Pipe<float> one = chain(weight), another = chain(weight);
+    if (ranks() > 1)
+        CHECK_THAT(heard([&](bool last) {
+                       (last ? another : one)
+                           .run(
+                               2,
+                               [](int) {
+                                   return Array<float>::full({3, 2}, 1);
+                               },
+                               [](const Tensor& y, int) { return sum(y); });
+                   }),
+                   contains("[pipe] run 0 of the pipe, of 2 micro-batches: rank 0 runs pipe ") &&
+                       contains(", and " + last_rank() + " runs pipe "));
     run(2);  // and it goes on
 }
 
