@@ -74,12 +74,13 @@ function told(event) {
   switch (event.event) {
     case "title": return [make("p", { class: "quiet" }, `${event.minutes} minutes, ${event.steps} steps, ${event.dtype} on the ${event.device}`)];
     case "sentence": return event.role === "step" ? [make("h3", {}, `${event.step}. ${event.text}`)] : [make("p", {}, event.text)];
-    case "source": return [make("pre", { tabindex: "0", "aria-label": `${event.file}, line ${event.line}` }, event.text)];
+    case "source": return [make("pre", { tabindex: "0", "aria-label": `${event.file}, line ${event.line}` },
+      ...event.text.split("\n").map((line, i, all) => make("span", {}, i + 1 < all.length ? `${line}\n` : line)))];
     case "tensor": return [make("pre", { tabindex: "0" }, `${event.name} =${event.text.includes("\n") ? "\n" : " "}${event.text}`)];
     case "table": return [filled(make("table", { tabindex: "0" }), event.text, event.columns)];
     case "check": return [make("p", { class: event.ok ? "quiet" : "other" }, `${event.ok ? "holds" : "FAILS"}: ${event.name}${event.exact ? ", in every bit" : ""}`)];
     case "graph": return [make("div", { class: "picture", tabindex: "0" }, make("img", {
-      alt: /<desc[^>]*>([^<]*)/.exec(event.svg)?.[1] ?? event.name, src: `data:image/svg+xml,${encodeURIComponent(event.svg)}` }))];
+      style: `--shape: ${/viewBox="0 0 ([\d.]+ [\d.]+)"/.exec(event.svg)?.[1].replace(" ", " / ") ?? 1}`, alt: /<desc[^>]*>([^<]*)/.exec(event.svg)?.[1] ?? event.name, src: `data:image/svg+xml,${encodeURIComponent(event.svg)}` }))];
     case "plot": return [make("figure", {}, plotted(event), make("figcaption", { class: "quiet" }, event.name))];
     case "reveal": return [make("p", {}, make("strong", {}, `Answer: ${event.text}. `), event.why)];
     case "end": return event.detail ? [make("p", { class: "quiet" }, event.detail)] : [];
@@ -116,6 +117,7 @@ function questionAbout(event, key, isOver) {
       if (field.value.trim() === "" || Number.isNaN(value)) { words.textContent = "That is no number."; return; }
       if (near(value, right)) return over();
       wrong(event.mistakes[event.options.findIndex((_, i) => near(value, i))] ?? (value > Number(event.options[right]) ? "It is less." : "It is more."));
+      field.select();
     } }, field, " ", make("button", {}, "Answer")));
   } else {
     answers.append(...event.options.map((option, i) => make("button", { type: "button", onclick: (click) => {
@@ -126,7 +128,7 @@ function questionAbout(event, key, isOver) {
     } }, option)));
   }
   const hints = (event.hints ?? [event.hint]).filter((hint) => hint && hint !== event.why);
-  const more = isOver || hints.length === 0 ? [] : [make("button", { type: "button", onclick: (click) => {
+  const more = isOver || hints.length === 0 ? [] : [make("button", { type: "button", class: "hint", onclick: (click) => {
     words.textContent = hints.shift();
     if (hints.length === 0) click.currentTarget.remove();
   } }, "Hint")];
@@ -162,12 +164,26 @@ function presenterKey(event) {
   if (!document.body.classList.contains("presenting") || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.key === "Escape") { state.present = 0; show(); $("present").focus(); return; }
   const at = event.target.tagName;
-  if (["INPUT", "SELECT"].includes(at) && event.target.type !== "checkbox") return;
+  const typed = ["INPUT", "SELECT"].includes(at) && event.target.type !== "checkbox";
+  if (typed && !["PageDown", "PageUp"].includes(event.key)) return;  // a clicker's keys mean the step wherever the focus is
+  if (typed) event.preventDefault();
   const click = (button) => { if (button && !button.hidden) { event.preventDefault(); button.click(); } };
+  const field = $("talk").querySelector("input.number");
+  if (field && /^[-.0-9]$/.test(event.key)) return field.focus();  // the key itself is typed there
+  const opened = { h: ".hint", g: "details:not(.quiet) > summary", c: "details.quiet > summary" }[event.key];
+  if (opened) {
+    click($("talk").querySelector(opened));
+    return event.key === "g" && $("talk").querySelector("details:not(.quiet)")?.scrollIntoView();
+  }
   if (/^[1-9]$/.test(event.key)) return click($("talk").querySelectorAll(".choice button:not(.answer)")[event.key - 1]);
   const goesOn = ["PageDown", "ArrowRight"].includes(event.key) || (event.key === " " && !["BUTTON", "INPUT", "SUMMARY"].includes(at));
   const below = $("talk").getBoundingClientRect().bottom - innerHeight;
-  if (goesOn && below > 8 && event.key !== "ArrowRight") { event.preventDefault(); scrollBy(0, Math.min(below + 16, innerHeight * 0.8)); }
+  if (goesOn && below > 8 && event.key !== "ArrowRight") {
+    const cut = [...$("talk").querySelectorAll("details[open]:not(.quiet)")].map((one) => one.getBoundingClientRect())
+      .find((box) => box.bottom > innerHeight + 8 && box.top > innerHeight * 0.1);  // a picture is scrolled to its top, not through its middle
+    event.preventDefault();
+    scrollBy(0, Math.min(below + 16, innerHeight * 0.8, cut ? cut.top : Infinity));
+  }
   else if (goesOn) click(document.querySelector("#talk .answer") ?? $("next-step"));
   if (["PageUp", "ArrowLeft"].includes(event.key) && (scrollY < 8 || event.key === "ArrowLeft")) click($("back-step"));
 }

@@ -87,8 +87,9 @@ function followed(hash) {
     next.toy.at = whole("at", 0, next.toy.cuts.length, next.toy.cuts.length);
   }
   next.lesson = whole("lesson", 1, 99, next.lesson);
-  next.step = whole("step", 1, 99, 1);
-  next.present = whole("present", 0, 1, 0);
+  const named = fields.has("lesson");  // without a lesson's name the link means the one that was left
+  next.step = whole("step", 1, 99, named ? 1 : next.step);
+  next.present = whole("present", 0, 1, named ? 0 : next.present);
   if (recorded.length && !recorded.some((one) => one.number === next.lesson)) throw new Error("lesson");
   if (fields.has("keep")) {
     if (!/^[01]{2,64}$/.test(fields.get("keep"))) throw new Error("keep");
@@ -125,7 +126,12 @@ function show() {
 // ---- the controls ----------------------------------------------------------------------------------------------
 
 function listen() {
-  addEventListener("hashchange", () => { tell(""); follow(); });
+  addEventListener("hashchange", () => {
+    const left = state.part;
+    tell("");
+    follow();
+    if (state.part !== left) scrollTo(0, 0);
+  });
   const to = (at) => () => { state.toy.at = at(state.toy); show(); };
   $("first").onclick = to(() => 0);
   $("back").onclick = to((toy) => Math.max(0, toy.at - 1));

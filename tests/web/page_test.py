@@ -31,6 +31,7 @@ try:
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 except ImportError:
@@ -77,6 +78,10 @@ class Page:
 
     def text(self, name):
         return self.find(f"#{name}").text
+
+    def press(self, *keys):
+        for key in keys:  # wherever the focus is by then
+            ActionChains(self.driver).send_keys(key).perform()
 
     def put(self, selector, text):
         field = self.find(selector)
@@ -363,6 +368,57 @@ def test_presenting_digits_answer(driver, given):
     assert event["mistakes"][wrong] in page.text("talk")
     page.find("body").send_keys(str(event["answer"]))
     assert event["why"] in page.text("talk")
+
+
+def test_presenting_a_number_is_typed_without_looking_for_its_field(driver, given):
+    lesson, event = next((one["number"], event) for one in recorded() for event in one["events"]
+                         if event["event"] == "prediction" and event["kind"] == "number" and one["number"] == 5)
+    page = Page(driver).open(f"#part=lessons&lesson={lesson}&step={event['step']}&present=1")
+    wrong = next(i for i, words in enumerate(event["mistakes"]) if words)
+    page.press(event["options"][wrong], Keys.ENTER)
+    assert event["mistakes"][wrong] in page.text("talk")
+    page.press("1")
+    assert page.find("#talk input").get_attribute("value") == "1", "a second try replaces the first"
+    assert event["why"] not in page.text("talk")
+    page.press(Keys.PAGE_DOWN)
+    assert event["why"] in page.text("talk"), "a clicker goes on out of the field"
+
+
+def test_presenting_keys_mean_the_step_wherever_the_focus_is(driver, given):
+    page = Page(driver).open("#part=lessons&lesson=5&step=1&present=1")
+    page.js("document.getElementById('lesson').focus(); scrollTo(0, document.body.scrollHeight)")
+    page.press(Keys.PAGE_DOWN)
+    assert page.js("return [state.lesson, state.step]") == [5, 2]
+    lesson, event = first_choice()
+    page.open(f"#part=lessons&lesson={lesson}&step={event['step']}&present=1").press("h")
+    assert page.text("talk").count((event.get("hints") or [event["hint"]])[0]) == 1
+    assert all("counter" in page.js("return getComputedStyle(arguments[0], '::before').content", option) for option in page.all(".choice > button"))
+
+
+def test_presenting_a_picture_is_one_screen(driver, given):
+    try:
+        for width, height in ((1280, 800), (1920, 1080)):
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+            page = Page(driver).open("#part=lessons&lesson=7&step=2&present=1")
+            assert not page.find("#talk .picture").is_displayed()
+            page.press("g")
+            soon("the picture", lambda page=page: page.js("return document.querySelector('#talk img').naturalWidth > 0"))
+            box = page.js("const box = document.querySelector('#talk img').getBoundingClientRect(); return [box.top, box.bottom, box.height]")
+            assert box[0] >= 0 and box[1] <= height and box[2] > 0.8 * height, (width, box)
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_presenting_comes_back_from_the_toy_to_its_step(driver, given):
+    page = Page(driver).open("#part=lessons&lesson=6&step=4&present=1")
+    page.press("4")
+    page.js("scrollTo(0, document.body.scrollHeight)")
+    page.js("document.querySelector('#talk > p > a').click()")
+    soon("the toy", lambda: page.js("return state.part") == "toy")
+    assert page.js("return scrollY") == 0
+    page.find("nav a[href='#part=lessons']").click()
+    soon("the lesson", lambda: page.js("return state.part") == "lessons")
+    assert page.js("return [state.lesson, state.step, state.present]") == [6, 4, 1]
 
 
 def test_presenting_a_long_step_is_scrolled_before_the_next(driver, given):
