@@ -166,7 +166,10 @@ function presenterKey(event) {
   const at = event.target.tagName;
   const typed = ["INPUT", "SELECT"].includes(at) && event.target.type !== "checkbox";
   if (typed && !["PageDown", "PageUp"].includes(event.key)) return;  // a clicker's keys mean the step wherever the focus is
-  if (typed) event.preventDefault();
+  if (typed) {
+    event.preventDefault();
+    if (event.key === "PageUp" && scrollY >= 8) return scrollBy(0, -innerHeight * 0.8);
+  }
   const click = (button) => { if (button && !button.hidden) { event.preventDefault(); button.click(); } };
   const field = $("talk").querySelector("input.number");
   if (field && /^[-.0-9]$/.test(event.key)) return field.focus();  // the key itself is typed there

@@ -389,6 +389,9 @@ def test_presenting_keys_mean_the_step_wherever_the_focus_is(driver, given):
     page.js("document.getElementById('lesson').focus(); scrollTo(0, document.body.scrollHeight)")
     page.press(Keys.PAGE_DOWN)
     assert page.js("return [state.lesson, state.step]") == [5, 2]
+    page.js("document.getElementById('lesson').focus()")
+    page.press(*[Keys.PAGE_UP] * 2)
+    assert page.js("return [state.lesson, state.step, scrollY]") == [5, 1, 0]
     lesson, event = first_choice()
     page.open(f"#part=lessons&lesson={lesson}&step={event['step']}&present=1").press("h")
     assert page.text("talk").count((event.get("hints") or [event["hint"]])[0]) == 1
