@@ -71,7 +71,7 @@ std::string difference(const Named& first, const Named& other, const std::string
 // What each process says at a window's end, before the bits that say which gradients have arrived.
 struct Said {
     Standing standing;
-    std::int64_t parameters, numbers;  // in all of these
+    std::int64_t window;  // by the order in which they were opened, when their parameters were compared
 };
 
 }  // namespace
@@ -133,6 +133,7 @@ template <class S> typename Ranks<S>::Named Ranks<S>::weights() const {
 
 template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Named& options) {
     parameters_ = optimizer.parameters();
+    windows_[&optimizer] = opened_++;
     call_ = where_ = "";
     Named lines{{"version", std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' +
                                 std::to_string(version.patch)},
@@ -187,8 +188,7 @@ template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& a
                         tally::in_words(static_cast<double>(theirs)) + ", rank 0 has " +
                         tally::in_words(static_cast<double>(of_first)));
         };
-        expect("parameters:", one.parameters, first.parameters);
-        expect("numbers in its parameters:", one.numbers, first.numbers);
+        expect("the window that was opened as number", one.window, first.window);
         expect("made updates:", one.standing.updates, first.standing.updates);
         expect("the learning rate", one.standing.learning_rate, first.standing.learning_rate);
         expect("terms that are counted once:", one.standing.once, first.standing.once);
@@ -201,9 +201,7 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
     parameters_ = optimizer.parameters();
     call_ = std::string(call) + " of window " + std::to_string(window);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
-    Said mine{here, std::ssize(parameters_), 0};
-    for (const auto& parameter : parameters_)
-        mine.numbers += static_cast<std::int64_t>(parameter.value().size());
+    const Said mine{here, windows_.at(&optimizer)};
     std::string said(sizeof(Said) + parameters_.size(), '\0');
     std::memcpy(said.data(), &mine, sizeof(Said));
     for (std::size_t i = 0; i < parameters_.size(); ++i)

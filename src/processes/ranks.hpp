@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -40,7 +41,8 @@ public:
     ~Ranks() override;
 
     // This process's share of `parts`, neighbours of one another: another process may have one more, and some
-    // may have none. What layers draw for their items is what one process alone would draw.
+    // may have none. What layers draw for their items is what one process alone would draw, if all micro-batches
+    // of a window are shared by one call: a second one in the same window begins at its first item again.
     std::vector<Items> share(const std::vector<Items>& parts);
     // If you cut in another way: the number of this process's first item in its windows. Without either,
     // each process draws for itself.
@@ -74,7 +76,9 @@ private:
 
     Processes& processes_;
     RanksOptions<S> options_;
-    std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
+    std::vector<Var<Array<S>>> parameters_;                // of the window that was opened or ended last
+    std::map<const Optimizer<S>*, std::int64_t> windows_;  // whose is which, by the order of opening
+    std::int64_t opened_ = 0;
     std::unique_ptr<detail::Bucket<S>> bucket_;
     std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // the same for exact sums
     detail::SharedSums<S> shared_;

@@ -196,15 +196,15 @@ TEST_CASE("Memory that the sums need is had before the first of them") {
 
 TEST_CASE("Who ends another window than the others, which shares one Ranks with it, is named") {
     if (ranks() == 1) return;
-    const auto parameters = two();
+    const auto parameters = two(), more = two();
     Sgd<float> first({parameters[0]}, {.learning_rate = 0.1}),
-        second({parameters[1]}, {.learning_rate = 0.1});
+        second({more[0]}, {.learning_rate = 0.1});  // of the same shape
     Ranks<float> across(world());
     Window<float> one(first, {}, &across), other(second, {}, &across);
     one.add({sum(parameters[0]), constant(Array<float>::full({}, 1))});
-    other.add({sum(parameters[1]), constant(Array<float>::full({}, 1))});
+    other.add({sum(more[0]), constant(Array<float>::full({}, 1))});
     CHECK_THAT(message_of([&] { (last() ? other : one).finish(); }),
-               contains(last_rank() + " has numbers in its parameters: 3, rank 0 has 6"));
+               contains(last_rank() + " has the window that was opened as number 1, rank 0 has 0"));
 }
 
 }  // namespace tally::test
