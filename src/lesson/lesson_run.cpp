@@ -10,10 +10,12 @@
 #include <csignal>
 #include <exception>
 #include <filesystem>
+#include <functional>
 
 #include "tally/lesson/devices.hpp"
 #include "tally/lesson/files.hpp"
 #include "tally/lesson/json.hpp"
+#include "tally/lesson/ranks.hpp"
 #include "tally/lesson/reporting.hpp"
 #include "tally/lesson/running.hpp"
 #include "tally/lesson/terminal.hpp"
@@ -56,14 +58,17 @@ std::unique_ptr<Viewer> viewer_for(const Lesson& lesson, const Flags& flags, con
 }
 
 // Runs the body to its end, whatever that is.
-void run_body(Running& running, const std::optional<Device>& device, void (*body)()) {
+void run_body(Running& running, const std::optional<Device>& device, const std::function<void()>& start,
+              void (*body)()) {
     Outcome outcome = Outcome::ok;
     std::string detail;
     try {
         if (!device)
             throw Skipped{"no CUDA device: " + no_cuda() +
                           " (--device pretend has the host compute for one)"};
+        start();
         body();
+        if (!is_rank()) expect_ranks_done();
     } catch (const Skipped& skipped) {
         outcome = Outcome::skip;
         detail = skipped.reason;
@@ -79,6 +84,27 @@ void run_body(Running& running, const std::optional<Device>& device, void (*body
         running.finish(outcome, detail);
     } catch (const Quit&) {  // at the last line of keys: the lesson itself is complete
     }
+}
+
+// Itself as the ranks of the lesson, where it has some and is none of them; these show nothing.
+void start_ranks(const Running& running, const char* program, Flags flags) {
+    if (!on_several_ranks(running.lesson()) || is_rank()) return;
+    if (const std::string why = no_launcher(); !why.empty()) throw Skipped{why};
+    std::error_code elsewhere;  // than on Linux
+    const auto itself = std::filesystem::read_symlink("/proc/self/exe", elsewhere);
+    flags.step = flags.no_step = flags.present = flags.plain = flags.json = false;
+    flags.quiet = true;
+    flags.from = 1;
+    std::vector<std::string> command{elsewhere ? program : itself.string()};
+    for (auto& word : arguments(flags)) command.push_back(std::move(word));
+    run_ranks(dial("ranks"), std::move(command));
+}
+
+// How a rank ended that shows nothing: what it checked, the program that shows the lesson checks, too.
+int rank_exit(const End& end, const std::string& name) {
+    if (end.outcome != Outcome::fail || end.failed > 0) return good;
+    complain(name, end.detail);
+    return check_failed;
 }
 
 // Why these flags cannot be followed; empty where they can.
@@ -126,6 +152,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
     Flags flags;
     bool describe = false;
     int report = -1;
+    std::string rank_says;
     CLI::App app(fmt::format("Lesson {}: {} (about {} minutes)", lesson.number, lesson.title, lesson.minutes),
                  fmt::format("lesson {}", lesson.slug));
     add_flags(app, flags);
@@ -134,13 +161,15 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
                    "write the picture of its graph to F.svg or F.dot, and say nothing")
         ->type_name("F");
     app.add_flag("--describe", describe, "print what this lesson is, as one line of JSON");
-    app.add_option("--report", report)->group("");  // the runner's: a descriptor for how it went
+    app.add_option("--report", report)->group("");        // the runner's: a descriptor for how it went
+    app.add_option("--rank-says", rank_says)->group("");  // ours to the ranks that we start: to which file
     const std::string name = app.get_name();
 
     try {
         catch_interrupts();
         if (const Parsed parsed = parse(app, argc, argv); parsed.done) return parsed.code;
         if (report >= 0) end_with_the_runner(report);
+        if (!rank_says.empty()) become_rank(rank_says);
         if (describe) {
             write_to(STDOUT_FILENO, description(lesson) + "\n");
             return good;
@@ -166,7 +195,9 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         Running running(lesson, options, *viewer, flags.from, what_matters(flags));
         running.emit(
             Title{lesson, name_of(device ? *device : Device::cuda), dtype, flags.seed, turned_in(flags)});
-        run_body(running, device, dtype == "float64" ? in_double : in_float);
+        const auto start = [&] { start_ranks(running, argv[0], flags); };
+        run_body(running, device, start, dtype == "float64" ? in_double : in_float);
+        if (is_rank()) return rank_exit(running.end(), name);
 
         if (report >= 0) write_to(report, json_line({0, running.end()}, lesson, flags.digits) + "\n");
         return flags.graph.empty() ? exit_code(running.end()) : write_graph(running, flags.graph, name);
