@@ -76,17 +76,17 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
                  wrong(many_with_rows(), "A mean of means, as in lesson 10. Who is counted?"),
                  wrong(double(unequal[0]), "So many has rank 0. And the others?")},
                 hint("Which number does a rank alone not know?", "Each rank also hands in its own count."),
-                "Sums need one denominator, the rows of all: the counts are summed, too.");
+                "Sums need one denominator: the counts are summed, too.");
         code(3);
         const auto found = on_ranks([&](Processes& here) {
             Shared mine(here);  // with Window<real> window(sgd, {}, &ranks)
             for (const Tensor& rows : dealt(here)) mine.add(rows);
             return mine.finish();
         });
-        show("mean of the ranks' means", mean_of_means());
-        show("window over ranks", first_three(found[0]));
-        show("its count", found[0][3]);
-        show("one process", exact_means());
+        auto ways = table({"", "w.grad", "divided by"});
+        ways.row("mean of the ranks' means", mean_of_means(), many_with_rows());
+        ways.row("window over ranks", first_three(found[0]), int(found[0][3]));
+        ways.row("one process", exact_means(), 6);
         if (P > 1) note(say("Rank {} has nothing. It comes to finish() all the same, and steps.", last));
         check_window(found);
 
@@ -200,8 +200,8 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
                      wrong("they step without it", "With whose count? The sum would be another window's."),
                      wrong("they wait for ever", "So MPI alone would. But who leaves says so before."),
                      wrong("they step, it does not", "From then on w would not be one any more.")},
-                    hint("What may not happen to the copies of w?", "All of them step, or else?"),
-                    "Who leaves tells the others. A step needs the word of every rank.");
+                    hint("What must the copies of w stay?", "Either all of them step, or none."),
+                    "Who leaves tells the others, and finish() steps only with the word of everybody.");
         const auto words = on_ranks([&](Processes& here) { return told_of_failure(here.rank()); });
         for (int rank = 0; rank < std::min(P, 2); ++rank) show(say("rank {}", rank), words[at(rank)]);
         if (P > 2) show(say("rank {}", last), words[at(last)]);
@@ -347,13 +347,13 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         if (unequal[at(here.rank())] == 0) return {};
         return {split(x, unequal)[at(here.rank())]};
     }
-    double many_with_rows() const { return std::max(1, P - 1); }
+    int many_with_rows() const { return std::max(1, P - 1); }
     std::vector<double> mean_of_means() const {
         std::vector<double> all(3);
         for (const Tensor& rows : split(x, unequal)) {
             if (rows.shape()[0] == 0) continue;
             const auto own = values(grad(mean(matmul(rows, w)), {w}).front());
-            for (std::size_t j = 0; j < 3; ++j) all[j] += own[j] / many_with_rows();
+            for (std::size_t j = 0; j < 3; ++j) all[j] += own[j] / double(many_with_rows());
         }
         return all;
     }

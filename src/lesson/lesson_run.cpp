@@ -94,6 +94,7 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
     } catch (const WriteError&) {
         throw;
     } catch (const std::exception& error) {
+        if (is_rank()) throw;
         outcome = Outcome::fail;
         detail = error.what();
     }
@@ -115,13 +116,6 @@ void start_ranks(const Running& running, const char* program, Flags flags) {
     std::vector<std::string> command{elsewhere ? program : itself.string()};
     for (auto& word : arguments(flags)) command.push_back(std::move(word));
     run_ranks(dial("ranks"), std::move(command));
-}
-
-// How a rank ended that shows nothing: what it checked, the program that shows the lesson checks, too.
-int rank_exit(const End& end, const std::string& name) {
-    if (end.outcome != Outcome::fail || end.failed > 0) return good;
-    complain(name, end.detail);
-    return check_failed;
 }
 
 // Why these flags cannot be followed; empty where they can.
@@ -207,7 +201,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
             Title{lesson, name_of(device ? *device : Device::cuda), dtype, flags.seed, turned_in(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };
         run_body(running, device, start, dtype == "float64" ? in_double : in_float);
-        if (is_rank()) return rank_exit(running.end(), name);
+        if (is_rank()) return good;  // what it checked, the program that shows checks, too
 
         if (asked.report >= 0)
             write_to(asked.report, json_line({0, running.end()}, lesson, flags.digits) + "\n");

@@ -275,9 +275,9 @@ def test_score_tells_of_the_lessons_too(runner):
             file.write("what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion\n")
             for number, how in ((1, "right"), (2, "wrong"), (2, "right"), (3, "skipped")):
                 file.write(f"question\tdivide\t{number}\t{how}\t\t\t\t\n")
-        assert "0 of 23 lessons are done; 2 questions answered, 1 of them at once, 1 at the second try" in learner.run("score").stdout
+        assert "0 of 24 lessons are done; 2 questions answered, 1 of them at once, 1 at the second try" in learner.run("score").stdout
         check_divide(learner, "    (mean(matmul(x, w))).backward();")
-        assert "1 of 23 lessons are done" in learner.run("score").stdout, "who solves the task has done the lesson"
+        assert "1 of 24 lessons are done" in learner.run("score").stdout, "who solves the task has done the lesson"
         first = json.loads(learner.run("score", "--json").stdout.splitlines()[0])
         assert first == {"v": 1, "lessons": 23, "done": 1, "questions": 2, "at_once": 1, "later": 1}, first
 

@@ -171,6 +171,15 @@ const std::vector<Unit> units{
      "Two norms of a window tell how noisy it is; past the noise scale a larger batch wastes items.",
      "Draw other items, and see what stays.",
      "./learn run what-the-noise-says --seed 7"},
+    {"across-processes",
+     50,
+     {"unequal", "adam-hides-it"},
+     "ring",
+     "A window over several processes has one sum, one count and one division; exact sums keep its bits for "
+     "any "
+     "number of them.",
+     "Add up gradients around a ring.",
+     "./learn check ring"},
 };
 
 }  // namespace
