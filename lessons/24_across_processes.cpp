@@ -20,7 +20,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         step(P == 1 ? "One rank: this program once, with w and all six rows."
                     : say("{}: copies of one program, each with its own w and {} of six.",
                           capital(many_in_words(P, "ranks")), many(b, "rows")));
-        note("A rank sees its own memory only. Each runs these lines; what it returns is shown:");
+        note("Each sees its own memory only. Each runs this, and all results are shown:");
         code(3);
         const auto means = on_ranks([&](Processes& here) {
             const Tensor rows = part(here.rank());
@@ -91,17 +91,17 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         check_window(found);
 
         const auto first = firsts(), second = seconds();
-        predict(say("Gradients of two micro-batches: {}. By mistake the mean over ranks is taken after the "
-                    "first of them. Rank 0 ends with",
+        predict(say("Gradients of two micro-batches: {}. The mean over ranks is taken too early, after the "
+                    "first. Rank 0 ends with",
                     each_has(first, second)),
                 {right(P == 1 ? 3 : mean_of(first) + second[0]),
                  wrong(mean_of(first) + mean_of(second), "That would be the mean of both, taken at the end."),
                  wrong(first[0] + second[0], "Its own two. What has the mean put in the place of the first?"),
                  wrong(mean_of(first), "The second micro-batch is still to come, and it adds.")},
                 hint("What is in w.grad when the second backward adds to it?",
-                     "Take the mean of the first ones, then go on with rank 0 alone."),
-                "Mean of the first ones, plus its own second: other numbers on each rank.");
-        code(3);
+                     "All ranks share one number then, and each goes on alone."),
+                "The mean of the first ones, and its own second.");
+        if (P < 4) code(3);
         const auto ends = on_ranks([&](Processes& here) {
             const double early = mean_over(here, first[at(here.rank())]);  // too early
             return early + second[at(here.rank())];
@@ -194,7 +194,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         if (P == 1)
             step("A file is missing: alone the error is one's own.");
         else
-            predict(say("Rank {} cannot read its second micro-batch, and throws. The others are in finish():",
+            predict(say("Rank {} cannot read its third micro-batch, and throws. The others are in finish():",
                         last),
                     {right("an error there, and no step"),
                      wrong("they step without it", "With whose count? The sum would be another window's."),
@@ -316,8 +316,8 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
             Sgd<real> sgd({v}, {.learning_rate = 1});
             Ranks<real> ranks(processes);
             Window<real> window(sgd, {}, &ranks);
-            window.add(counted(matmul(part(rank), v)));
-            if (rank == last) throw Error("[read] the second file is missing");
+            for (int micro = 0; micro < 2; ++micro) window.add(counted(matmul(part(rank), v)));
+            if (rank == last) throw Error("[read] the third file is missing");
             window.finish();
         } catch (const Error& error) {
             said = error.what();
@@ -376,7 +376,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
     std::string each_has(const std::vector<double>& first, const std::vector<double>& second) const {
         std::string all;
         for (int rank = 0; rank < P; ++rank)
-            all += say(rank == 0 ? "{} and {}" : "; {} and {}", first[at(rank)], second[at(rank)]);
+            all += say(rank == 0 ? "{}+{}" : ", {}+{}", first[at(rank)], second[at(rank)]);
         return all;
     }
 

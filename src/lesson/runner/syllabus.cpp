@@ -175,9 +175,7 @@ const std::vector<Unit> units{
      50,
      {"unequal", "adam-hides-it"},
      "ring",
-     "A window over several processes has one sum, one count and one division; exact sums keep its bits for "
-     "any "
-     "number of them.",
+     "Processes sum gradients and counts, then divide once; exact sums have the bits of one process.",
      "Add up gradients around a ring.",
      "./learn check ring"},
 };
