@@ -222,7 +222,7 @@ def test_beginning_again_keeps_what_was_written(runner):
 
 def test_an_unknown_exercise_names_the_nearest(runner):
     with Learner(runner) as learner:
-        for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), "1 to 24"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "'t' could be the-tail, tokens, two-passes, two-segments (./learn score)"), (("hint", "xyzzy"), "no exercise 'xyzzy'")):
+        for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), "1 to 25"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "'t' could be the-tail, tokens, two-passes, two-segments (./learn score)"), (("hint", "xyzzy"), "no exercise 'xyzzy'")):
             result = learner.run(*words)
             assert result.returncode == 2 and part in result.stderr and result.stdout == "", result
         for which in ("5", "05", "div", "05_divide"):

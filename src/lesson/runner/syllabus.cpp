@@ -174,10 +174,10 @@ const std::vector<Unit> units{
     {"across-processes",
      50,
      {"unequal", "adam-hides-it"},
-     "ring",
+     "one-denominator",
      "Processes sum gradients and counts, then divide once; exact sums have the bits of one process.",
-     "Add up gradients around a ring.",
-     "./learn check ring"},
+     "Divide once, by what all ranks have counted.",
+     "./learn check one-denominator"},
 };
 
 }  // namespace
