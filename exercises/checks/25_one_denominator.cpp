@@ -80,7 +80,7 @@ void examine(exercise::Look& look, const Functions& yours) {
 const exercise::Add add(
     {.number = 25,
      .slug = "one-denominator",
-     .title = "one denominator for all ranks",
+     .title = "what ranks hand in, and by what their sum is divided",
      .minutes = 10,
      .lesson = "across-processes",
      .hints = {"Which two numbers must each rank hand in, so that nobody needs to know what the others have?",
