@@ -39,6 +39,7 @@ CHANGES = {  # lesson: an input number of it, as its source has it in exactly on
     "21_the_best_schedule": ("walk(steps)", "walk(steps + 1)"),
     "23_what_the_noise_says": ("real(1 / std::sqrt(items))", "real(1.1 / std::sqrt(items))"),
     "24_across_processes": ("0.25 * (v - mean_of(", "0.2 * (v - mean_of("),
+    "25_the_pipe": ("{ divide(W, m); }", "{ divide(W, m + 1); }"),
 }
 
 

@@ -167,10 +167,10 @@ const std::vector<Unit> units{
     {"what-the-noise-says",
      50,
      {"why-a-large-batch", "adam-hides-it"},
-     "",
+     "noise-scale",
      "Two norms of a window tell how noisy it is; past the noise scale a larger batch wastes items.",
-     "Draw other items, and see what stays.",
-     "./learn run what-the-noise-says --seed 7"},
+     "Write the estimate from many windows.",
+     "./learn check noise-scale"},
     {"across-processes",
      50,
      {"unequal", "adam-hides-it"},
@@ -178,6 +178,13 @@ const std::vector<Unit> units{
      "Processes sum gradients and counts, then divide once; exact sums have the bits of one process.",
      "Divide once, by what all ranks have counted.",
      "./learn check one-denominator"},
+    {"the-pipe",
+     55,
+     {"across-processes", "checkpointing"},
+     "a-pipe",
+     "Stages wait for (p-1)/(m+p-1) of the time; 1F1B keeps p micro-batches, and the window divides once.",
+     "Write the schedule that keeps fewest.",
+     "./learn check a-pipe"},
 };
 
 }  // namespace
