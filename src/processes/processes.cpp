@@ -238,7 +238,8 @@ template <class S> bool Processes::sum_in_order(std::span<S> numbers, std::span<
         taken.push_back({static_cast<int>(other), from[other], mine.size_bytes()});
     }
     const auto move = [&](std::span<const detail::Piece> to, std::span<const detail::Piece> back) {
-        for (const detail::Piece& piece : to) sent_.numbers += piece.bytes;
+        for (const detail::Piece& piece : to)
+            if (piece.bytes > 0) ++sent_.messages, sent_.numbers += piece.bytes;
         return wire_.move(to, back, options_.patience);
     };
     if (!move(given, taken)) return false;

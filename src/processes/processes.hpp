@@ -29,10 +29,11 @@ enum class AllReduce {
 
 // What one process has sent.
 struct Sent {
-    std::uint64_t numbers = 0;  // bytes of what is summed; with AllReduce::fast what MPI was handed to sum
-    std::uint64_t words = 0;    // bytes of what they agree about
-    std::uint64_t sums = 0;     // how often something was summed
-    std::uint64_t passed = 0;   // bytes of what a pipe has passed on
+    std::uint64_t numbers = 0;   // bytes of what is summed; with AllReduce::fast what MPI was handed to sum
+    std::uint64_t messages = 0;  // in which they went; with AllReduce::fast MPI's own, which are not known
+    std::uint64_t words = 0;     // bytes of what they agree about
+    std::uint64_t sums = 0;      // how often something was summed
+    std::uint64_t passed = 0;    // bytes of what a pipe has passed on
 };
 
 // Options of Processes.
