@@ -18,7 +18,7 @@ namespace tally::detail {
 
 namespace {
 
-constexpr int words_tag = 1, pieces_tag = 2, labels_tag = 3;
+constexpr int words_tag = 1, pieces_tag = 2, labels_tag = 3, last_tag = 3;
 
 void expect(int code, const char* call) {
     if (code == MPI_SUCCESS) return;
@@ -52,6 +52,18 @@ template <> MPI_Datatype type_of<float>() { return MPI_FLOAT; }
 template <> MPI_Datatype type_of<double>() { return MPI_DOUBLE; }
 template <> MPI_Datatype type_of<std::int64_t>() { return MPI_INT64_T; }
 
+bool all_over(std::vector<MPI_Request>& requests) {
+    int over = 0;
+    expect(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &over, MPI_STATUSES_IGNORE),
+           "MPI_Testall");
+    return over != 0;
+}
+
+struct Pieces final : Transfer {
+    std::vector<MPI_Request> requests;
+    bool over() override { return all_over(requests); }
+};
+
 }  // namespace
 
 struct Wire::State {
@@ -72,13 +84,7 @@ struct Wire::State {
         if (over) throw Error("[processes] MPI was finalised while they live: they must end before it");
     }
     bool all_done(std::vector<MPI_Request>& requests, double seconds) const {
-        return within(seconds, [&] {
-            int done = 0;
-            expect(
-                MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
-                "MPI_Testall");
-            return done != 0;
-        });
+        return within(seconds, [&] { return all_over(requests); });
     }
     // The next words of a rank, or its next label. MPI writes where they come to until they are all there, so nobody lets go of that.
     struct Next {
@@ -191,21 +197,27 @@ const std::string* Wire::next(int rank) {
     return state_->next[static_cast<std::size_t>(rank)].words;
 }
 
-bool Wire::move(std::span<const Piece> to, std::span<const Piece> from, double seconds) {
+std::unique_ptr<Transfer> Wire::begin(std::span<const Piece> to, std::span<const Piece> from, int channel) {
     state_->expect_running();
-    std::vector<MPI_Request> requests;
-    requests.reserve(to.size() + from.size());
+    auto pieces = std::make_unique<Pieces>();
+    pieces->requests.reserve(to.size() + from.size());
+    const int tag = channel == 0 ? pieces_tag : last_tag + channel;
     for (const Piece& piece : from)
         if (piece.bytes > 0)
-            expect(MPI_Irecv(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, pieces_tag, state_->comm,
-                             &requests.emplace_back()),
+            expect(MPI_Irecv(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, state_->comm,
+                             &pieces->requests.emplace_back()),
                    "MPI_Irecv");
     for (const Piece& piece : to)
         if (piece.bytes > 0)
-            expect(MPI_Isend(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, pieces_tag, state_->comm,
-                             &requests.emplace_back()),
+            expect(MPI_Isend(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, state_->comm,
+                             &pieces->requests.emplace_back()),
                    "MPI_Isend");
-    return state_->all_done(requests, seconds);
+    return pieces;
+}
+
+bool Wire::move(std::span<const Piece> to, std::span<const Piece> from, double seconds) {
+    const auto pieces = begin(to, from, 0);
+    return within(seconds, [&] { return pieces->over(); });
 }
 
 template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, double seconds) {

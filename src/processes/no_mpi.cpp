@@ -31,6 +31,7 @@ int Wire::size() const { return 1; }
 Wire::Words Wire::tell(const std::string& mine, double) { return {mine}; }
 void Wire::say(const std::string&) {}
 const std::string* Wire::next(int) { return nullptr; }
+std::unique_ptr<Transfer> Wire::begin(std::span<const Piece>, std::span<const Piece>, int) { return {}; }
 bool Wire::move(std::span<const Piece>, std::span<const Piece>, double) { return true; }
 template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, double) {
     for (std::size_t i = 0; i < count; ++i) all[i] = mine[i];

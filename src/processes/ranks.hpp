@@ -12,11 +12,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tally/processes/bucket.hpp"
+#include "tally/processes/early_gradients.hpp"
 #include "tally/processes/processes.hpp"
 #include "tally/processes/shared_sums.hpp"
 #include "tally/train/across.hpp"
@@ -30,6 +32,8 @@ template <class S> struct RanksOptions {
     AllReduce reduce = AllReduce::rank_order;
     Module<S>* model = nullptr;                 // one that leaves effects, such as batch norm, must be told
     std::size_t bucket = std::size_t{1} << 20;  // so many numbers are summed at once
+    // In a planned window gradients that are final are summed while the last backward() still runs: rank_order alone.
+    bool overlap = false;
 };
 
 // What a window asks of all others. Micro-batches communicate nothing: the window's end does.
@@ -57,13 +61,15 @@ public:
     void open(const Optimizer<S>& optimizer, const Named& options) override;
     Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                     const Standing& here, std::span<ExactSum<S>> exact) override;
+    void meanwhile(const Optimizer<S>& optimizer, std::int64_t window) override;
     void reduce(Effects& effects, std::span<ExactSum<S>> exact) override;
     void ready() override;
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
     std::int64_t first_item() const override { return first_item_; }
 
 private:
-    std::vector<std::string> meet(const std::string& what, const std::string& mine = "");
+    std::vector<std::string> meet(const std::string& what, const std::string& mine = "",
+                                  const std::optional<detail::EarlyRound>& keep = {});
     void expect_equal(const std::string& call, const Named& lines);
     Named weights() const;
     void expect_alike(const std::vector<std::string>& all);
@@ -76,8 +82,12 @@ private:
 
     Processes& processes_;
     RanksOptions<S> options_;
-    std::vector<Var<Array<S>>> parameters_;                // of the window that was opened or ended last
-    std::map<const Optimizer<S>*, std::int64_t> windows_;  // whose is which, by the order of opening
+    std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
+    struct Opened {
+        std::int64_t number = 0;  // by the order of opening
+        std::unique_ptr<detail::EarlyGradients<S>> early = {};
+    };
+    std::map<const Optimizer<S>*, Opened> windows_;
     std::int64_t opened_ = 0;
     std::unique_ptr<detail::Bucket<S>> bucket_;
     std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // the same for exact sums
@@ -85,7 +95,9 @@ private:
     std::int64_t first_item_;
     std::string call_, where_;   // of the window's end
     std::vector<bool> arrived_;  // whether a gradient has reached the parameter, on any process
-    bool known_ = false;         // to all others, what went wrong here
+    const detail::EarlyGradients<S>* ended_ = nullptr;  // of the window that ends
+    std::vector<bool> early_;  // whether it was summed while backward ran, and is so still
+    bool known_ = false;       // to all others, what went wrong here
 };
 
 extern template class Ranks<float>;

@@ -18,6 +18,13 @@ struct Piece {
     std::size_t bytes;
 };
 
+// Pieces that have begun to move, and stay where they are until it is over.
+class Transfer {
+public:
+    virtual ~Transfer() = default;
+    virtual bool over() = 0;
+};
+
 class Wire {
 public:
     explicit Wire(const void* communicator);  // points at an MPI_Comm; null: what the environment says
@@ -39,8 +46,10 @@ public:
     // The next that a rank has sent, if it has come already: tell() will give it, too. Else null.
     const std::string* next(int rank);
 
-    // All pieces, each of which the other side names too; false: not in time, and from then on the memory of
-    // the pieces must stay where it is.
+    // All pieces, each of which the other side names too. From one rank to another those of a channel go in the
+    // order in which they were begun; one sum has two channels.
+    std::unique_ptr<Transfer> begin(std::span<const Piece> to, std::span<const Piece> from, int channel);
+    // Begun and ended; false: not in time, and from then on the memory of the pieces must stay where it is.
     bool move(std::span<const Piece> to, std::span<const Piece> from, double seconds);
     // The sum over all ranks by MPI's own Allreduce; false likewise.
     template <class S> bool sum(const S* mine, S* all, std::size_t count, double seconds);

@@ -134,7 +134,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight
     attempt([&] {
         if (!hold_.on()) hold_.take(detail::Hold<S>::Sweeps::own);
         if (exact_) exact_->begin();
-        sweep([&] { denominator_.divided(share.sum).backward(); });
+        sweep([&] { go_backward(denominator_.divided(share.sum)); });
         ++micro_batches_;
         if (dropped(share.sum))
             pass_.effects = {};

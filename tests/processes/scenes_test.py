@@ -89,7 +89,23 @@ def with_mpi():
         code, out, took = run(3, scene, patience=3)
         expect((code != 0 or scene == "exits") and took < IN_TIME, f"one that {scene} ends all")  # MPICH's launcher then says 0
         expect(not trained(out), "and none of them says that it has trained")
+    early()
     pipes()
+
+
+def early():
+    """Sums that have begun while backward runs, and one who does not come to their end."""
+    code, out, _ = run(3, "early")
+    expect(code == 0 and out.count("has trained, 1") == 3, "three train with sums that begin early")
+    code, out, took = run(3, "stops early")  # with the patience that a program has if it says nothing
+    expect(code != 0 and took < IN_TIME + 2, f"one that stops amid its backward ends all within {IN_TIME} s, and 2 to start and end")
+    expect(len(re.findall(r"finish of window 1, after 1 micro-batches: rank 2 has not come in 8 s, and was last heard of at the step, finish of window 0", out)) == 2,
+           "both others say who has not come, where they are, and where it was last")
+    code, out, took = run(3, "throws early")
+    expect(code != 0 and took < 4 and len(re.findall("finish of window 1, after 1 micro-batches: rank 2 has left", out)) == 2
+           and out.count("a file has not been found") == 1, "one that throws amid its backward has left, which both others hear at once")
+    code, out, took = run(3, "killed early", patience=3)
+    expect(code != 0 and took < IN_TIME and "has trained" not in out, "one that is killed amid its backward ends all")
 
 
 def pipes():
