@@ -100,9 +100,22 @@ template <class S> std::vector<Items> Ranks<S>::share(const std::vector<Items>& 
     const auto begin = [&](std::size_t rank) {
         return parts.begin() + static_cast<std::ptrdiff_t>(rank * parts.size() / ranks);
     };
+    share_ = ++shares_;
     first_item_ = 0;
     for (auto part = parts.begin(); part != begin(me); ++part) first_item_ += part->count();
     return {begin(me), begin(me + 1)};
+}
+
+template <class S> std::int64_t Ranks<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window) {
+    Opened& opened = windows_.at(&optimizer);
+    if (std::exchange(opened.passed, window) != window) opened.share = share_;
+    if (share_ && opened.share && *opened.share != *share_)
+        throw Error(
+            "[ranks] share() was called again in this window, and would number its items from the first one "
+            "on, as "
+            "before: layers of two processes would draw the same. Share all micro-batches of a window by one "
+            "call, or say where the items of this process begin: begin_at(item)");
+    return first_item_;
 }
 
 template <class S> std::vector<std::string> Ranks<S>::meet(const std::string& what, const std::string& mine,

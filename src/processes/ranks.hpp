@@ -45,12 +45,15 @@ public:
     ~Ranks() override;
 
     // This process's share of `parts`, neighbours of one another: another process may have one more, and some
-    // may have none. What layers draw for their items is what one process alone would draw, if all micro-batches
-    // of a window are shared by one call: a second one in the same window begins at its first item again.
+    // may have none. What layers draw for their items is what one process alone would draw, so all micro-batches
+    // of a window are shared by one call: it is an Error of pass() in micro-batches of a second one.
     std::vector<Items> share(const std::vector<Items>& parts);
     // If you cut in another way: the number of this process's first item in its windows. Without either,
     // each process draws for itself.
-    void begin_at(std::int64_t item) { first_item_ = item; }
+    void begin_at(std::int64_t item) {
+        first_item_ = item;
+        share_.reset();
+    }
 
     // An Error that names the first parameter whose bits are not rank 0's, of those of the window that was
     // opened or ended last. Everybody calls it.
@@ -65,7 +68,7 @@ public:
     void reduce(Effects& effects, std::span<ExactSum<S>> exact) override;
     void ready() override;
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
-    std::int64_t first_item() const override { return first_item_; }
+    std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) override;
 
 private:
     std::vector<std::string> meet(const std::string& what, const std::string& mine = "",
@@ -86,15 +89,18 @@ private:
     struct Opened {
         std::int64_t number = 0;  // by the order of opening
         std::unique_ptr<detail::EarlyGradients<S>> early = {};
+        std::int64_t passed = -1;                // in this one of its windows there was a pass
+        std::optional<std::int64_t> share = {};  // of this call of share()
     };
     std::map<const Optimizer<S>*, Opened> windows_;
     std::int64_t opened_ = 0;
     std::unique_ptr<detail::Bucket<S>> bucket_;
     std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // the same for exact sums
     detail::SharedSums<S> shared_;
-    std::int64_t first_item_;
-    std::string call_, where_;   // of the window's end
-    std::vector<bool> arrived_;  // whether a gradient has reached the parameter, on any process
+    std::int64_t first_item_, shares_ = 0;
+    std::optional<std::int64_t> share_;  // which call of share() has said where the items begin
+    std::string call_, where_;           // of the window's end
+    std::vector<bool> arrived_;          // whether a gradient has reached the parameter, on any process
     const detail::EarlyGradients<S>* ended_ = nullptr;  // of the window that ends
     std::vector<bool> early_;  // whether it was summed while backward ran, and is so still
     bool known_ = false;       // to all others, what went wrong here

@@ -59,8 +59,8 @@ public:
     virtual void ready() = 0;
     // Instead of the next of these calls: the end of this window has failed here.
     virtual void fail(const char* call, std::int64_t window, const std::string& why) noexcept = 0;
-    // The number of this window's first item among the items of all.
-    virtual std::int64_t first_item() const = 0;
+    // Asked by each pass: the number of this window's first item among the items of all.
+    virtual std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) = 0;
 };
 
 }  // namespace tally

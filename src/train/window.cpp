@@ -231,7 +231,7 @@ template <class S> Pass& Window<S>::part(std::int64_t items) {
     if (!pending_) throw Error("[window] part: of no micro-batch; call pass() for the first part");
     pass_.training = true;
     pass_.seed = seed();
-    pass_.first_item = items_ + *pending_ + (across_ ? across_->first_item() : 0);
+    pass_.first_item = items_ + *pending_ + (across_ ? across_->first_item(optimizer_, opened_) : 0);
     *pending_ += items;
     return pass_;
 }
