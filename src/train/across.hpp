@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tally/train/clip.hpp"
 #include "tally/train/module.hpp"
 #include "tally/train/optimizer.hpp"
 #include "tally/values/exact_sum.hpp"
@@ -55,6 +56,8 @@ public:
     virtual void meanwhile(const Optimizer<S>& optimizer, std::int64_t window) = 0;
     // Each parameter's gradient becomes the sum of everybody's, or each exact sum does, and effects are joined.
     virtual void reduce(Effects& effects, std::span<ExactSum<S>> exact) = 0;
+    // Of all gradients of all who share the window: its own are those already, or a part of them.
+    virtual detail::MeasuredGradients measured(const detail::MeasuredGradients& mine) { return mine; }
     // Just before the parameters change: everybody is there, and has the memory for it.
     virtual void ready() = 0;
     // Instead of the next of these calls: the end of this window has failed here.

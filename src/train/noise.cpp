@@ -89,11 +89,6 @@ template <class S> void NoiseMeter<S>::measured(double norm) {
     if (!norm_) norm_ = norm;
 }
 
-template <class S> bool NoiseMeter<S>::measured(const MeasuredGradients& found) {
-    if (found.non_finite == 0) measured(found.norm);
-    return found.non_finite == 0;
-}
-
 template <class S> Noise NoiseMeter<S>::estimate(const Standing& all, bool divided) {
     const auto firsts = static_cast<double>(all.noise.firsts);
     const double length = norm_.value() / (divided ? 1 : all.count), square = length * length,
