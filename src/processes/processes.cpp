@@ -148,14 +148,14 @@ std::vector<Processes::Letter> Processes::exchange(const Letter& mine, double se
                         (mine.kind == Letter::waited ? mine.words + ", and " : "") + missing);
 }
 
-// Early sums go on only if all have come to the end of their window; of others nothing stays under way.
+// Early sums go on only if all have come to the end of their window, which who comes otherwise does not keep; of
+// others nothing stays under way.
 void Processes::settle(const std::vector<Letter>& letters) {
     std::vector<detail::EarlyRound> begun;
     bool together = !letters[0].kept.empty();
     for (const Letter& letter : letters) {
         if (!letter.begun.empty()) begun.push_back(early_round(letter.begun));
-        together = together && letter.kind == Letter::comes && letter.call == letters[0].call &&
-                   letter.kept == letters[0].kept;
+        together = together && letter.call == letters[0].call && letter.kept == letters[0].kept;
     }
     settle(std::move(begun), together ? std::optional(early_round(letters[0].kept)) : std::nullopt);
 }

@@ -1,6 +1,6 @@
 // Sums that begin while backward runs: the bits are those of sums at the window's end, whatever happens in between.
 #include <algorithm>
-#include <functional>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -187,6 +187,34 @@ TEST_CASE("Gradients go while backward runs, each once: no byte more than at the
     }
 }
 
+TEST_CASE("A weight that the model reads twice goes when both have been there, and once") {
+    Deep with(true), without(false);
+    const std::uint64_t before = numbers_of_all();
+    for (Deep* deep : {&with, &without}) {
+        Tensor h = constant(random_uniform<float>({3, 4}, 2, me(), -1, 1));
+        for (const std::size_t i : {5, 0, 1, 2, 5, 3, 4, 5}) h = tanh(matmul(h, deep->weights[i]));
+        deep->window.add({sum(h * h), constant(Array<float>::full({}, 3))});
+        deep->window.finish();
+    }
+    expect_same_bits(with, without);
+    CHECK(numbers_of_all() - before == 2 * (ranks() - 1) * (96 + 96) * sizeof(float));
+}
+
+TEST_CASE("A process to which no gradient has come adds nothing to what others have begun, and not a zero") {
+    // A weight of -0 that is stepped by -0 becomes 0, and one that is stepped by 0 stays -0.
+    const Tensor first = parameter(Array<float>({1.0F})), weight = parameter(Array<float>({-0.0F}));
+    Sgd<float> sgd({first, weight}, {.learning_rate = 0.5});
+    Ranks<float> across(world(), {.bucket = 1, .overlap = true});
+    Window<float> window(sgd, {.micro_batches = 1}, &across);
+    const std::uint64_t begun = world().sent().sums;
+    if (me() == 0)  // the weight's gradient is there when backward has still to come to the first one
+        window.add({sum(exp(exp(first))) + sum(weight * constant(Array<float>({-0.0F}))),
+                    constant(Array<float>::full({}, 1))});
+    CHECK((world().sent().sums > begun) == (me() == 0 && ranks() > 1));
+    window.finish();
+    CHECK(!std::signbit(weight.value().item()));
+}
+
 TEST_CASE("Only the last micro-batch of those that are planned sends anything") {
     Deep deep(true, {.micro_batches = 3});
     for (std::uint64_t micro = 0; micro < 3; ++micro) {
@@ -207,7 +235,7 @@ TEST_CASE("A gradient that changes after it was sent is summed again") {
     for (Deep* deep : {&with, &without}) {
         const Tensor more = sum(deep->weights[5]);
         deep->window.add(deep->loss(0));
-        deep->window.whole([&] { deep->window.backward([&] { more.backward(); }); });
+        if (last()) deep->window.whole([&] { deep->window.backward([&] { more.backward(); }); });
         deep->window.finish();
     }
     for (Deep* deep : {&with, &without}) {  // it was not the last one, after all
@@ -239,7 +267,17 @@ TEST_CASE("What was begun and comes to no end does not meet what comes later") {
         deep.window.add(deep.loss(50));
         deep.window.discard();
     });
+    nothing_is_left_of([](Deep& deep) {  // some have begun, and all discard
+        if (last()) deep.window.add(deep.loss(50));
+        deep.window.discard();
+    });
     if (ranks() == 1) return;
+    nothing_is_left_of([](Deep& deep) {  // one makes another call
+        deep.window.add(deep.loss(50));
+        CHECK_THAT(message_of([&] { last() ? deep.window.flush() : deep.window.finish(); }),
+                   contains("calls flush of window 1"));
+        deep.window.discard();
+    });
     nothing_is_left_of([](Deep& deep) {  // one has begun, and the others come with another window's number
         deep.window.add(deep.loss(50));
         if (last()) deep.window.discard(), deep.window.add(deep.loss(51));
