@@ -9,6 +9,7 @@
 #include "tally/base/checksum.hpp"
 #include "tally/base/version.hpp"
 #include "tally/files/state_file.hpp"
+#include "tally/processes/entry_words.hpp"
 #include "tally/train/require.hpp"
 
 namespace tally {
@@ -16,20 +17,6 @@ namespace tally {
 namespace {
 
 using Named = std::vector<std::pair<std::string, std::string>>;
-
-std::string in_words(const TrainingState::Entry& entry) {
-    return std::visit(
-        [](const auto& value) -> std::string {
-            using T = std::decay_t<decltype(value)>;
-            if constexpr (std::is_same_v<T, std::string>)
-                return value;
-            else if constexpr (std::is_arithmetic_v<T>)
-                return tally::in_words(static_cast<double>(value));
-            else
-                return to_string(value.shape()) + " with checksum " + std::to_string(detail::checksum(value));
-        },
-        entry);
-}
 
 std::string text_of(const Named& lines) {
     TrainingState state;
@@ -155,7 +142,7 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
     for (const auto& [name, value] : options) lines.emplace_back("option " + name, value);
     TrainingState state;
     optimizer.save(state, "optimizer");
-    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, in_words(entry));
+    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_in_words(entry));
     for (auto& line : weights()) lines.push_back(std::move(line));
     expect_equal("the opening of a window", lines);
     if (processes_.size() == 1) return;

@@ -22,6 +22,7 @@
 #include "tally/train/across.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/module.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally {
 
@@ -30,6 +31,12 @@ template <class S> struct RanksOptions {
     AllReduce reduce = AllReduce::rank_order;
     Module<S>* model = nullptr;                 // one that leaves effects, such as batch norm, must be told
     std::size_t bucket = std::size_t{1} << 20;  // so many numbers are summed at once
+};
+
+// What a file of Ranks::save() tells the loop, on each process.
+struct Resumed {
+    TrainingState state;             // what else was saved
+    std::vector<std::int64_t> done;  // the micro-batches of the open window that were added, in rising order
 };
 
 // What a window asks of all others. Micro-batches communicate nothing: the window's end does.
@@ -51,6 +58,15 @@ public:
     // An Error that names the first parameter whose bits are not rank 0's, of those of the window that was
     // opened or ended last. Everybody calls it.
     void expect_same_weights();
+
+    // The window of all processes as one file, which rank 0 writes, whole or not at all; everybody calls it.
+    // `state`: what else the loop must know, the same everywhere; `done`: the numbers of the micro-batches that
+    // this process has added, if the window is saved in its middle. An Error is one on all processes.
+    void save(const std::string& path, const Window<S>& window, TrainingState state = {},
+              const std::vector<std::int64_t>& done = {});
+    // Rank 0 reads it; all resume, or none. With Sum::exact, and between two windows, by any number of
+    // processes: what all had added then is in rank 0's window. With Sum::running in mid-window by as many.
+    Resumed load(const std::string& path, Window<S>& window);
 
     // ---- for the window ----
     using Named = typename Across<S>::Named;
@@ -78,7 +94,7 @@ private:
     RanksOptions<S> options_;
     std::vector<Var<Array<S>>> parameters_;                // of the window that was opened or ended last
     std::map<const Optimizer<S>*, std::int64_t> windows_;  // whose is which, by the order of opening
-    std::int64_t opened_ = 0;
+    std::int64_t opened_ = 0, files_ = 0;                  // files: saved or loaded, or tried
     std::unique_ptr<detail::Bucket<S>> bucket_;
     std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // the same for exact sums
     detail::SharedSums<S> shared_;

@@ -135,7 +135,7 @@ typename NoiseMeter<S>::Saved NoiseMeter<S>::read(Reading& saved, std::int64_t m
         const double any = std::numeric_limits<double>::lowest();
         found.noise = {saved.count("noise/windows"), saved.count("noise/without"), number("traces", any),
                        number("squares", any)};
-        found.first = {.firsts = saved.count("noise/firsts", micro_batches > 0),
+        found.first = {.firsts = saved.count("noise/firsts", micro_batches),  // of processes: each had one
                        .squares = number("first_square", 0),
                        .shares = number("first_share", 0)};
         squares = number("squared_weights", 0, true);
