@@ -6,3 +6,4 @@
 #include "tally/processes/processes.hpp"
 #include "tally/processes/ranks.hpp"
 #include "tally/processes/schedule.hpp"
+#include "tally/processes/work_list.hpp"

@@ -40,6 +40,11 @@ void Wire::post(const std::string&, const Piece&, std::shared_ptr<const void>) {
 std::size_t Wire::under_way() { return 0; }
 std::optional<std::string> Wire::label_of(int) { return {}; }
 bool Wire::wait(double, const std::function<bool()>& done) { return done(); }
+int Wire::first_rank(int rank) const { return rank; }
+void Wire::note(int, const std::string&) {}
+std::optional<Wire::Note> Wire::next_note() { return {}; }
+void Wire::go_on_with(const std::vector<int>&) {}
+bool Wire::complete() const { return true; }
 bool Wire::gather_to_end(double) noexcept { return true; }
 void Wire::end(bool) noexcept {}
 

@@ -85,11 +85,36 @@ Processes::~Processes() {
     const double seconds = well ? std::numeric_limits<double>::infinity() : options_.patience;
     try {
         if (size() > 1 && broken_.empty()) exchange({Letter::leaves, "its end", "", ""}, seconds);
-        together = size() == 1 || wire_.gather_to_end(lost_ ? last_word : seconds);
+        together = (size() == 1 && wire_.complete()) || wire_.gather_to_end(seconds_at_end(seconds));
     } catch (...) {
         together = false;
     }
     wire_.end(together);
+}
+
+// One that was left out waits for all others, who would be ended if it ended before them.
+double Processes::seconds_at_end(double seconds) const {
+    if (left_out_) return std::numeric_limits<double>::infinity();
+    if (lost_) return last_word;
+    return wire_.complete() ? seconds : options_.patience;
+}
+
+void Processes::go_on_with(const std::vector<int>& ranks) {
+    std::vector<std::string> last;
+    for (const int rank : ranks) last.push_back(last_[static_cast<std::size_t>(rank)]);
+    last_ = std::move(last);
+    wire_.go_on_with(ranks);
+}
+
+void Processes::leave_out(const std::string& why) {
+    broken_ = why;
+    left_out_ = true;
+    throw detail::Heard("[processes] " + why);
+}
+
+void Processes::note(int to, const std::string& words) {
+    wire_.note(to, words);
+    sent_.words += words.size();
 }
 
 void Processes::expect_unbroken(const std::string& call) const {
@@ -189,21 +214,26 @@ void Processes::fail(const std::string& call, const std::string& why) noexcept {
 // Who has waited in vain says so, and all come at once: then the one who does not is the one that is lost.
 void Processes::await(const std::string& call, const std::string& where, const std::string& lacks,
                       const std::function<bool()>& done) {
+    if (!watch(call, where, options_.patience, done))
+        gather({Letter::waited, call, where, lacks + " in " + seconds_in_words(options_.patience)},
+               last_word);
+}
+
+bool Processes::watch(const std::string& call, const std::string& where, double seconds,
+                      const std::function<bool()>& done) {
     expect_unbroken(call);
-    const bool came = wire_.wait(options_.patience, [&] {
+    return wire_.wait(seconds, [&] {
         if (done()) return true;
         for (int rank = 0; rank < size(); ++rank) {
             const std::string* const next = wire_.next(rank);
             const auto kind = next ? Letter::opened(*next).kind : Letter::comes;
+            if (kind != Letter::comes && done()) return true;  // it came before that letter
             if (kind != Letter::comes)
                 gather({Letter::comes, call, where, ""},
                        kind == Letter::waited || kind == Letter::gives_up ? last_word : options_.patience);
         }
         return false;
     });
-    if (!came)
-        gather({Letter::waited, call, where, lacks + " in " + seconds_in_words(options_.patience)},
-               last_word);
 }
 
 void Processes::post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept) {
@@ -261,7 +291,7 @@ template <class S> void Processes::sum(AllReduce how, std::span<S> numbers, std:
     expect_unbroken("sum");
     ++sent_.sums;
     bool done = false;
-    switch (how) {
+    switch (wire_.complete() ? how : AllReduce::rank_order) {  // MPI_Iallreduce is one of all who began
         case AllReduce::rank_order:
             done = sum_in_order(numbers, scratch);
             break;

@@ -62,6 +62,7 @@ public:
     // ---- for the engine ----
 
     std::int64_t new_pipe() { return pipes_++; }  // its number among all that were made here
+    std::int64_t new_work_list() { return work_lists_++; }
 
     // The same, and where that is, for errors: "after 3 micro-batches".
     std::vector<std::string> meet(const std::string& call, const std::string& where, const std::string& mine);
@@ -74,6 +75,15 @@ public:
     // come in time. An Error as of meet() also where anyone says meanwhile that it has failed or left.
     void await(const std::string& call, const std::string& where, const std::string& lacks,
                const std::function<bool()>& done);
+    // The same for so many seconds; whether it is done.
+    bool watch(const std::string& call, const std::string& where, double seconds,
+               const std::function<bool()>& done);
+    double patience() const { return options_.patience; }
+    // From now on only these are the processes, by their ranks so far, in the order of their new ones. All of
+    // them say so at the same place; who is not among them is told, and says leave_out().
+    void go_on_with(const std::vector<int>& ranks);
+    [[noreturn]] void leave_out(const std::string& why);
+    void note(int to, const std::string& words);  // `to`: by the rank that it began with
     // To a rank that awaits the label and then takes the piece.
     void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept);
     // After an error its memory must stay where it is.
@@ -85,15 +95,17 @@ private:
     std::vector<Letter> exchange(const Letter& mine, double seconds);
     std::vector<std::string> gather(const Letter& mine, double seconds);
     std::string who_gave_up();
+    double seconds_at_end(double seconds) const;
     void expect_unbroken(const std::string& call) const;
     template <class S> bool sum_in_order(std::span<S> numbers, std::span<S> scratch);
 
     ProcessesOptions options_;
     detail::Wire wire_;
     Sent sent_;
-    std::int64_t pipes_ = 0;
+    std::int64_t pipes_ = 0, work_lists_ = 0;
     std::vector<std::string> last_;  // where each rank was heard of last
     std::string broken_;             // why nothing can be had of the others any more
+    bool left_out_ = false;          // because the others go on without this one
     bool lost_ = false;              // because somebody did not come, who may never end either
 };
 

@@ -54,7 +54,21 @@ public:
     std::optional<std::string> label_of(int from);
     bool wait(double seconds, const std::function<bool()>& done);  // false: not in time
 
-    // Whether all came here in time: then it is safe to end together.
+    // ---- notes: from any process to any, by the rank it began with; nobody waits for one ----
+
+    int first_rank(int rank) const;  // with which that one began
+    void note(int to, const std::string& words);
+    struct Note {
+        int from;
+        std::string words;
+    };
+    std::optional<Note> next_note();  // if one has come
+
+    // From now on only these are the processes, by their ranks so far: their new ranks are their places here.
+    void go_on_with(const std::vector<int>& ranks);
+    bool complete() const;  // all who began are still among them
+
+    // Whether all who began came here in time: then it is safe to end together.
     bool gather_to_end(double seconds) noexcept;
     void end(bool together) noexcept;  // finalises MPI if the wire had started it
 

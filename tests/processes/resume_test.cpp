@@ -4,14 +4,13 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "folder.hpp"
+#include "processes/common_folder.hpp"
 #include "processes/world.hpp"
 #include "tally/core.hpp"
 #include "tally/files/state_file.hpp"
@@ -22,21 +21,6 @@ namespace tally::test {
 namespace {
 
 const std::string no_error = "no error";
-
-// A folder that all processes see, until the last of them has looked.
-class CommonFolder {
-public:
-    CommonFolder() {
-        if (me() == 0) folder_.emplace();
-        path_ = world().meet("a folder", folder_ ? *folder_ / "" : "")[0];
-    }
-    ~CommonFolder() { world().meet("the folder's end"); }
-    std::string operator/(const std::string& name) const { return path_ + name; }
-
-private:
-    std::optional<Folder> folder_;
-    std::string path_;
-};
 
 std::int64_t drawn_size(Random& r) {
     std::vector<std::int64_t> sizes;
