@@ -1,6 +1,6 @@
 # Tests of src/processes: each file of cases is run by 1, 2, 3 and 5 processes, started by mpirun where MPI was found.
 tally_glob(sources processes/*.cpp)
-list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/processes/scenes.cpp")
+list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/processes/scenes.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/processes/training.cpp")
 add_executable(test_processes ${sources})
 target_link_libraries(test_processes PRIVATE tally_processes tally_test_main tally_flags)
 target_compile_definitions(test_processes PRIVATE TALLY_HAS_MPI=$<BOOL:${tally_has_mpi}>)
@@ -48,3 +48,10 @@ else()
 endif()
 set_property(TEST processes/scenes APPEND PROPERTY ENVIRONMENT "${on_one_machine}")
 set_tests_properties(processes/scenes PROPERTIES TIMEOUT 120 PROCESSORS 3)
+
+# A training that is killed and stopped.
+add_executable(processes_training processes/training.cpp)
+target_link_libraries(processes_training PRIVATE tally_processes tally_flags)
+tally_add_script(processes/kills processes/kills_test.py $<TARGET_FILE:processes_training> "$<$<BOOL:${tally_has_mpi}>:${MPIEXEC_EXECUTABLE}>")
+set_property(TEST processes/kills APPEND PROPERTY ENVIRONMENT "${on_one_machine}")
+set_tests_properties(processes/kills PROPERTIES TIMEOUT 240 PROCESSORS 3)
