@@ -58,7 +58,7 @@ struct Wire::State {
     MPI_Comm comm = MPI_COMM_NULL;
     int rank = 0, size = 1;
     std::vector<int> first;  // the rank in comm that each of them has
-    bool started = false, ended = false;
+    bool started = false, ended = false, noted = false;
     struct Post {
         std::string label;
         std::shared_ptr<const void> kept;
@@ -262,6 +262,7 @@ int Wire::first_rank(int rank) const { return state_->in_comm(rank); }
 void Wire::note(int to, const std::string& words) {
     state_->expect_running();
     under_way();  // lets go of those that have left
+    state_->noted = true;
     State::Post& post = state_->posts->emplace_back();
     post.label = words;
     expect(MPI_Isend(post.label.data(), count_of(words.size()), MPI_BYTE, to, notes_tag, state_->comm,
@@ -303,7 +304,8 @@ void Wire::end(bool together) noexcept {
     int over = 0;
     MPI_Finalized(&over);  // by the program, before its time
     if (over) return;
-    MPI_Comm_free(&state_->comm);
+    // A note that nobody has read would be read by those who get this communicator's number next.
+    if (!state_->noted) MPI_Comm_free(&state_->comm);
     if (state_->started) MPI_Finalize();
 }
 

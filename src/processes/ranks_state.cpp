@@ -56,7 +56,7 @@ TrainingState nothing_of(const TrainingState& part) {
             put(nothing, name, entry);
         else
             std::visit(
-                [&]<class T>(const T& value) {
+                [&nothing, &name = name]<class T>(const T& value) {
                     if constexpr (std::is_arithmetic_v<T>)
                         nothing.put(name, T(0));
                     else if constexpr (!std::is_same_v<T, std::string>)

@@ -329,6 +329,32 @@ TEST_CASE("A file that does not fit is refused on all processes, which have then
     one.window.discard();
 }
 
+TEST_CASE("Where memory runs out on one process nobody resumes") {
+    const CommonFolder folder;
+    const std::string path = folder / "window.state";
+    {
+        One saved(world(), {.sum = Sum::exact});
+        saved.add(1);
+        saved.across.save(path, saved.window);
+        saved.window.discard();
+    }
+    int refused = 0;
+    for (std::uint64_t nth = 1; nth < 20; ++nth) {
+        One one(world(), {.sum = Sum::exact});
+        if (me() + 1 == ranks()) memory::fail_allocation(nth);
+        const std::string said = message_of([&] { one.across.load(path, one.window); });
+        memory::fail_allocation(0);
+        const bool resumed = said == no_error;
+        const auto all = world().meet("whether it resumed", resumed ? "yes" : "no");
+        CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));
+        CHECK(one.window.micro_batches() == (resumed && me() == 0 ? static_cast<std::int64_t>(ranks()) : 0));
+        refused += resumed ? 0 : 1;
+        one.window.discard();
+    }
+    CHECK(refused > 0);
+    CHECK(refused < 19);
+}
+
 TEST_CASE(
     "Running statistics that have not happened yet are saved, and those of all are in rank 0's window") {
     const CommonFolder folder;

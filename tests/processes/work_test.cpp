@@ -100,7 +100,9 @@ void work_is_shared(std::uint64_t seed, const CommonFolder& folder) {
     WorkList work(world(), {.round = round});
     for (int update = 0; update < 2; ++update) {
         work.open(std::ssize(drawn.parts));
-        for (std::int64_t rounds = 1; !work.over(); ++rounds) {
+        const std::int64_t count = std::ssize(drawn.parts);
+        std::int64_t rounds = 1;
+        for (; !work.over(); ++rounds) {
             while (const auto number = work.next()) {
                 compute_for(speed.whole(0, slowest));
                 training->add(*number);
@@ -109,10 +111,11 @@ void work_is_shared(std::uint64_t seed, const CommonFolder& folder) {
             training->ranks->save(path, *training->window, {}, work.mine());
             training->window->discard();
             training.emplace(drawn, &world());  // begins anew, and goes on where that was
-            work.open(std::ssize(drawn.parts), training->ranks->load(path, *training->window).done);
+            work.open(count, training->ranks->load(path, *training->window).done);
         }
-        CHECK(is_each_once(work.mine(), std::ssize(drawn.parts)));
-        CHECK(training->window->finish().micro_batches == std::ssize(drawn.parts));
+        CHECK(rounds - 1 == (round ? (count + round - 1) / round : 1));
+        CHECK(is_each_once(work.mine(), count));
+        CHECK(training->window->finish().micro_batches == count);
         training->ranks->expect_same_weights();
     }
     CHECK(training->weights() == Training::alone(drawn, 2));
@@ -129,8 +132,8 @@ bool one_stays_away(std::uint64_t seed) {
     CAPTURE(seed, world().size(), drawn.parts.size(), late, update_of, nth, round);
     const auto group = first_processes(world().size(), false);
     Training training(drawn, group.get());
-    WorkList work(*group, {.patience = 0.2, .round = round});
-    bool met = false, left_out = false;
+    WorkList work(*group, {.patience = 0.5, .round = round});
+    bool met = false, stays = false;
     const auto meet = [&] {
         if (!std::exchange(met, true)) world().meet("the others are done");
     };
@@ -140,28 +143,29 @@ bool one_stays_away(std::uint64_t seed) {
             std::int64_t came = 0;
             while (!work.over())
                 while (const auto number = work.next()) {
-                    const bool stays =
-                        me() == static_cast<std::size_t>(late) && update == update_of && ++came == nth;
+                    stays = me() == static_cast<std::size_t>(late) && update == update_of && ++came == nth;
                     if (stays) meet();
+                    compute_for(1000);
                     training.add(*number);
                 }
             training.window->finish();
         }
         training.ranks->expect_same_weights();
-        left_out = !work.left_out().empty();
         CHECK(training.weights() == Training::alone(drawn, 3));
     });
-    const int size = group->size();
+    const int size = group->size(), rank = group->rank(), known = static_cast<int>(work.left_out().size());
     meet();
-    const bool was = world().meet("whether one was left out", left_out ? "yes" : "no")[0] == "yes";
-    if (me() == static_cast<std::size_t>(late) && was) {
-        CHECK_THAT(said, contains("this process was left out of work list " + std::to_string(update_of)));
-        training.window->discard();
-    } else {
-        CHECK(said == "no error");
-        CHECK(size == world().size() - (was ? 1 : 0));
-    }
-    return was;
+    // On a machine with much to do others may be late, too.
+    const bool is_out = said.find("this process was left out of work list ") != std::string::npos;
+    const auto all = world().meet("who was left out", is_out ? "yes" : "no");
+    const auto out = static_cast<int>(std::ranges::count(all, "yes"));
+    CHECK((is_out || !stays));
+    CHECK((is_out || said == "no error"));
+    CHECK((is_out || size == world().size() - out));
+    CHECK((is_out || rank == std::count(all.begin(), all.begin() + world().rank(), "no")));
+    CHECK((me() != 0 || known == out));
+    if (is_out) training.window->discard();
+    return out > 0;
 }
 
 }  // namespace
