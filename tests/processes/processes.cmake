@@ -47,11 +47,11 @@ else()
     tally_add_script(processes/scenes processes/scenes_test.py $<TARGET_FILE:processes_scenes>)
 endif()
 set_property(TEST processes/scenes APPEND PROPERTY ENVIRONMENT "${on_one_machine}")
-set_tests_properties(processes/scenes PROPERTIES TIMEOUT 120 PROCESSORS 3)
+set_tests_properties(processes/scenes PROPERTIES TIMEOUT 120 COST 30)  # it mostly waits
 
 # A training that is killed and stopped.
 add_executable(processes_training processes/training.cpp)
 target_link_libraries(processes_training PRIVATE tally_processes tally_flags)
 tally_add_script(processes/kills processes/kills_test.py $<TARGET_FILE:processes_training> "$<$<BOOL:${tally_has_mpi}>:${MPIEXEC_EXECUTABLE}>")
 set_property(TEST processes/kills APPEND PROPERTY ENVIRONMENT "${on_one_machine}")
-set_tests_properties(processes/kills PROPERTIES TIMEOUT 240 PROCESSORS 3)
+set_tests_properties(processes/kills PROPERTIES TIMEOUT 240 PROCESSORS 2 COST 60)
