@@ -20,6 +20,7 @@ PROGRAM, MPIEXEC = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
 SEED = int(os.environ.get("TALLY_TEST_SEED", random.SystemRandom().randrange(2**32)))
 KILLS, UPDATES, ROUND = 50, 8, 4
 IN_TIME = 10  # seconds: no run is longer, or it hangs
+os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "0"  # or Open MPI's launcher lets a second pass before it ends the others
 draw = random.Random(SEED)
 faults = []
 
