@@ -43,7 +43,7 @@ public:
     // This process's share of `parts`, neighbours of one another: another process may have one more, and some
     // may have none. What layers draw for their items is what one process alone would draw, if all micro-batches
     // of a window are shared by one call: a second one in the same window begins at its first item again.
-    std::vector<Items> share(const std::vector<Items>& parts);
+    std::vector<Items> share(const std::vector<Items>& parts) override;
     // If you cut in another way: the number of this process's first item in its windows. Without either,
     // each process draws for itself.
     void begin_at(std::int64_t item) { first_item_ = item; }
@@ -53,6 +53,7 @@ public:
     void expect_same_weights();
 
     // ---- for the window ----
+    bool writes() const override { return processes_.rank() == 0; }
     using Named = typename Across<S>::Named;
     void open(const Optimizer<S>& optimizer, const Named& options) override;
     Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,

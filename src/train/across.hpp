@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tally/train/batches.hpp"
 #include "tally/train/module.hpp"
 #include "tally/train/optimizer.hpp"
 #include "tally/values/exact_sum.hpp"
@@ -43,6 +44,10 @@ public:
 
     virtual ~Across() = default;
 
+    // Of a window's micro-batches those that are to be computed here.
+    virtual std::vector<Items> share(const std::vector<Items>& parts) = 0;
+    // Whether it is this one that writes what is the same everywhere: files, and lines of progress.
+    virtual bool writes() const = 0;
     // When a window is opened: an Error where optimizers, parameters or options differ.
     virtual void open(const Optimizer<S>& optimizer, const Named& options) = 0;
     // Before its end: how far all have come together. `call` and `window` must be everybody's. Exact sums stay

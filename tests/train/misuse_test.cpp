@@ -315,7 +315,7 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
         {"train/window.hpp",
          "Window",
          {"empty", "full", "micro_batches", "planned", "updates", "items", "optimizer", "options", "noise",
-          "prepare_load"}},
+          "share", "prepare_load"}},
         {"train/optimizer.hpp",
          "Optimizer",
          {"folds", "unfinished", "expect_finished", "remembered", "name", "parameters", "learning_rate",
