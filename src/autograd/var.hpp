@@ -54,11 +54,11 @@ public:
 namespace detail {
 
 // Asked before a leaf's value or gradient is changed by anything but a sweep.
-template <class T> void expect_free(const char* what, const ValueNode<T>& node) {
-    if (context.sweeps && node.id < context.swept_from) [[unlikely]]
+template <class T> [[gnu::always_inline]] inline void expect_free(const char* what, const ValueNode<T>& of) {
+    if (context.sweeps && of.id < context.swept_from) [[unlikely]]
         refuse_in_sweep(what);
-    if (is_held(node.touched)) [[unlikely]]
-        refuse_held(what, form(node.value));
+    if (is_held(of.touched)) [[unlikely]]
+        refuse_held(what, form(of.value));
 }
 
 }  // namespace detail
@@ -245,7 +245,8 @@ private:
         if (node->refs > 1 && !node->watched) detail::let_go(node->value);
         detail::let_go_of(node);
     }
-    void expect_start(const char* what, const T* seed, std::uint64_t oldest_target) const {
+    [[gnu::always_inline]] void expect_start(const char* what, const T* seed,
+                                             std::uint64_t oldest_target) const {
         ValueNode<T>& node = checked(what);
         check_thread(what, node);
         if (node.state == detail::State::spent && node.id > oldest_target) detail::Sweep::refuse(&node);

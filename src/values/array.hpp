@@ -278,7 +278,7 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> destination(Into<Arra
 }
 
 // dx = dy, or dx += dy. The first shares its buffer.
-template <class S> void take(Into<Array<S>> into, const Array<S>& gradient) {
+template <class S> [[gnu::always_inline]] inline void take(Into<Array<S>> into, const Array<S>& gradient) {
     if (into.how == Write::set && !into.dst.storage() && gradient.storage())
         into.dst.share(gradient);
     else

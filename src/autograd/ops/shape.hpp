@@ -179,10 +179,9 @@ template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std:
     const std::int64_t rows = x.shape()[0];
     std::vector<Var<Array<S>>> parts;
     parts.reserve(static_cast<std::size_t>(rows / size + 1));
-    for (std::int64_t from = 0; from < rows;) {
-        const std::int64_t to = size < rows - from ? from + size : rows;
+    for (std::int64_t from = 0, to = 0; from < rows; from = to) {
+        to = size < rows - from ? from + size : rows;
         parts.push_back(slice(x, 0, from, to));
-        from = to;
     }
     return parts;
 }
