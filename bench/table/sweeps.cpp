@@ -13,7 +13,7 @@ namespace tally::bench {
 namespace {
 
 Effort brief(const Effort& effort) {
-    return {effort.quick ? 5 : 11, std::min(effort.milliseconds, 2.0), effort.quick};
+    return {effort.quick ? 5 : 11, std::min(effort.milliseconds, 2.0), effort.quick, effort.processor};
 }
 
 Line& line(Sweep& sweep, const std::string& name) {
@@ -116,12 +116,9 @@ Sweep cuts(const Effort& effort) {
 }
 
 double processor_ns(const Side& side) {
-    timespec from, to;
-    ::clock_gettime(side.processor_time, &from);
+    const double start = nanoseconds(side.processor_time);
     side.run();
-    ::clock_gettime(side.processor_time, &to);
-    return 1e9 * static_cast<double>(to.tv_sec - from.tv_sec) +
-           static_cast<double>(to.tv_nsec - from.tv_nsec);
+    return nanoseconds(side.processor_time) - start;
 }
 
 // How many times as much processor time one takes as the other: updates in turn, the median of their ratios.
