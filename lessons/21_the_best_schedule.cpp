@@ -83,7 +83,7 @@ struct TheBestSchedule {
         }
         check_equal("counted", counted, {15, 27, 316, 222, 3636});
         check_equal("formula", formula, counted);
-        check_all();
+        if (!turned()) check_all();  // what no number here changes
 
         predict("64 layers. 8 segments keep 16 buffers and begin 120. Revolve with 5 snapshots begins",
                 {right("nearly twice as many"),
@@ -108,7 +108,7 @@ struct TheBestSchedule {
         row("8 snapshots", with_snapshots, 8);
         row("5 snapshots", with_snapshots, 5);
         check_begun(rows);
-        check_memory(thin, thick, rows);
+        if (!turned()) check_memory(thin, thick, rows);
 
         predict(say("16 layers, 64 items. {} x {} items take {}, 4 segments about a half. Both:", n, 64 / n,
                     part(n)),

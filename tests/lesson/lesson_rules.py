@@ -1,5 +1,6 @@
 """The rules every lesson keeps. Usage: lesson_rules.py LESSON_PROGRAM SCHEMA [ARGUMENT...]"""
 
+import functools
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from schema import Schema
 from terminal_driver import clean_environment, run_tests, skip_where_it_does
 
 
+@functools.cache  # the rules ask for the same run again and again
 def run(lesson, *arguments):
     result = subprocess.run([lesson, *sys.argv[3:], *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                             env=clean_environment())
