@@ -2,9 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,7 +16,14 @@ struct Contestant {
     std::function<void()> run;  // one unit of work
     std::size_t repeat;         // units a round, so that a round lasts about a millisecond or more
     double units = 1;           // divide by: operations in one unit, say
+    clockid_t clock = CLOCK_MONOTONIC;
 };
+
+inline double nanoseconds(clockid_t clock) {
+    timespec now{};
+    ::clock_gettime(clock, &now);
+    return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
+}
 
 inline double median(std::vector<double> xs) {
     std::sort(xs.begin(), xs.end());
@@ -27,16 +34,15 @@ inline double median(std::vector<double> xs) {
 // contestant and round. `finish` waits for what was started, where starting returns early.
 inline std::vector<std::vector<double>> measure(
     const std::vector<Contestant>& contestants, int rounds, const std::function<void()>& finish = [] {}) {
-    using clock = std::chrono::steady_clock;
     std::vector<std::vector<double>> times(contestants.size());
     for (int round = -1; round < rounds; ++round) {
         for (std::size_t i = 0; i < contestants.size(); ++i) {
             const Contestant& c = contestants[i];
-            const auto start = clock::now();
+            const double start = nanoseconds(c.clock);
             for (std::size_t n = 0; n < c.repeat; ++n) c.run();
             finish();
-            const std::chrono::duration<double, std::nano> took = clock::now() - start;
-            if (round >= 0) times[i].push_back(took.count() / static_cast<double>(c.repeat) / c.units);
+            const double took = nanoseconds(c.clock) - start;
+            if (round >= 0) times[i].push_back(took / static_cast<double>(c.repeat) / c.units);
         }
     }
     return times;

@@ -1,4 +1,5 @@
 // Lesson 23: the norms of two gradients that a window has anyway say how noisy its gradient is, and so how large a batch pays.
+#include "tally/lesson/pictures.hpp"
 #include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
 
@@ -77,6 +78,11 @@ struct WhatTheNoiseSays {
                         run.below_0);
         }
         note("Off: a mean of 100, relative. tr(Sigma) is sharp at once, |G|^2 is not.");
+        const Run small = after(100, scale / 25);
+        const std::vector<Plane::Points> estimates{{"|G|^2", small.tens, small.square},
+                                                   {"tr(Sigma)", small.tens, small.trace}};
+        graph("what-the-noise-says", say("100 windows of {} items", scale / 25),
+              Plane{"windows, by tens", "estimate, in parts of the truth", estimates, "the truth", 0, 1, {}});
         check_windows(windows);
 
         predict(
@@ -190,6 +196,8 @@ struct WhatTheNoiseSays {
 
     struct Run {
         Noise sum;
+        std::vector<double> tens, trace,
+            square;  // each window's number, and its estimates, in parts of the truth
         int below_0 = 0;
         double ratios = 0, largest = 0;
     };
@@ -201,6 +209,8 @@ struct WhatTheNoiseSays {
             for (int micro = 0; micro < n; ++micro) window.add(loss(double(items) / n, n * draw + micro));
             const Noise one = window.finish().noise;
             const double ratio = one.trace() / one.square();
+            run.tens.push_back((draw + 1) / 10.0);
+            run.trace.push_back(one.trace() / d), run.square.push_back(one.square() / G2);
             run.below_0 += one.square() < 0;
             run.ratios += ratio;
             run.largest = std::max(run.largest, std::abs(ratio));

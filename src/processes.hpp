@@ -6,3 +6,5 @@
 #include "tally/processes/processes.hpp"
 #include "tally/processes/ranks.hpp"
 #include "tally/processes/schedule.hpp"
+#include "tally/processes/stages.hpp"
+#include "tally/processes/work_list.hpp"

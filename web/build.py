@@ -62,7 +62,8 @@ def events(lesson):
     for event in said:
         event.pop("v"), event.pop("lesson"), event.pop("slug")
         if event.get("outcome") == "skip":  # why is another sentence on each machine
-            event["detail"] = "This lesson needs a GPU, and could not be recorded."
+            needs = "several processes started by an MPI" if "processes" in event["detail"] else "a GPU"
+            event["detail"] = f"This lesson needs {needs}, and could not be recorded."
     return [event for event in said if event["event"] != "progress"]
 
 

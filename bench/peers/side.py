@@ -1,44 +1,46 @@
 """What a side in Python is told and answers, a line each; ./learn bench --peers starts them."""
 import array
-import itertools
 import json
 import sys
 
 
 class Problem:
-    """The MLP, the pictures and the labels that all sides begin with: a line of JSON, and then the numbers."""
+    """The numbers that all sides begin with: a line of JSON, which gives the shapes, and then the arrays."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
             for name, value in json.loads(file.readline()).items():
-                setattr(self, name, value)  # rows, micro, rate, sizes
+                setattr(self, name, value)  # rows, micro, rate: as the kind of work has them
 
-            def read(kind, count):
+            def read(kind, shape):
+                count = 1
+                for extent in shape:
+                    count *= extent
                 numbers = array.array(kind)
                 numbers.fromfile(file, count)
-                return numbers
+                return shape, numbers
 
-            self.parameters = []
-            for inputs, outputs in itertools.pairwise(self.sizes):
-                self.parameters += [((inputs, outputs), read("f", inputs * outputs)), ((outputs,), read("f", outputs))]
-            self.pictures = (self.rows, self.sizes[0]), read("f", self.rows * self.sizes[0])
-            self.labels = (self.rows,), read("i", self.rows)
+            self.arrays = [read("f", shape) for shape in self.arrays]
+            self.labels = read("i", self.labels) if self.labels else None
 
 
-def serve(name, work):
-    """work(problem) has run(updates), and numbers(): the gradients, and then the weights after an update."""
+def serve(name, kinds):
+    """kinds[what](problem) has run(times), and numbers(): what is compared with tally's."""
     print(f"ready {name}", flush=True)
     works = {}
     for line in sys.stdin:
         what, number, *rest = line.rstrip("\n").split(" ", 2)
-        if what == "mlp":
-            works[number] = work(Problem(rest[0]))
+        if what in kinds:
+            works[number] = kinds[what](Problem(rest[0]))
         elif what == "run":
             works[number].run(int(rest[0]))
         elif what == "numbers":
             with open(rest[0], "wb") as file:
                 for numbers in works[number].numbers():
                     array.array("f", numbers).tofile(file)
+        elif what == "mebibytes":
+            print(f"{works[number].mebibytes()}", flush=True)
+            continue
         elif what == "forget":
             del works[number]
         print("done", flush=True)

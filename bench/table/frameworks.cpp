@@ -30,14 +30,18 @@ public:
     const std::string& version() const { return version_; }  // empty where it cannot be imported
 
     void ask(const std::string& line) {
+        if (const std::string said = answer(line); said != "done") throw Error(unexpected(said, line));
+    }
+    std::string answer(const std::string& line) {
         child_->tell(line);
-        const auto answer = child_->answer();
-        if (answer != "done")
-            throw Error("[bench] " + name_ + " answered '" + answer.value_or("nothing, it has ended") +
-                        "' to '" + line + "'");
+        if (const auto said = child_->answer()) return *said;
+        throw Error(unexpected("nothing, it has ended", line));
     }
 
 private:
+    std::string unexpected(const std::string& said, const std::string& line) const {
+        return "[bench] " + name_ + " answered '" + said + "' to '" + line + "'";
+    }
     static std::unique_ptr<Child> started(const std::string& script, int threads) {
         const Pinned pinned(threads);
         return std::make_unique<Child>(std::vector<std::string>{
@@ -72,34 +76,40 @@ private:
     fs::path path_;
 };
 
-void write_problem(const fs::path& path, const Mlp& mlp) {
+std::string in_json(const std::vector<std::int64_t>& shape) {
+    std::string list;
+    for (const std::int64_t extent : shape) list += (list.empty() ? "" : ", ") + std::to_string(extent);
+    return "[" + list + "]";
+}
+
+void write_problem(const fs::path& path, const Told& work) {
     std::ofstream file(path, std::ios::binary);
-    file << R"({"rows": )" << mlp.rows << R"(, "micro": )" << mlp.micro << R"(, "rate": )" << mlp.rate
-         << R"(, "sizes": [)";
-    for (std::size_t i = 0; i < mlp.sizes.size(); ++i) file << (i > 0 ? ", " : "") << mlp.sizes[i];
+    file << R"({"rows": )" << work.rows << R"(, "micro": )" << work.micro << R"(, "rate": )" << work.rate
+         << R"(, "labels": )"
+         << in_json(work.labels.empty() ? std::vector<std::int64_t>{}
+                                        : std::vector{static_cast<std::int64_t>(work.labels.size())})
+         << R"(, "arrays": [)";
+    for (std::size_t i = 0; i < work.arrays.size(); ++i)
+        file << (i > 0 ? ", " : "") << in_json(work.arrays[i].shape);
     file << "]}\n";
     const auto write = [&](const auto& numbers) {
         file.write(reinterpret_cast<const char*>(numbers.data()),
                    static_cast<std::streamsize>(numbers.size() * sizeof numbers[0]));
     };
-    for (std::size_t i = 0; i < mlp.layers(); ++i) write(mlp.weight(i)), write(mlp.bias(i));
-    write(mlp.pictures());
-    write(mlp.labels());
+    for (const Told::Numbers& array : work.arrays) write(array.values);
+    write(work.labels);
     if (!file.flush()) throw Error("[bench] cannot write " + path.string());
 }
 
-// Gradients, and weights after an update.
-Numbers read_numbers(const fs::path& path, const Mlp& mlp) {
+Numbers read_numbers(const fs::path& path, const std::vector<std::size_t>& sizes) {
     std::ifstream file(path, std::ios::binary);
     Numbers all;
-    for (int twice = 0; twice < 2; ++twice)
-        for (std::size_t i = 0; i < mlp.layers(); ++i)
-            for (const std::size_t size : {mlp.weight(i).size(), mlp.bias(i).size()}) {
-                std::vector<float> numbers(size);
-                file.read(reinterpret_cast<char*>(numbers.data()),
-                          static_cast<std::streamsize>(size * sizeof(float)));
-                all.push_back(doubles(numbers));
-            }
+    for (const std::size_t size : sizes) {
+        std::vector<float> numbers(size);
+        file.read(reinterpret_cast<char*>(numbers.data()),
+                  static_cast<std::streamsize>(size * sizeof(float)));
+        all.push_back(doubles(numbers));
+    }
     if (!file) throw Error("[bench] " + path.string() + " is too short");
     return all;
 }
@@ -107,11 +117,13 @@ Numbers read_numbers(const fs::path& path, const Mlp& mlp) {
 // A piece of work of a framework, which forgets it at the end.
 class Work {
 public:
-    Work(std::shared_ptr<Framework> framework, const Mlp& mlp)
-        : framework_(std::move(framework)), mlp_(mlp), number_(" " + std::to_string(++last_number)) {
+    Work(std::shared_ptr<Framework> framework, const Told& work)
+        : framework_(std::move(framework)),
+          answers_(work.answers),
+          number_(" " + std::to_string(++last_number)) {
         const ScratchFile file;
-        write_problem(file.path(), mlp);
-        framework_->ask("mlp" + number_ + " " + file.path().string());
+        write_problem(file.path(), work);
+        framework_->ask(work.kind + number_ + " " + file.path().string());
     }
     Work(const Work&) = delete;
     Work& operator=(const Work&) = delete;
@@ -121,17 +133,18 @@ public:
         } catch (const Error&) {  // it has ended, and with it all its work
         }
     }
-    void run(std::size_t updates) { framework_->ask("run" + number_ + " " + std::to_string(updates)); }
+    void run(std::size_t times) { framework_->ask("run" + number_ + " " + std::to_string(times)); }
+    double mebibytes() { return std::stod(framework_->answer("mebibytes" + number_)); }
     Numbers numbers() {
         const ScratchFile file;
         framework_->ask("numbers" + number_ + " " + file.path().string());
-        return read_numbers(file.path(), mlp_);
+        return read_numbers(file.path(), answers_);
     }
 
 private:
     static inline int last_number = 0;
     std::shared_ptr<Framework> framework_;
-    Mlp mlp_;
+    std::vector<std::size_t> answers_;
     std::string number_;
 };
 
@@ -153,16 +166,40 @@ std::vector<std::pair<std::string, bool>> frameworks() {
     return all;
 }
 
-void add_frameworks(Row& row, const Mlp& mlp) {
-    if (python.empty()) return;
-    for (const char* name : {jax, pytorch}) {
-        const auto& here = framework(name, row.threads);
-        if (here->version().empty()) continue;
-        const auto work = std::make_shared<Work>(here, mlp);
-        row.sides.push_back({name, Role::peer, [work] { work->run(1); }, [work] { return work->numbers(); }});
-        row.sides.back().processor_time = here->processor_time();
-        row.sides.back().many = [work](std::size_t updates) { work->run(updates); };
+Told told(const Mlp& mlp) {
+    Told work{"mlp", mlp.rows, mlp.micro, mlp.rate};
+    for (std::size_t i = 0; i < mlp.layers(); ++i) {
+        work.arrays.push_back({{mlp.sizes[i], mlp.sizes[i + 1]}, mlp.weight(i)});
+        work.arrays.push_back({{mlp.sizes[i + 1]}, mlp.bias(i)});
     }
+    for (int twice = 0; twice < 2; ++twice)  // gradients, and weights after an update
+        for (std::size_t i = 0; i < 2 * mlp.layers(); ++i)
+            work.answers.push_back(work.arrays[i].values.size());
+    work.arrays.push_back({{mlp.rows, mlp.sizes[0]}, mlp.pictures()});
+    work.labels = mlp.labels();
+    return work;
+}
+
+Told told(const Deep& deep) {
+    Told work{"deep", deep.batch, deep.rows};
+    for (std::size_t i = 0; i < deep.layers; ++i) {
+        work.arrays.push_back({{deep.width, deep.width}, deep.weight(i)});
+        work.arrays.push_back({{deep.width}, deep.bias(i)});
+    }
+    for (const Told::Numbers& parameter : work.arrays) work.answers.push_back(parameter.values.size());
+    work.arrays.push_back({{deep.batch, deep.width}, deep.data()});
+    return work;
+}
+
+void add_framework(Row& row, const char* name, const Told& what, bool with_memory) {
+    if (python.empty()) return;
+    const auto& here = framework(name, row.threads);
+    if (here->version().empty()) return;
+    const auto work = std::make_shared<Work>(here, what);
+    row.sides.push_back({name, Role::peer, [work] { work->run(1); }, [work] { return work->numbers(); }});
+    row.sides.back().processor_time = here->processor_time();
+    row.sides.back().many = [work](std::size_t times) { work->run(times); };
+    if (with_memory) row.sides.back().mebibytes = work->mebibytes();
 }
 
 }  // namespace tally::bench

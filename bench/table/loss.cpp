@@ -1,9 +1,11 @@
-// Softmax cross-entropy over many classes, beside one fused loop whose exp the compiler vectorises by itself.
+// Losses, softmax and layer norm: cross-entropy beside one fused loop whose exp the compiler vectorises by itself, all of them beside
+// the frameworks.
 #include <bit>
 #include <cmath>
 #include <memory>
 
 #include "bench/table/aligned.hpp"
+#include "bench/table/frameworks.hpp"
 #include "bench/table/libtorch.hpp"
 #include "bench/table/rows.hpp"
 #include "tally/tally.hpp"
@@ -94,14 +96,80 @@ Row cross_entropy_row() {
                   return Numbers{doubles(x.grad().span())};
               }},
              {"one fused loop", Role::floor, [loop] { loop->run(); }, [loop] { return loop->numbers(); }}}};
-    row.must = {{Goal::faster, 2.5, libtorch}};
-    row.aims = {{Goal::faster, 3.5, libtorch}};
+    row.must = {{Goal::faster, 2.5, libtorch}, {Goal::faster, 1, jax}};
+    row.aims = {{Goal::faster, 3.5, libtorch}, {Goal::faster, 1.15, jax}};
     add_libtorch(row, logits);
+    Told work{"cross-entropy"};
+    work.arrays = {{{logits.rows, logits.classes}, logits.values()}};
+    work.labels = logits.labels();
+    work.answers = {work.arrays[0].values.size()};
+    add_frameworks(row, work);
     return row;
+}
+
+Told::Numbers numbers_of(std::vector<std::int64_t> shape, std::uint64_t stream) {
+    std::size_t size = 1;
+    for (const std::int64_t extent : shape) size *= static_cast<std::size_t>(extent);
+    return {std::move(shape), Mlp::uniform(size, stream, 2)};
+}
+
+// forward(parameters) of arrays, and back from the last of `work`, which is no parameter.
+Row function_row(std::string name, std::string title, Told work, auto backward) {
+    std::vector<Tensor> parameters;
+    for (std::size_t i = 0; i + 1 < work.arrays.size(); ++i) {
+        parameters.push_back(parameter(Array<float>(Shape(work.arrays[i].shape), work.arrays[i].values)));
+        work.answers.push_back(work.arrays[i].values.size());
+    }
+    const Array<float> last(Shape(work.arrays.back().shape), work.arrays.back().values);
+    const auto run = [=] {
+        for (const Tensor& p : parameters) p.zero_grad();
+        backward(parameters, last);
+    };
+    Row row{std::move(name), std::move(title), {{"tally", Role::tally, run, [=] {
+                                                     run();
+                                                     Numbers all;
+                                                     for (const Tensor& p : parameters)
+                                                         all.push_back(doubles(p.grad().span()));
+                                                     return all;
+                                                 }}}};
+    row.aims = {{Goal::faster, 1, jax}};
+    add_frameworks(row, work);
+    return row;
+}
+
+using Parameters = std::vector<Tensor>;
+
+Row softmax_row() {
+    return function_row(
+        "softmax", "softmax 512x1000, forward + backward",
+        {.kind = "softmax", .arrays = {numbers_of({512, 1000}, 3), numbers_of({512, 1000}, 7)}},
+        [](const Parameters& p, const Array<float>& seed) { softmax(p[0]).backward(seed); });
+}
+
+Row layer_norm_row() {
+    return function_row(
+        "layer-norm", "layer norm 512x1024, forward + backward",
+        {.kind = "layer-norm",
+         .arrays = {numbers_of({512, 1024}, 3), numbers_of({1024}, 8), numbers_of({1024}, 9),
+                    numbers_of({512, 1024}, 7)}},
+        [](const Parameters& p, const Array<float>& seed) { layer_norm(p[0], p[1], p[2]).backward(seed); });
+}
+
+Row mse_row() {
+    return function_row("mse", "mse 512x1000, forward + backward",
+                        {.kind = "mse", .arrays = {numbers_of({512, 1000}, 3), numbers_of({512, 1000}, 7)}},
+                        [](const Parameters& p, const Array<float>& target) {
+                            mse(p[0], constant(target)).mean().backward();
+                        });
 }
 
 }  // namespace
 
-std::vector<Planned> loss_rows() { return {{"cross-entropy", cross_entropy_row}}; }
+std::vector<Planned> loss_rows() {
+    return {{"cross-entropy", cross_entropy_row},
+            {"softmax", softmax_row},
+            {"layer-norm", layer_norm_row},
+            {"mse", mse_row}};
+}
 
 }  // namespace tally::bench

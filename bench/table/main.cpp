@@ -26,7 +26,7 @@ struct Options {
 [[noreturn]] void usage(const std::string& wrong) {
     std::fprintf(stderr,
                  "%s\nbench_table [--quick] [--rounds N] [--only TEXT] [--no-sweeps] [--frameworks FOLDER]\n"
-                 "            [-o FOLDER]\n",
+                 "            [--processor-time] [-o FOLDER]\n",
                  wrong.c_str());
     std::exit(2);
 }
@@ -40,7 +40,9 @@ Options options(int argc, char** argv) {
             return std::string(argv[++i]);
         };
         if (word == "--quick")
-            o.effort = {11, 2, true};
+            o.effort = {11, 2, true, o.effort.processor};
+        else if (word == "--processor-time")
+            o.effort.processor = true;
         else if (word == "--rounds")
             o.effort.rounds = std::max(1, std::atoi(value().c_str()));
         else if (word == "--only")
@@ -64,10 +66,10 @@ void write(const std::string& folder, const std::string& name, const std::string
 int run(const Options& o) {
     std::filesystem::create_directories(o.folder);
     if (!o.frameworks.empty()) use_frameworks(o.frameworks);
-    Report report{this_machine(), {}, {}};
+    Report report{this_machine(o.effort), {}, {}};
     const auto asked = [&](const std::string& name) { return name.find(o.only) != std::string::npos; };
     for (const auto& group :
-         {teaching_rows(), network_rows(), loss_rows(), elementwise_rows(), memory_rows()})
+         {teaching_rows(), network_rows(), product_rows(), loss_rows(), elementwise_rows(), memory_rows()})
         for (const Planned& planned : group) {
             if (!asked(planned.name) || (planned.slow && o.effort.quick)) continue;
             report.rows.push_back(race(planned.make(), o.effort));

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "bench/table/frameworks.hpp"
 #include "bench/table/libtorch.hpp"
 #include "bench/table/rows.hpp"
 #include "tally/tally.hpp"
@@ -93,6 +94,7 @@ Row whole_batch() {
     row.aims = {{Goal::at_most_mebibytes, 129, "tally"}};
     row.note = "floor: one buffer a layer, 128 MiB";
     add_libtorch(row, Deep{});
+    add_framework(row, jax, told(Deep{}), true);
     return deep_enough(std::move(row));
 }
 
@@ -101,11 +103,15 @@ Row micro_batches() {
     Row row{"memory-4x1024", "the same as 4x1024", {by_tally("tally", deep), by_tally("1 x 4096", {})}};
     row.must = goals(34, 1.02);
     row.aims = goals(33, 1.0);
+    row.must.push_back({Goal::faster, 1.15, jax});
+    row.aims.push_back({Goal::faster, 1.3, jax});
     row.note = "floor: one buffer a layer, 32 MiB";
     add_libtorch(row, deep);
+    add_framework(row, jax, told(deep), true);
     return deep_enough(std::move(row));
 }
 
+// JAX's side has no checkpoints: on a CPU, XLA merges what they compute again with what was computed before.
 Row checkpoints(std::size_t mebibytes, const char* name, double must_time, std::vector<Goal> aims) {
     Deep deep{.rows = 1024};
     const Segmentation chosen = DeepModel(deep).fit((mebibytes << 20) + (1 << 19));
@@ -116,6 +122,9 @@ Row checkpoints(std::size_t mebibytes, const char* name, double must_time, std::
     row.must = goals(static_cast<double>(mebibytes), must_time);
     row.aims = std::move(aims);
     row.note = to_string(chosen);
+    row.must.push_back({Goal::faster, 0.95, jax});
+    row.aims.push_back({Goal::faster, 1.05, jax});
+    add_framework(row, jax, told(deep), true);
     deep.segments = even_segments(deep.layers, 3);
     add_libtorch(row, deep);
     return deep_enough(std::move(row));

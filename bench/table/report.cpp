@@ -76,7 +76,7 @@ std::string words(const Machine& m) {
         peers += (peers.empty() ? "" : ", ") + name + (here ? "" : " (absent)");
     return m.date + ", " + m.processor + formatted(", %u cores, load %.1f", m.cores, m.load) + ", " +
            m.compiler + " " + m.flags + ", commit " + m.commit + ". " + m.openblas + ". Peers: " + peers +
-           ".";
+           "." + (m.processor_time ? " Processor time where one thread works, else the clock's." : "");
 }
 
 std::string in_words(const Sweep& sweep) {
@@ -139,7 +139,7 @@ nlohmann::ordered_json sweep_json(const Sweep& sweep) {
 
 }  // namespace
 
-Machine this_machine() {
+Machine this_machine(const Effort& effort) {
     Machine m;
     char date[32];
     const std::time_t now = std::time(nullptr);
@@ -161,6 +161,7 @@ Machine this_machine() {
     m.peers.insert(m.peers.begin(), {libtorch + (version.empty() ? "" : " " + version), !version.empty()});
     for (auto& framework : frameworks()) m.peers.push_back(std::move(framework));
     m.openblas = openblas_kernels();
+    m.processor_time = effort.processor;
     return m;
 }
 
@@ -226,6 +227,7 @@ std::string json(const Report& report) {
                                   {"flags", m.flags},
                                   {"commit", m.commit},
                                   {"openblas", m.openblas},
+                                  {"processor_time", m.processor_time},
                                   {"peers", peers}}},
                                 {"rows", nlohmann::ordered_json::array()},
                                 {"sweeps", nlohmann::ordered_json::array()}};

@@ -15,8 +15,9 @@ struct Machine {
     unsigned cores;
     double load;                                      // of the last minute, when the program began
     std::vector<std::pair<std::string, bool>> peers;  // which of them are here
+    bool processor_time;                              // of rows of one thread: what Effort says
 };
-Machine this_machine();
+Machine this_machine(const Effort& effort);
 
 struct Report {
     Machine machine;
@@ -28,7 +29,7 @@ std::string text(const Result& row);  // a few lines
 std::string won_and_lost(
     const std::vector<Result>& rows);  // a line for each peer: where tally is ahead, and where behind
 std::string markdown(const Report& report);
-// {"v": 1, "machine": {date, processor, cores, load, compiler, flags, commit, openblas,
+// {"v": 1, "machine": {date, processor, cores, load, compiler, flags, commit, openblas, processor_time,
 //  peers: {name: here}},
 //  "rows": [{name, title, note, threads, rounds,
 //            sides: [{name, role: tally | floor | peer, median_ns, minimum_ns, tally_over_it, mebibytes |

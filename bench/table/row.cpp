@@ -54,10 +54,11 @@ Verdict judge(const Goal& goal, const std::vector<Timed>& sides) {
     return verdict;
 }
 
-Contestant contestant(const Side& side, std::size_t units, double operations) {
-    if (!side.many) return {side.name, side.run, units, operations};
-    return {side.name, [many = side.many, units] { many(units); }, 1,
-            static_cast<double>(units) * operations};
+Contestant contestant(const Side& side, std::size_t units, double operations, bool processor) {
+    const clockid_t clock = processor ? side.processor_time : CLOCK_MONOTONIC;
+    if (!side.many) return {side.name, side.run, units, operations, clock};
+    return {side.name, [many = side.many, units] { many(units); }, 1, static_cast<double>(units) * operations,
+            clock};
 }
 
 }  // namespace
@@ -100,7 +101,8 @@ Result race(const Row& row, const Effort& effort) {
 
     std::vector<Contestant> contestants;
     for (const Side& side : row.sides)
-        contestants.push_back(contestant(side, units_a_turn(side.run, effort.milliseconds), row.units));
+        contestants.push_back(contestant(side, units_a_turn(side.run, effort.milliseconds), row.units,
+                                         effort.processor && row.threads == 1));
     const int rounds = std::min(effort.rounds, row.rounds);
     const auto times = measure(contestants, rounds);
     set_all_threads(1);

@@ -77,6 +77,7 @@ struct Effort {
     int rounds = 21;           // interleaved, after one that does not count
     double milliseconds = 10;  // a side's turn lasts at least so long
     bool quick = false;        // sweeps stop at smaller sizes
+    bool processor = false;    // time of the processor where a row has one thread: neighbours disturb it less
 };
 
 // Compares the gradients of all sides (an Error when they differ), then times them in turn.

@@ -13,6 +13,7 @@ std::vector<Planned> teaching_rows();
 std::vector<Planned> network_rows();  // MLP, one thread and two
 std::vector<Planned> loss_rows();
 std::vector<Planned> elementwise_rows();
+std::vector<Planned> product_rows();
 std::vector<Planned> memory_rows();
 
 // The sides of a row, without goals.

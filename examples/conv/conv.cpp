@@ -1,6 +1,8 @@
 // A small convolutional network learns to tell garments apart; each update accumulates 24 + 24 + 16 pictures.
 //
-//     example_conv [UPDATES [FOLDER [float|double]]]     FOLDER receives what twin.py needs to do the same
+//     example_conv [UPDATES [FOLDER [float|double [running|exact]]]]
+//
+// FOLDER receives what twin.py needs to do the same. Started by mpirun, processes share each update (docs/processes.md).
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tally/processes.hpp"
 #include "tally/tally.hpp"
 #include "tally/train.hpp"
 
@@ -53,21 +56,24 @@ template <class S> Pictures<S> find_pictures() {
     return generated_pictures<S>(4096, seed);
 }
 
-template <class S> void train(std::int64_t updates, const std::string& folder) {
+template <class S>
+void train(Processes& processes, std::int64_t updates, const std::string& folder, Sum sum) {
+    const bool first = processes.rank() == 0;  // it prints and records, for all
     const Pictures<S> pictures = find_pictures<S>();
     Network<S> network;
     Sgd<S> optimizer(parameters(network), {.learning_rate = 0.01, .momentum = 0.9});
     // Every update is the mean over 64 pictures, however they are split. That number is known beforehand, so
     // each micro-batch's gradient is divided by it on the way; 24, 24 and 16 each weigh what they are worth.
-    Window<S> window(optimizer, {.micro_batches = 3, .total = batch});
+    Ranks<S> ranks(processes);
+    Window<S> window(optimizer, {.total = batch, .sum = sum}, &ranks);  // without &ranks: one process
 
     const int digits = std::numeric_limits<S>::max_digits10;
     const auto record = [&](std::int64_t update) {
-        if (folder.empty()) return;
+        if (folder.empty() || !first) return;
         save_weights(folder + "/weights-" + std::to_string(update) + ".safetensors", network,
                      WeightOrder::pytorch);
     };
-    if (!folder.empty()) {
+    if (!folder.empty() && first) {
         save_npy(folder + "/images.npy", pictures.images);
         save_npy(folder + "/labels.npy", pictures.labels);
     }
@@ -75,25 +81,32 @@ template <class S> void train(std::int64_t updates, const std::string& folder) {
     std::vector<std::int32_t> order;
     for (std::int64_t update = 1; update <= updates; ++update) {
         const Items drawn = shuffled(pictures.count(), seed, update).part(0, batch);
-        for (const Items& micro : split(drawn, micro_batches)) {
+        for (const Items& micro : window.share(split(drawn, micro_batches))) {
             const Var<Array<S>> logits = network(rows(pictures.images, micro));
             window.add(cross_entropy(logits, rows(pictures.labels, micro)));
         }
         const Finished<S> done = window.finish();
-        std::printf("update %3lld   loss %.*g\n", static_cast<long long>(update), digits, done.loss());
+        if (first)
+            std::printf("update %3lld   loss %.*g\n", static_cast<long long>(update), digits, done.loss());
         record(update);
         for (std::int64_t i = 0; i < batch; ++i) order.push_back(static_cast<std::int32_t>(drawn[i]));
     }
-    if (!folder.empty()) save_npy(folder + "/order.npy", Array<std::int32_t>({updates, batch}, order));
+    if (!folder.empty() && first)
+        save_npy(folder + "/order.npy", Array<std::int32_t>({updates, batch}, order));
 }
 
 }  // namespace
 
 int main(int count, char** words) try {
     const std::int64_t updates = count > 1 ? std::atoll(words[1]) : 100;
-    const std::string folder = count > 2 ? words[2] : "", type = count > 3 ? words[3] : "float";
+    const std::string folder = count > 2 ? words[2] : "", type = count > 3 ? words[3] : "float",
+                      sums = count > 4 ? words[4] : "running";
     if (type != "float" && type != "double") throw Error("[example] float or double, not '" + type + "'");
-    type == "double" ? train<double>(updates, folder) : train<float>(updates, folder);
+    if (sums != "running" && sums != "exact") throw Error("[example] running or exact, not '" + sums + "'");
+    const Sum sum = sums == "exact" ? Sum::exact : Sum::running;
+    Processes processes;
+    type == "double" ? train<double>(processes, updates, folder, sum)
+                     : train<float>(processes, updates, folder, sum);
 } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -1,7 +1,9 @@
 // A transformer block learns to guess the next letter of a poem. Lines differ in length, so micro-batches
 // differ in what they count: each letter weighs the same, wherever it stands.
 //
-//     example_text [UPDATES [FOLDER [float|double]]]     FOLDER receives what twin.py needs to do the same
+//     example_text [UPDATES [FOLDER [float|double [running|exact]]]]
+//
+// FOLDER receives what twin.py needs to do the same. Started by mpirun, processes share each update (docs/processes.md).
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -9,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tally/processes.hpp"
 #include "tally/tally.hpp"
 #include "tally/train.hpp"
 
@@ -72,17 +75,20 @@ template <class S> struct Transformer : Module<S> {
     }
 };
 
-template <class S> void train(std::int64_t updates, const std::string& folder) {
+template <class S>
+void train(Processes& processes, std::int64_t updates, const std::string& folder, Sum sum) {
+    const bool first = processes.rank() == 0;  // it prints and records, for all
     const Poem poem = read(TALLY_TEXT);
     Transformer<S> model;
     AdamW<S> optimizer(parameters(model), {.learning_rate = 5e-3, .weight_decay = 0.01});
     // How many letters 28 lines will have is not known beforehand. The window adds up sums and counts, and
     // divides once, at the end. Averaging the three means instead would let 4 lines weigh as much as 16.
-    Window<S> window(optimizer, {.micro_batches = 3});
+    Ranks<S> ranks(processes);
+    Window<S> window(optimizer, {.sum = sum}, &ranks);  // without &ranks: one process
 
     const int digits = std::numeric_limits<S>::max_digits10;
     const auto record = [&](std::int64_t update) {
-        if (folder.empty()) return;
+        if (folder.empty() || !first) return;
         save_weights(folder + "/weights-" + std::to_string(update) + ".safetensors", model,
                      WeightOrder::pytorch);
     };
@@ -90,27 +96,34 @@ template <class S> void train(std::int64_t updates, const std::string& folder) {
     std::vector<std::int32_t> order;
     for (std::int64_t update = 1; update <= updates; ++update) {
         const Items drawn = shuffled(poem.letters.shape()[0], seed, update).part(0, batch);
-        for (const Items& micro : split(drawn, micro_batches)) {
+        for (const Items& micro : window.share(split(drawn, micro_batches))) {
             const Var<Array<S>> logits = model(rows(poem.letters, micro));
             window.add(
                 cross_entropy(logits, rows(poem.next, micro).reshaped({logits.shape()[0]}), no_letter));
         }
         const Finished<S> done = window.finish();
-        std::printf("update %3lld   loss %.*g   letters %.0f\n", static_cast<long long>(update), digits,
-                    done.loss(), done.count);
+        if (first)
+            std::printf("update %3lld   loss %.*g   letters %.0f\n", static_cast<long long>(update), digits,
+                        done.loss(), done.count);
         record(update);
         for (std::int64_t i = 0; i < batch; ++i) order.push_back(static_cast<std::int32_t>(drawn[i]));
     }
-    if (!folder.empty()) save_npy(folder + "/order.npy", Array<std::int32_t>({updates, batch}, order));
+    if (!folder.empty() && first)
+        save_npy(folder + "/order.npy", Array<std::int32_t>({updates, batch}, order));
 }
 
 }  // namespace
 
 int main(int count, char** words) try {
     const std::int64_t updates = count > 1 ? std::atoll(words[1]) : 100;
-    const std::string folder = count > 2 ? words[2] : "", type = count > 3 ? words[3] : "float";
+    const std::string folder = count > 2 ? words[2] : "", type = count > 3 ? words[3] : "float",
+                      sums = count > 4 ? words[4] : "running";
     if (type != "float" && type != "double") throw Error("[example] float or double, not '" + type + "'");
-    type == "double" ? train<double>(updates, folder) : train<float>(updates, folder);
+    if (sums != "running" && sums != "exact") throw Error("[example] running or exact, not '" + sums + "'");
+    const Sum sum = sums == "exact" ? Sum::exact : Sum::running;
+    Processes processes;
+    type == "double" ? train<double>(processes, updates, folder, sum)
+                     : train<float>(processes, updates, folder, sum);
 } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

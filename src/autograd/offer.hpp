@@ -1,11 +1,9 @@
 // Offers an operation to this thread's Recorder, which may want another node in its place.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -38,11 +36,9 @@ public:
         else
             return {0, checksum(read)};
     }
-    std::shared_ptr<const void> hold(std::size_t which) const override {
-        if constexpr (requires { value.storage(); })
-            return std::make_shared<const Saved<T>>(&inputs_[which]->value);
-        else
-            return nullptr;
+    Storage* buffer(std::size_t which) const override {
+        if constexpr (requires { value.storage(); }) return inputs_[which]->value.storage();
+        return nullptr;
     }
     std::uint64_t result_checksum() const override { return checksum(value); }
     std::string result_form() const override { return form(value); }
@@ -76,9 +72,8 @@ private:
 template <class T>
 [[gnu::noinline]] Var<T> offer(const char* op, T& value, std::span<ValueNode<T>* const> inputs,
                                std::span<const ReadValue> reads, std::optional<std::uint64_t> constants) {
-    const bool wanted = std::any_of(inputs.begin(), inputs.end(), [](const ValueNode<T>* input) {
-        return input->state != State::constant;
-    });
+    bool wanted = false;
+    for (const ValueNode<T>* input : inputs) wanted = wanted || input->state != State::constant;
     NewOperationOf<T> operation(op, context.recording && wanted, value, inputs, reads, constants);
     return context.recorder->admit(operation) ? Var<T>() : Placeholder<T>::of(std::move(value));
 }

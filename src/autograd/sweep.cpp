@@ -14,7 +14,7 @@ void Sweep::run() {
         Node* node = waiting_.take();
         node->state = State::spent;
         try {
-            if (visitor && node->touched) (*visitor)(*node);
+            if (visitor && node->touched) visitor->visit(visitor->who, *node);
             if (watching::observer) [[unlikely]]
                 pull_and_tell(*node);
             else

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "tally/autograd/node.hpp"
 #include "tally/base/newest_first.hpp"
@@ -11,7 +10,10 @@ namespace tally::detail {
 
 class Sweep {
 public:
-    using Visitor = std::function<void(Node&)>;
+    struct Visitor {  // sees each node before it is pulled
+        void (*visit)(const void* who, Node& node);
+        const void* who;
+    };
 
     // With an oldest target, only targets receive gradients, and what lies below that one is left alone.
     explicit Sweep(std::uint64_t oldest_target = 0, const Visitor* visitor = nullptr)

@@ -1,11 +1,9 @@
 // Var<T>: a value that remembers how it was made; backward() and grad().
 #pragma once
 
-#include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <functional>
 #include <limits>
 #include <new>
 #include <string>
@@ -56,11 +54,11 @@ public:
 namespace detail {
 
 // Asked before a leaf's value or gradient is changed by anything but a sweep.
-template <class T> void expect_free(const char* what, const ValueNode<T>& node) {
-    if (context.sweeps && node.id < context.swept_from) [[unlikely]]
+template <class T> [[gnu::always_inline]] inline void expect_free(const char* what, const ValueNode<T>& of) {
+    if (context.sweeps && of.id < context.swept_from) [[unlikely]]
         refuse_in_sweep(what);
-    if (is_held(node.touched)) [[unlikely]]
-        refuse_held(what, form(node.value));
+    if (is_held(of.touched)) [[unlikely]]
+        refuse_held(what, form(of.value));
 }
 
 }  // namespace detail
@@ -195,11 +193,12 @@ public:
     // ---- backward ----
     void backward() const { start("backward", nullptr); }
     void backward(const T& seed) const { start("backward", &seed); }
-    void backward(const std::function<void(const Visit<T>&)>& observer) const {
-        const detail::Sweep::Visitor visitor = [&](Node& node) {
-            auto& seen = static_cast<ValueNode<T>&>(node);
-            observer(Visit<T>{seen, seen.value, seen.gradient});
+    template <std::invocable<const Visit<T>&> Observer> void backward(const Observer& observer) const {
+        const auto visit = [](const void* who, Node& node) {
+            const auto& seen = static_cast<const ValueNode<T>&>(node);
+            (*static_cast<const Observer*>(who))(Visit<T>{seen, seen.value, seen.gradient});
         };
+        const detail::Sweep::Visitor visitor{visit, &observer};
         start("backward", nullptr, 0, &visitor);
     }
 
@@ -229,15 +228,7 @@ public:
         return *node_;
     }
     void start(const char* what, const T* seed, std::uint64_t oldest_target = 0,
-               const detail::Sweep::Visitor* visitor = nullptr) const {
-        expect_start(what, seed, oldest_target);
-        ValueNode<T>& node = *node_;
-        detail::Sweep sweep(oldest_target, visitor);
-        if (!sweep.reaches(&node)) return;  // nothing that grad() asks for
-        take(node.into(), seed ? *seed : detail::ones_like(node.value));
-        if (node.state == detail::State::leaf) detail::settle(node.gradient, MemoryClass::gradient);
-        sweep.run();
-    }
+               const detail::Sweep::Visitor* visitor = nullptr) const;
     static void check_thread(const char* what, const Node& node) {
         if (node.thread != detail::context.thread) [[unlikely]]
             detail::refuse_thread(what, node);
@@ -303,6 +294,18 @@ private:
     ValueNode<T>* node_ = nullptr;
 };
 
+// Not in the class, where it would be inline, and each program that calls it would compile it.
+template <Value T> void Var<T>::start(const char* what, const T* seed, std::uint64_t oldest_target,
+                                      const detail::Sweep::Visitor* visitor) const {
+    expect_start(what, seed, oldest_target);
+    ValueNode<T>& node = *node_;
+    detail::Sweep sweep(oldest_target, visitor);
+    if (!sweep.reaches(&node)) return;  // nothing that grad() asks for
+    take(node.into(), seed ? *seed : detail::ones_like(node.value));
+    if (node.state == detail::State::leaf) detail::settle(node.gradient, MemoryClass::gradient);
+    sweep.run();
+}
+
 // ---- leaves and constants ----
 
 template <Value T> Var<T> parameter(T value) {
@@ -330,22 +333,23 @@ template <Value T> Var<T> detach(const Var<T>& x) { return Var<T>(x.value(), det
 // Of `y`, weighted by `seed`, with respect to leaves or results on the way to it.
 template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T>>& xs) {
     struct Loan {  // a leaf's own gradient, set aside while this sweep runs, and put back whatever happens
-        explicit Loan(ValueNode<T>& n)
-            : node(n),
-              gradient(std::exchange(n.gradient, detail::unwritten_like(n.value))),
-              touched(std::exchange(n.touched, std::uint8_t{0})) {
-            node.target = true;
+        void take(ValueNode<T>& n) {
+            node = &n;
+            gradient = std::exchange(n.gradient, detail::unwritten_like(n.value));
+            touched = std::exchange(n.touched, std::uint8_t{0});
+            n.target = true;
         }
         ~Loan() {
-            node.target = false;
-            node.gradient = std::move(gradient);
-            node.touched = touched;
+            if (!node) return;
+            node->target = false;
+            node->gradient = std::move(gradient);
+            node->touched = touched;
         }
-        ValueNode<T>& node;
-        T gradient;
-        std::uint8_t touched;
+        ValueNode<T>* node = nullptr;
+        T gradient{};
+        std::uint8_t touched = 0;
     };
-    std::deque<Loan> loans;
+    std::vector<Loan> loans(xs.size());
     std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
     for (std::size_t i = 0; i < xs.size(); ++i) {
         ValueNode<T>& node = xs[i].checked("grad");
@@ -356,8 +360,8 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
         if (node.target)
             throw Error("[grad] input " + std::to_string(i) + " of " + detail::form(node.value) +
                         " is asked for twice");
-        loans.emplace_back(node);
-        oldest = std::min(oldest, node.id);
+        loans[i].take(node);
+        if (node.id < oldest) oldest = node.id;
     }
     y.start("grad", seed, oldest);
     std::vector<T> found;

@@ -2,12 +2,30 @@
 // of these spills into a heap.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace tally::detail {
+
+// The heap: things of any type, by their age.
+class NewestHeap {
+public:
+    bool empty() const { return things_.empty(); }
+    std::uint64_t newest() const { return things_.front().id; }
+    void add(std::uint64_t id, void* thing);
+    void* take();  // the newest
+
+private:
+    struct Aged {
+        std::uint64_t id;
+        void* thing;
+    };
+    static bool older(const Aged& a, const Aged& b) { return a.id < b.id; }
+
+    std::vector<Aged> things_;
+};
 
 // The newer of two has the larger `id`.
 template <class Thing> class NewestFirst {
@@ -20,7 +38,9 @@ public:
         else
             add_below(thing);
     }
-    Thing* take() { return near_count_ ? near_[--near_count_] : take_from_heap(); }  // when it is not empty
+    Thing* take() {
+        return near_count_ ? near_[--near_count_] : static_cast<Thing*>(heap_.take());
+    }  // when it is not empty
 
 private:
     // Where it is not simply the last of the near ones: older than that one, no room, or something in the heap.
@@ -32,32 +52,17 @@ private:
         near_[place] = thing;
     }
     void spill(Thing* thing) {
-        const auto push = [this](Thing* older_than_near) {
-            heap_.push_back(older_than_near);
-            std::push_heap(heap_.begin(), heap_.end(), older);
-        };
-        if (near_count_ == near_size &&
-            older(near_[0], thing)) {  // makes room: the oldest will be needed last
-            push(near_[0]);
-            std::copy(near_.begin() + 1, near_.end(), near_.begin());
-            --near_count_;
-            add(thing);
-        } else {
-            push(thing);
-        }
+        if (near_count_ < near_size || thing->id <= near_[0]->id) return heap_.add(thing->id, thing);
+        heap_.add(near_[0]->id, near_[0]);  // makes room: the oldest will be needed last
+        --near_count_;
+        for (std::size_t i = 0; i < near_count_; ++i) near_[i] = near_[i + 1];
+        add(thing);
     }
-    [[gnu::cold, gnu::noinline]] Thing* take_from_heap() {
-        std::pop_heap(heap_.begin(), heap_.end(), older);
-        Thing* thing = heap_.back();
-        heap_.pop_back();
-        return thing;
-    }
-    static bool older(const Thing* a, const Thing* b) { return a->id < b->id; }
 
     static constexpr std::size_t near_size = 32;
     std::array<Thing*, near_size> near_;  // oldest first; `near_count_` of them
     std::size_t near_count_ = 0;
-    std::vector<Thing*> heap_;
+    NewestHeap heap_;
 };
 
 }  // namespace tally::detail

@@ -1,6 +1,7 @@
 // How raw memory of a device is had, and how sizes are rounded.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 namespace tally::memory {
@@ -11,6 +12,9 @@ inline constexpr std::size_t line = 64;
 static_assert((line & (line - 1)) == 0, "a line is a power of two");
 
 constexpr std::size_t whole_lines(std::size_t bytes) { return (bytes + line - 1) & ~(line - 1); }
+
+// Bytes in which the CPU's kernels pack operands: a buffer for each thread that has computed a large product.
+inline constinit std::atomic<std::size_t> packing{0};
 
 struct Raw {
     void* (*grab)(std::size_t bytes);  // a line's alignment; null when there is none

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,6 +39,23 @@ struct Outside {
     std::uint64_t values = 0;    // of parameters and constants: which buffers, or which numbers
 };
 
+// A buffer, held as a rule holds what it saves.
+class HeldBuffer {
+public:
+    explicit HeldBuffer(Storage* storage) : storage_(storage) { memory::save(storage_); }
+    HeldBuffer(HeldBuffer&& other) noexcept : storage_(std::exchange(other.storage_, nullptr)) {}
+    HeldBuffer& operator=(HeldBuffer&& other) noexcept {
+        std::swap(storage_, other.storage_);
+        return *this;
+    }
+    ~HeldBuffer() {
+        if (storage_) memory::unsave(storage_);
+    }
+
+private:
+    Storage* storage_;
+};
+
 struct Block {
     struct Step {
         std::string op;
@@ -48,8 +64,7 @@ struct Block {
         Outside outside{};       // read by it, or since the operation before
     };
     std::vector<Step> steps;
-    std::vector<std::shared_ptr<const void>>
-        read;                            // parameters and constants: while held, no other has their place
+    std::vector<HeldBuffer> read;        // parameters and constants: while held, no other has their place
     std::vector<std::uint64_t> results;  // where they come from
     std::size_t needed = 0;              // so many of them make every value that a rule will read
     bool verified = false;

@@ -34,14 +34,13 @@ void BlockRun::read_outside(const NewOperation& operation) {
         if (node.id >= mark_) continue;
         const bool stays = node.state == State::leaf || node.state == State::constant;
         const Contents contents = operation.contents(i);
-        std::shared_ptr<const void> buffer;
+        Storage* const buffer = operation.buffer(i);
         for (BlockRun* run = this; run && node.id < run->mark_; run = run->around_) {
             run->outside_.versions += contents.version;
             if (!stays) continue;
             run->outside_.values = mixed(run->outside_.values, contents.which);
             if (!run->first() || std::exchange(run->last_held_, contents.which) == contents.which) continue;
-            if (!buffer) buffer = operation.hold(i);
-            if (buffer) run->block_.read.push_back(buffer);
+            if (buffer) run->block_.read.emplace_back(buffer);
         }
     }
 }

@@ -209,8 +209,13 @@ template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t
 
 }  // namespace
 
-Workspace::Workspace() : memory_(::operator new(bytes_of_a + bytes_of_b, std::align_val_t(line))) {}
-Workspace::~Workspace() { ::operator delete(memory_, std::align_val_t(line)); }
+Workspace::Workspace() : memory_(::operator new(bytes, std::align_val_t(line))) {
+    memory::packing.fetch_add(bytes, std::memory_order_relaxed);
+}
+Workspace::~Workspace() {
+    memory::packing.fetch_sub(bytes, std::memory_order_relaxed);
+    ::operator delete(memory_, std::align_val_t(line));
+}
 
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Into<S[]> c, std::size_t pitch,

@@ -14,7 +14,7 @@ template <class S> struct Matrix {
     std::size_t down, right;
 };
 
-// Memory for packed operands.
+// Memory for packed operands; the ledger reports how much there is of it.
 class Workspace {
 public:
     Workspace();
@@ -22,7 +22,8 @@ public:
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
 
-    static constexpr std::size_t bytes_of_a = std::size_t{256} << 10, bytes_of_b = std::size_t{1} << 20;
+    static constexpr std::size_t bytes_of_a = std::size_t{256} << 10, bytes_of_b = std::size_t{1} << 20,
+                                 bytes = bytes_of_a + bytes_of_b;
     template <class S> S* a() const { return static_cast<S*>(memory_); }
     template <class S> S* b() const {
         return reinterpret_cast<S*>(static_cast<unsigned char*>(memory_) + bytes_of_a);

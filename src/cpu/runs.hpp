@@ -87,12 +87,26 @@ template <class S> constexpr S nothing_yet(std::size_t terms) { return terms ? -
 template <class S> using Line = std::array<Batch<S>, line / sizeof(Batch<S>)>;
 template <class S> inline constexpr std::size_t in_line = line / sizeof(S);
 
-template <class S> S add_lanes(const Line<S>& v) {
-    alignas(line) S x[in_line<S>];
-    for (std::size_t p = 0; p < v.size(); ++p) v[p].store_aligned(x + p * lanes<S>);
-    for (std::size_t half = in_line<S> / 2; half > 0; half /= 2)
-        for (std::size_t i = 0; i < half; ++i) x[i] += x[i + half];
-    return x[0];
+// Lane i and lane i + half, for i < half.
+template <class S, std::size_t half> Batch<S> add_halves(const Batch<S>& v) {
+    constexpr std::size_t L = lanes<S>;
+    const typename Batch<S>::register_type x = v;
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+        return v + Batch<S>(__builtin_shufflevector(x, x, static_cast<int>((i + half) % L)...));
+    }
+    (std::make_index_sequence<L>());
+}
+
+// The first half of a line and the second, until one number is left.
+template <class S, std::size_t half = lanes<S> / 2> Batch<S> add_lanes(Batch<S> v) {
+    v = add_halves<S, half>(v);
+    if constexpr (half > 1) v = add_lanes<S, half / 2>(v);
+    return v;
+}
+template <class S> S add_lanes(Line<S> v) {
+    for (std::size_t half = v.size() / 2; half > 0; half /= 2)
+        for (std::size_t p = 0; p < half; ++p) v[p] = v[p] + v[p + half];
+    return add_lanes<S>(v[0]).get(0);
 }
 
 // v with its lanes from n on replaced.
@@ -139,23 +153,31 @@ template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
     return start;
 }
 
-// Fast, and the same bits every time, but not the order of the terms.
-template <class S> [[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
+// Fast, and the same bits every time, but not the order of the terms: f(x[0]...) + f(x[1]...) + ...
+template <class S, class F, class... X> S sum_in_lanes(std::size_t n, F f, X... x) {
     return add_lanes(fold_lanes(
-        n, -S(0), [](auto a, auto b) { return a + b; }, Same(), Run<S>{x}));
+        n, -S(0), [](auto a, auto b) { return a + b; }, f, x...));
+}
+template <class S> [[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
+    return sum_in_lanes<S>(n, Same(), Run<S>{x});
 }
 
 // start + f(x[0]...) + f(x[1]...) + ...: term after term up to `ordered` terms, in lanes beyond.
 template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
     constexpr std::size_t chunk = 256;
-    alignas(line) S terms[chunk];
-    S total = n <= ordered ? start : -S(0);
+    const bool in_order = n <= ordered;
+    S total = in_order ? start : -S(0);
     for (std::size_t i = 0; i < n; i += chunk) {
         const std::size_t count = std::min(chunk, n - i);
-        each<Write::set>(count, chunk, terms, f, x.from(i)...);
-        total = n <= ordered ? sum_in_order(total, terms, count) : total + sum_in_lanes(terms, count);
+        if (in_order) {
+            alignas(line) S terms[chunk];
+            each<Write::set>(count, chunk, terms, f, x.from(i)...);
+            total = sum_in_order(total, terms, count);
+        } else {
+            total = total + sum_in_lanes<S>(count, f, x.from(i)...);
+        }
     }
-    return n <= ordered ? total : start + total;
+    return in_order ? total : start + total;
 }
 
 // y (+)= f of the rows of x, one after the other; four at a time, so that y is not written more

@@ -30,6 +30,23 @@ struct FiniteShift {  // inf - inf would be NaN
     }
 };
 
+// exp(x - m), written to y when it is read.
+template <class S> struct Exps {
+    const S* x;
+    S* y;
+    Batch<S> m;
+    Batch<S> whole(std::size_t i) const {
+        const Batch<S> v = exp(Batch<S>::load_unaligned(x + i) - m);
+        v.store_unaligned(y + i);
+        return v;
+    }
+    Batch<S> part(std::size_t i, std::size_t n) const {
+        const Batch<S> v = exp(load_part(x + i, n) - m);
+        store_part(v, y + i, n);
+        return v;
+    }
+};
+
 // Of a strip of columns; rows are `pitch` apart.
 template <class S>
 void largest_of_columns(const S* x, std::size_t rows, std::size_t pitch, std::size_t width, S* m) {
@@ -158,8 +175,7 @@ template <class S> void logsumexp_back(const S* dy, const S* x, const S* y, Into
 
 template <class S> SoftmaxRow<S> softmax_row(const S* x, S* y, std::size_t n) {
     const S m = largest(x, n);
-    each<Write::set>(n, n, y, exp_less, Run<S>{x}, One<S>(m));
-    const S total = sum_in_lanes(y, n);
+    const S total = sum_in_lanes<S>(n, Same(), Exps<S>{x, y, Batch<S>(m)});
     each<Write::set>(n, n, y, times, Run<S>{y}, One<S>(S(1) / total));
     return {m, log(total)};
 }

@@ -105,9 +105,13 @@ Dial several(std::string_view name, std::string_view meaning, const std::vector<
 
 const std::vector<std::pair<std::string, std::string>>& dial_names() {
     static const std::vector<std::pair<std::string, std::string>> names{
-        {"micro", "micro-batches"}, {"split", "sizes of the micro-batches, with commas"},
-        {"rate", "learning rate"},  {"items", "items, or layers"},
-        {"steps", "updates"},       {"values", "the numbers that are computed with, with commas"}};
+        {"micro", "micro-batches"},
+        {"split", "sizes of the micro-batches, with commas"},
+        {"rate", "learning rate"},
+        {"items", "items, or layers"},
+        {"steps", "updates"},
+        {"ranks", "processes that work together"},
+        {"values", "the numbers that are computed with, with commas"}};
     return names;
 }
 

@@ -1,4 +1,5 @@
 // run(): the main() of every lesson. Flags in, exit code out.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -10,10 +11,12 @@
 #include <csignal>
 #include <exception>
 #include <filesystem>
+#include <functional>
 
 #include "tally/lesson/devices.hpp"
 #include "tally/lesson/files.hpp"
 #include "tally/lesson/json.hpp"
+#include "tally/lesson/ranks.hpp"
 #include "tally/lesson/reporting.hpp"
 #include "tally/lesson/running.hpp"
 #include "tally/lesson/terminal.hpp"
@@ -24,9 +27,25 @@ namespace {
 
 enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
 
+// What a lesson's program is told, and the runner is not.
+struct Private {
+    bool describe = false;
+    int report = -1;        // the runner's: a descriptor for how it went
+    std::string rank_says;  // ours to the ranks that we start: to which file
+};
+void add_private(CLI::App& app, Flags& flags, Private& asked) {
+    app.add_option("--graph", flags.graph,
+                   "write the picture of its graph to F.svg or F.dot, and say nothing")
+        ->type_name("F");
+    app.add_flag("--describe", asked.describe, "print what this lesson is, as one line of JSON");
+    app.add_option("--report", asked.report)->group("");
+    app.add_option("--rank-says", asked.rank_says)->group("");
+}
+
 // The terminal must be put back even where the runner is killed, or crashes. Its end of the report says
 // whether it was gone before we could ask to be told; only Linux tells.
 void end_with_the_runner(int report) {
+    ::fcntl(report, F_SETFD, FD_CLOEXEC);  // no program that we start has it open when we have ended
 #ifdef __linux__
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 #endif
@@ -56,14 +75,17 @@ std::unique_ptr<Viewer> viewer_for(const Lesson& lesson, const Flags& flags, con
 }
 
 // Runs the body to its end, whatever that is.
-void run_body(Running& running, const std::optional<Device>& device, void (*body)()) {
+void run_body(Running& running, const std::optional<Device>& device, const std::function<void()>& start,
+              void (*body)()) {
     Outcome outcome = Outcome::ok;
     std::string detail;
     try {
         if (!device)
             throw Skipped{"no CUDA device: " + no_cuda() +
                           " (--device pretend has the host compute for one)"};
+        start();
         body();
+        if (!is_rank()) expect_ranks_done();
     } catch (const Skipped& skipped) {
         outcome = Outcome::skip;
         detail = skipped.reason;
@@ -72,6 +94,7 @@ void run_body(Running& running, const std::optional<Device>& device, void (*body
     } catch (const WriteError&) {
         throw;
     } catch (const std::exception& error) {
+        if (is_rank()) throw;
         outcome = Outcome::fail;
         detail = error.what();
     }
@@ -79,6 +102,20 @@ void run_body(Running& running, const std::optional<Device>& device, void (*body
         running.finish(outcome, detail);
     } catch (const Quit&) {  // at the last line of keys: the lesson itself is complete
     }
+}
+
+// Itself as the ranks of the lesson, where it has some and is none of them; these show nothing.
+void start_ranks(const Running& running, const char* program, Flags flags) {
+    if (!on_several_ranks(running.lesson()) || is_rank()) return;
+    if (const std::string why = no_launcher(); !why.empty()) throw Skipped{why};
+    std::error_code elsewhere;  // than on Linux
+    const auto itself = std::filesystem::read_symlink("/proc/self/exe", elsewhere);
+    flags.step = flags.no_step = flags.present = flags.plain = flags.json = false;
+    flags.quiet = true;
+    flags.from = 1;
+    std::vector<std::string> command{elsewhere ? program : itself.string()};
+    for (auto& word : arguments(flags)) command.push_back(std::move(word));
+    run_ranks(dial("ranks"), std::move(command));
 }
 
 // Why these flags cannot be followed; empty where they can.
@@ -124,24 +161,20 @@ int write_graph(const Running& running, const std::string& file, const std::stri
 
 int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)()) {
     Flags flags;
-    bool describe = false;
-    int report = -1;
+    Private asked;
     CLI::App app(fmt::format("Lesson {}: {} (about {} minutes)", lesson.number, lesson.title, lesson.minutes),
                  fmt::format("lesson {}", lesson.slug));
     add_flags(app, flags);
     add_dials(app, flags, &lesson.dials);
-    app.add_option("--graph", flags.graph,
-                   "write the picture of its graph to F.svg or F.dot, and say nothing")
-        ->type_name("F");
-    app.add_flag("--describe", describe, "print what this lesson is, as one line of JSON");
-    app.add_option("--report", report)->group("");  // the runner's: a descriptor for how it went
+    add_private(app, flags, asked);
     const std::string name = app.get_name();
 
     try {
         catch_interrupts();
         if (const Parsed parsed = parse(app, argc, argv); parsed.done) return parsed.code;
-        if (report >= 0) end_with_the_runner(report);
-        if (describe) {
+        if (asked.report >= 0) end_with_the_runner(asked.report);
+        if (!asked.rank_says.empty()) become_rank(asked.rank_says);
+        if (asked.describe) {
             write_to(STDOUT_FILENO, description(lesson) + "\n");
             return good;
         }
@@ -162,13 +195,16 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         use_products(flags.products);
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
 
-        const auto viewer = viewer_for(lesson, flags, mode, report);
+        const auto viewer = viewer_for(lesson, flags, mode, asked.report);
         Running running(lesson, options, *viewer, flags.from, what_matters(flags));
         running.emit(
             Title{lesson, name_of(device ? *device : Device::cuda), dtype, flags.seed, turned_in(flags)});
-        run_body(running, device, dtype == "float64" ? in_double : in_float);
+        const auto start = [&] { start_ranks(running, argv[0], flags); };
+        run_body(running, device, start, dtype == "float64" ? in_double : in_float);
+        if (is_rank()) return good;  // what it checked, the program that shows checks, too
 
-        if (report >= 0) write_to(report, json_line({0, running.end()}, lesson, flags.digits) + "\n");
+        if (asked.report >= 0)
+            write_to(asked.report, json_line({0, running.end()}, lesson, flags.digits) + "\n");
         return flags.graph.empty() ? exit_code(running.end()) : write_graph(running, flags.graph, name);
     } catch (const NobodyReads&) {
         return NobodyReads::exit_code;

@@ -283,4 +283,48 @@ Sheet sheet_of(const std::string& title, const Runs& runs) {
     return sheet;
 }
 
+Sheet sheet_of(const std::string& title, const Lanes& all) {
+    constexpr int high = 36, gap = 12;
+    constexpr std::size_t most_labels = 72;  // of more pieces of work none has room for its label
+    const char* const styles[] = {"s-own", "s-kept", "s-two"};
+    std::string told = "Time goes to the right.";
+    double ends = 0;
+    int names = 0, last = 0;
+    std::size_t labels = 0;
+    for (const auto& lane : all.lanes) {
+        told += fmt::format(" {}: {} pieces of work, {}.", lane.name, lane.work.size(), lane.end);
+        names = std::max(names, drawing::width_of_words(lane.name));
+        last = std::max(last, drawing::width_of_words(lane.end));
+        for (const auto& work : lane.work)
+            ends = std::max(ends, work.until), labels += work.label.empty() ? 0 : 1;
+    }
+    Sheet sheet(title, told);
+    const int x0 = left + names + 16;
+    const double unit = std::min(40.0, (Sheet::widest - Sheet::margin - x0 - 16 - last) / ends);
+    const auto x = [&](double time) { return x0 + static_cast<int>(std::lround(time * unit)); };
+    int y = sheet.top() + 10;
+    for (const auto& lane : all.lanes) {
+        sheet.text(left, y + 25, lane.name);
+        for (std::size_t kind = 0; kind < all.kinds.size(); ++kind) {
+            std::string boxes;
+            for (const auto& work : lane.work)
+                if (work.kind == kind)
+                    boxes += fmt::format("M{},{}H{}V{}H{}Z", x(work.from), y, x(work.until), y + high,
+                                         x(work.from));
+            if (!boxes.empty()) sheet.path(boxes, styles[kind], {x0, y, x(ends), y + high, {}});
+        }
+        for (const auto& work : lane.work)
+            if (!work.label.empty() && labels <= most_labels)
+                sheet.text((x(work.from) + x(work.until)) / 2, y + 25, work.label, "t-middle");
+        sheet.text(x(ends) + 16, y + 25, lane.end);
+        y += high + gap;
+    }
+    int at = x0;
+    for (std::size_t kind = 0; kind < all.kinds.size(); ++kind) {
+        sheet.box(at, y + 12, 30, 22, styles[kind], 0);
+        at = sheet.text(at + 42, y + 30, all.kinds[kind]) + 40;
+    }
+    return sheet;
+}
+
 }  // namespace tally::lesson

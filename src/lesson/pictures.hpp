@@ -153,4 +153,20 @@ struct Runs {
 };
 Sheet sheet_of(const std::string& title, const Runs& runs);
 
+// Who works on what when: a lane for each, time to the right. What is left white, they wait.
+struct Lanes {
+    struct Work {
+        std::size_t kind;  // of `kinds`
+        double from, until;
+        std::string label;
+    };
+    struct Lane {
+        std::string name, end;
+        std::vector<Work> work;
+    };
+    std::vector<std::string> kinds;  // at most three
+    std::vector<Lane> lanes;
+};
+Sheet sheet_of(const std::string& title, const Lanes& lanes);
+
 }  // namespace tally::lesson

@@ -410,6 +410,7 @@ Report report(Device device) {
     const Sums held = sums(device);
     now.in_use = static_cast<std::size_t>(held[all_classes]);
     now.peak = peak(device);
+    now.packing = device == Device::cpu ? packing.load(std::memory_order_relaxed) : 0;
     for (std::size_t row = 0; row < memory_classes; ++row) {
         now.in_use_by[row] = static_cast<std::size_t>(held[row]);
         now.peak_by[row] = static_cast<std::size_t>(common.peak[row].load());

@@ -121,8 +121,9 @@ struct Report {
     std::size_t in_use = 0, peak = 0;                                          // bytes, all classes together
     std::size_t in_use_by[memory_classes] = {}, peak_by[memory_classes] = {};  // bytes; index: MemoryClass
     std::size_t cached = 0;                                                    // bytes waiting in free lists
-    std::size_t budget = 0;                                                    // 0: none
-    std::size_t largest_free = 0;   // with a budget: largest block that can still be had
+    std::size_t packing = 0;       // bytes of the kernels' packing buffers; part of nothing else that is here
+    std::size_t budget = 0;        // 0: none
+    std::size_t largest_free = 0;  // with a budget: largest block that can still be had
     std::uint64_t allocations = 0;  // buffers handed out
     std::uint64_t reused = 0;       // of these, served from a free list
 };

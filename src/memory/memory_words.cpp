@@ -24,7 +24,8 @@ std::string to_string(const Report& report) {
                                : "budget " + bytes_in_words(report.budget) + " (largest free block " +
                                      bytes_in_words(report.largest_free) + ")";
     return text + "; " + std::to_string(report.allocations) + " allocations, " +
-           std::to_string(report.reused) + " of them reused\n";
+           std::to_string(report.reused) + " of them reused" +
+           (report.packing == 0 ? "" : "; packing buffers " + bytes_in_words(report.packing)) + "\n";
 }
 
 void detail::out_of_memory(std::size_t asked, Device device, std::size_t cached, std::size_t free,

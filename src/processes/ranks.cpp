@@ -9,6 +9,7 @@
 #include "tally/base/checksum.hpp"
 #include "tally/base/version.hpp"
 #include "tally/files/state_file.hpp"
+#include "tally/processes/entry_words.hpp"
 #include "tally/train/require.hpp"
 
 namespace tally {
@@ -16,20 +17,6 @@ namespace tally {
 namespace {
 
 using Named = std::vector<std::pair<std::string, std::string>>;
-
-std::string in_words(const TrainingState::Entry& entry) {
-    return std::visit(
-        [](const auto& value) -> std::string {
-            using T = std::decay_t<decltype(value)>;
-            if constexpr (std::is_same_v<T, std::string>)
-                return value;
-            else if constexpr (std::is_arithmetic_v<T>)
-                return tally::in_words(static_cast<double>(value));
-            else
-                return to_string(value.shape()) + " with checksum " + std::to_string(detail::checksum(value));
-        },
-        entry);
-}
 
 std::string text_of(const Named& lines) {
     TrainingState state;
@@ -68,11 +55,13 @@ std::string difference(const Named& first, const Named& other, const std::string
     return "";
 }
 
-// What each process says at a window's end, before the bits that say which gradients have arrived.
+// What each process says at a window's end, before a byte for each gradient.
 struct Said {
     Standing standing;
     std::int64_t window;  // by the order in which they were opened, when their parameters were compared
 };
+
+constexpr int has_arrived = 1, has_changed = 2;  // since it was sent early
 
 }  // namespace
 
@@ -83,6 +72,11 @@ template <class S> Ranks<S>::Ranks(Processes& processes, RanksOptions<S> options
       digits_(std::make_unique<detail::Bucket<std::int64_t>>()),
       first_item_(std::int64_t{processes.rank()} << 32) {
     if (options_.bucket == 0) throw Error("[ranks] buckets of no numbers hold nothing");
+    if (options_.overlap && options_.reduce == AllReduce::fast)
+        throw Error(
+            "[ranks] overlap needs AllReduce::rank_order: a sum that MPI makes by itself cannot be ended "
+            "where "
+            "another process does not come to it");
 }
 
 template <class S> Ranks<S>::~Ranks() = default;
@@ -93,14 +87,28 @@ template <class S> std::vector<Items> Ranks<S>::share(const std::vector<Items>& 
     const auto begin = [&](std::size_t rank) {
         return parts.begin() + static_cast<std::ptrdiff_t>(rank * parts.size() / ranks);
     };
+    share_ = ++shares_;
     first_item_ = 0;
     for (auto part = parts.begin(); part != begin(me); ++part) first_item_ += part->count();
     return {begin(me), begin(me + 1)};
 }
 
-template <class S> std::vector<std::string> Ranks<S>::meet(const std::string& what, const std::string& mine) {
+template <class S> std::int64_t Ranks<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window) {
+    Opened& opened = windows_.at(&optimizer);
+    if (std::exchange(opened.passed, window) != window) opened.share = share_;
+    if (share_ && opened.share && *opened.share != *share_)
+        throw Error(
+            "[ranks] share() was called again in this window, and would number its items from the first one "
+            "on, as "
+            "before: layers of two processes would draw the same. Share all micro-batches of a window by one "
+            "call, or say where the items of this process begin: begin_at(item)");
+    return first_item_;
+}
+
+template <class S> std::vector<std::string> Ranks<S>::meet(const std::string& what, const std::string& mine,
+                                                           const std::optional<detail::EarlyRound>& keep) {
     known_ = true;  // an error in here is one of all
-    std::vector<std::string> words = processes_.meet(what + call_, where_, mine);
+    std::vector<std::string> words = processes_.meet(what + call_, where_, mine, keep);
     known_ = false;
     return words;
 }
@@ -133,12 +141,13 @@ template <class S> typename Ranks<S>::Named Ranks<S>::weights() const {
 
 template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Named& options) {
     parameters_ = optimizer.parameters();
-    windows_[&optimizer] = opened_++;
+    Opened& opened = windows_[&optimizer] = {opened_++};
     call_ = where_ = "";
     Named lines{{"version", std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' +
                                 std::to_string(version.patch)},
                 {"numbers of", std::to_string(8 * sizeof(S)) + " bits"},
                 {"reduce", options_.reduce == AllReduce::fast ? "fast" : "rank_order"},
+                {"overlap", options_.overlap ? "yes" : "no"},
                 {"buckets of", std::to_string(options_.bucket) + " numbers"},
                 {"parameters:", std::to_string(parameters_.size())}};
     std::size_t most = 0;
@@ -155,10 +164,14 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
     for (const auto& [name, value] : options) lines.emplace_back("option " + name, value);
     TrainingState state;
     optimizer.save(state, "optimizer");
-    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, in_words(entry));
+    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_in_words(entry));
     for (auto& line : weights()) lines.push_back(std::move(line));
     expect_equal("the opening of a window", lines);
+    const std::int64_t window = processes_.new_window();
     if (processes_.size() == 1) return;
+    if (options_.overlap)
+        opened.early =
+            std::make_unique<detail::EarlyGradients<S>>(processes_, window, parameters_, options_.bucket);
     bucket_->resize(std::max(std::min(most, options_.bucket), bucket_->numbers.size()),
                     static_cast<std::size_t>(processes_.size()));
 }
@@ -172,6 +185,12 @@ template <class S> void Ranks<S>::expect_same_weights() {
         known_ = false;  // it is no part of a window's end
         throw;
     }
+}
+
+// ---- in its last micro-batch ----
+
+template <class S> void Ranks<S>::meanwhile(const Optimizer<S>& optimizer, std::int64_t window) {
+    if (const auto& early = windows_.at(&optimizer).early) early->advance(window);
 }
 
 // ---- the window's end ----
@@ -201,17 +220,26 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
     parameters_ = optimizer.parameters();
     call_ = std::string(call) + " of window " + std::to_string(window);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
-    const Said mine{here, windows_.at(&optimizer)};
+    const Opened& opened = windows_.at(&optimizer);
+    const Said mine{here, opened.number};
     std::string said(sizeof(Said) + parameters_.size(), '\0');
     std::memcpy(said.data(), &mine, sizeof(Said));
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-        said[sizeof(Said) + i] = parameters_[i].has_grad() ? 1 : 0;
+        said[sizeof(Said) + i] =
+            static_cast<char>((parameters_[i].has_grad() ? has_arrived : 0) |
+                              (opened.early && opened.early->changed(i, window) ? has_changed : 0));
     const std::vector<std::string> all =
-        meet("", said + shared_.say(exact, static_cast<std::size_t>(processes_.size())));
+        meet("", said + shared_.say(exact, static_cast<std::size_t>(processes_.size())),
+             opened.early ? std::optional(opened.early->round(window)) : std::nullopt);
+    known_ = true;
+    if (opened.early) opened.early->end(window);
+    known_ = false;
+    ended_ = opened.early.get();
 
     Standing sum{
         .once = here.once, .full = true, .learning_rate = here.learning_rate, .updates = here.updates};
     arrived_.assign(parameters_.size(), false);
+    early_.assign(parameters_.size(), opened.early && opened.early->summed());
     expect_alike(all);
     for (const std::string& theirs : all) {
         Standing one;
@@ -223,8 +251,10 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
         sum.noise += one.noise;
         sum.planned = sum.planned || one.planned;
         sum.full = sum.full && one.full;
-        for (std::size_t i = 0; i < parameters_.size(); ++i)
-            if (theirs[sizeof(Said) + i] != 0) arrived_[i] = true;
+        for (std::size_t i = 0; i < parameters_.size(); ++i) {
+            if (theirs[sizeof(Said) + i] & has_arrived) arrived_[i] = true;
+            if (theirs[sizeof(Said) + i] & has_changed) early_[i] = false;
+        }
         shared_.hear(std::string_view(theirs).substr(said.size()));
     }
     if (!exact.empty()) sum.sum = shared_.loss(), sum.count = shared_.counted();
@@ -283,7 +313,9 @@ template <class S> void Ranks<S>::join(Effects& effects) {
 template <class S> void Ranks<S>::sum_gradients() {
     detail::Summing<S> sums(processes_, options_.reduce, bucket_, known_);
     for (std::size_t i = 0; i < arrived_.size(); ++i)
-        if (arrived_[i])
+        if (arrived_[i] && early_[i])
+            ended_->take(i);
+        else if (arrived_[i])
             parameters_[i].change_grad([&](Array<S>& gradient) {
                 sums.add(gradient.writable(), gradient.size(), gradient.device());
             });

@@ -12,16 +12,19 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tally/processes/bucket.hpp"
+#include "tally/processes/early_gradients.hpp"
 #include "tally/processes/processes.hpp"
 #include "tally/processes/shared_sums.hpp"
 #include "tally/train/across.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/module.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally {
 
@@ -30,6 +33,14 @@ template <class S> struct RanksOptions {
     AllReduce reduce = AllReduce::rank_order;
     Module<S>* model = nullptr;                 // one that leaves effects, such as batch norm, must be told
     std::size_t bucket = std::size_t{1} << 20;  // so many numbers are summed at once
+    // In a planned window gradients that are final are summed while the last backward() still runs: rank_order alone.
+    bool overlap = false;
+};
+
+// What a file of Ranks::save() tells the loop, on each process.
+struct Resumed {
+    TrainingState state;             // what else was saved
+    std::vector<std::int64_t> done;  // the micro-batches of the open window that were added, in rising order
 };
 
 // What a window asks of all others. Micro-batches communicate nothing: the window's end does.
@@ -41,29 +52,44 @@ public:
     ~Ranks() override;
 
     // This process's share of `parts`, neighbours of one another: another process may have one more, and some
-    // may have none. What layers draw for their items is what one process alone would draw, if all micro-batches
-    // of a window are shared by one call: a second one in the same window begins at its first item again.
-    std::vector<Items> share(const std::vector<Items>& parts);
+    // may have none. What layers draw for their items is what one process alone would draw, so all micro-batches
+    // of a window are shared by one call: it is an Error of pass() in micro-batches of a second one.
+    std::vector<Items> share(const std::vector<Items>& parts) override;
     // If you cut in another way: the number of this process's first item in its windows. Without either,
     // each process draws for itself.
-    void begin_at(std::int64_t item) { first_item_ = item; }
+    void begin_at(std::int64_t item) {
+        first_item_ = item;
+        share_.reset();
+    }
 
     // An Error that names the first parameter whose bits are not rank 0's, of those of the window that was
     // opened or ended last. Everybody calls it.
     void expect_same_weights();
 
+    // The window of all processes as one file, which rank 0 writes, whole or not at all; everybody calls it.
+    // `state`: what else the loop must know, the same everywhere; `done`: the numbers of the micro-batches that
+    // this process has added, if the window is saved in its middle. An Error is one on all processes.
+    void save(const std::string& path, const Window<S>& window, TrainingState state = {},
+              const std::vector<std::int64_t>& done = {});
+    // Rank 0 reads it; all resume, or none. With Sum::exact, and between two windows, by any number of
+    // processes: what all had added then is in rank 0's window. With Sum::running in mid-window by as many.
+    Resumed load(const std::string& path, Window<S>& window);
+
     // ---- for the window ----
+    bool writes() const override { return processes_.rank() == 0; }
     using Named = typename Across<S>::Named;
     void open(const Optimizer<S>& optimizer, const Named& options) override;
     Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                     const Standing& here, std::span<ExactSum<S>> exact) override;
+    void meanwhile(const Optimizer<S>& optimizer, std::int64_t window) override;
     void reduce(Effects& effects, std::span<ExactSum<S>> exact) override;
     void ready() override;
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
-    std::int64_t first_item() const override { return first_item_; }
+    std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) override;
 
 private:
-    std::vector<std::string> meet(const std::string& what, const std::string& mine = "");
+    std::vector<std::string> meet(const std::string& what, const std::string& mine = "",
+                                  const std::optional<detail::EarlyRound>& keep = {});
     void expect_equal(const std::string& call, const Named& lines);
     Named weights() const;
     void expect_alike(const std::vector<std::string>& all);
@@ -76,16 +102,25 @@ private:
 
     Processes& processes_;
     RanksOptions<S> options_;
-    std::vector<Var<Array<S>>> parameters_;                // of the window that was opened or ended last
-    std::map<const Optimizer<S>*, std::int64_t> windows_;  // whose is which, by the order of opening
-    std::int64_t opened_ = 0;
+    std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
+    struct Opened {
+        std::int64_t number = 0;  // by the order of opening
+        std::unique_ptr<detail::EarlyGradients<S>> early = {};
+        std::int64_t passed = -1;                // in this one of its windows there was a pass
+        std::optional<std::int64_t> share = {};  // of this call of share()
+    };
+    std::map<const Optimizer<S>*, Opened> windows_;
+    std::int64_t opened_ = 0, files_ = 0;  // files: saved or loaded, or tried
     std::unique_ptr<detail::Bucket<S>> bucket_;
     std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // the same for exact sums
     detail::SharedSums<S> shared_;
-    std::int64_t first_item_;
-    std::string call_, where_;   // of the window's end
-    std::vector<bool> arrived_;  // whether a gradient has reached the parameter, on any process
-    bool known_ = false;         // to all others, what went wrong here
+    std::int64_t first_item_, shares_ = 0;
+    std::optional<std::int64_t> share_;  // which call of share() has said where the items begin
+    std::string call_, where_;           // of the window's end
+    std::vector<bool> arrived_;          // whether a gradient has reached the parameter, on any process
+    const detail::EarlyGradients<S>* ended_ = nullptr;  // of the window that ends
+    std::vector<bool> early_;  // whether it was summed while backward ran, and is so still
+    bool known_ = false;       // to all others, what went wrong here
 };
 
 extern template class Ranks<float>;

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tally/train/batches.hpp"
+#include "tally/train/clip.hpp"
 #include "tally/train/module.hpp"
 #include "tally/train/optimizer.hpp"
 #include "tally/values/exact_sum.hpp"
@@ -43,6 +45,10 @@ public:
 
     virtual ~Across() = default;
 
+    // Of a window's micro-batches those that are to be computed here.
+    virtual std::vector<Items> share(const std::vector<Items>& parts) = 0;
+    // Whether it is this one that writes what is the same everywhere: files, and lines of progress.
+    virtual bool writes() const = 0;
     // When a window is opened: an Error where optimizers, parameters or options differ.
     virtual void open(const Optimizer<S>& optimizer, const Named& options) = 0;
     // Before its end: how far all have come together. `call` and `window` must be everybody's. Exact sums stay
@@ -50,14 +56,19 @@ public:
     // What follows is about the same optimizer's parameters: several windows may share one Across.
     virtual Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                             const Standing& here, std::span<ExactSum<S>> exact) = 0;
+    // In the last micro-batch that is planned, again and again while it goes backward: what is final already may
+    // go to the others. Of its sums nothing is changed before reduce().
+    virtual void meanwhile(const Optimizer<S>& optimizer, std::int64_t window) = 0;
     // Each parameter's gradient becomes the sum of everybody's, or each exact sum does, and effects are joined.
     virtual void reduce(Effects& effects, std::span<ExactSum<S>> exact) = 0;
+    // Of all gradients of all who share the window: its own are those already, or a part of them.
+    virtual detail::MeasuredGradients measured(const detail::MeasuredGradients& mine) { return mine; }
     // Just before the parameters change: everybody is there, and has the memory for it.
     virtual void ready() = 0;
     // Instead of the next of these calls: the end of this window has failed here.
     virtual void fail(const char* call, std::int64_t window, const std::string& why) noexcept = 0;
-    // The number of this window's first item among the items of all.
-    virtual std::int64_t first_item() const = 0;
+    // Asked by each pass: the number of this window's first item among the items of all.
+    virtual std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) = 0;
 };
 
 }  // namespace tally

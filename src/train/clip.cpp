@@ -57,8 +57,14 @@ template <class S> std::int64_t count_non_finite(const Parameters<S>& parameters
     return measure("count_non_finite", parameters, false).non_finite;
 }
 
-template <class S> MeasuredGradients detail::measure_gradients(const Parameters<S>& parameters) {
-    return measure("measure_gradients", parameters);
+template <class S> MeasuredGradients detail::measure_gradients(const Parameters<S>& parameters, bool norm) {
+    return measure("measure_gradients", parameters, norm);
+}
+
+template <class S> void detail::clip_measured(const Parameters<S>& parameters, double norm, double max_norm) {
+    require(max_norm >= 0, "clip_grad_norm", "max_norm must be from 0 on", max_norm);
+    const double factor = clip_factor(norm, max_norm);
+    if (factor != 1) limit(parameters, static_cast<S>(factor), std::numeric_limits<S>::infinity());
 }
 
 template <class S>
@@ -70,8 +76,7 @@ double clip_grad_norm(const Parameters<S>& parameters, double max_norm, NonFinit
                     (found.non_finite > 0
                          ? ": " + std::to_string(found.non_finite) + " elements are infinite or NaN"
                          : ", though each element is finite: their squares are too large"));
-    const double factor = detail::clip_factor(found.norm, max_norm);
-    if (factor != 1) limit(parameters, static_cast<S>(factor), std::numeric_limits<S>::infinity());
+    detail::clip_measured(parameters, found.norm, max_norm);
     return found.norm;
 }
 
@@ -81,11 +86,12 @@ template <class S> void clip_grad_value(const Parameters<S>& parameters, double 
     limit(parameters, S(1), static_cast<S>(max_value));
 }
 
-#define TALLY_MADE_FOR(S)                                                        \
-    template double grad_norm(const Parameters<S>&);                             \
-    template std::int64_t count_non_finite(const Parameters<S>&);                \
-    template MeasuredGradients detail::measure_gradients(const Parameters<S>&);  \
-    template double clip_grad_norm(const Parameters<S>&, double, NonFiniteNorm); \
+#define TALLY_MADE_FOR(S)                                                             \
+    template double grad_norm(const Parameters<S>&);                                  \
+    template std::int64_t count_non_finite(const Parameters<S>&);                     \
+    template MeasuredGradients detail::measure_gradients(const Parameters<S>&, bool); \
+    template void detail::clip_measured(const Parameters<S>&, double, double);        \
+    template double clip_grad_norm(const Parameters<S>&, double, NonFiniteNorm);      \
     template void clip_grad_value(const Parameters<S>&, double);
 TALLY_MADE_FOR(float)
 TALLY_MADE_FOR(double)

@@ -29,7 +29,11 @@ struct MeasuredGradients {
     double norm = 0;
     std::int64_t non_finite = 0;
 };
-template <class S> MeasuredGradients measure_gradients(const std::vector<Var<Array<S>>>& parameters);
+template <class S>
+MeasuredGradients measure_gradients(const std::vector<Var<Array<S>>>& parameters, bool norm = true);
+// What clip_grad_norm does when it has measured.
+template <class S>
+void clip_measured(const std::vector<Var<Array<S>>>& parameters, double norm, double max_norm);
 }  // namespace detail
 
 // What a norm that is no number does: PyTorch lets NaN and 0 pass into the gradients.

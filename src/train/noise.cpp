@@ -89,11 +89,6 @@ template <class S> void NoiseMeter<S>::measured(double norm) {
     if (!norm_) norm_ = norm;
 }
 
-template <class S> bool NoiseMeter<S>::measured(const MeasuredGradients& found) {
-    if (found.non_finite == 0) measured(found.norm);
-    return found.non_finite == 0;
-}
-
 template <class S> Noise NoiseMeter<S>::estimate(const Standing& all, bool divided) {
     const auto firsts = static_cast<double>(all.noise.firsts);
     const double length = norm_.value() / (divided ? 1 : all.count), square = length * length,
@@ -135,7 +130,7 @@ typename NoiseMeter<S>::Saved NoiseMeter<S>::read(Reading& saved, std::int64_t m
         const double any = std::numeric_limits<double>::lowest();
         found.noise = {saved.count("noise/windows"), saved.count("noise/without"), number("traces", any),
                        number("squares", any)};
-        found.first = {.firsts = saved.count("noise/firsts", micro_batches > 0),
+        found.first = {.firsts = saved.count("noise/firsts", micro_batches),  // of processes: each had one
                        .squares = number("first_square", 0),
                        .shares = number("first_share", 0)};
         squares = number("squared_weights", 0, true);

@@ -52,7 +52,6 @@ public:
     void tell(Standing& here) const;
     // How long the window's gradient is, as it will be stepped. Only the first call counts.
     void measured(double norm);
-    bool measured(const MeasuredGradients& found);  // whether all of them are finite
     // Of this window, whose update has been made, from what all have told; `divided`: its gradient is a mean.
     Noise estimate(const Standing& all, bool divided);
     const Noise& noise() const { return noise_; }

@@ -28,7 +28,8 @@ template <class S> WindowOptions<S> window_options(const TrainerOptions<S>& o) {
             .max_value = o.max_grad_value,
             .schedule = o.schedule,
             .average = o.average,
-            .seed = o.seed};
+            .seed = o.seed,
+            .noise = o.noise};
 }
 
 void require_at_least(const char* what, std::int64_t given, std::int64_t least) {
@@ -42,9 +43,10 @@ void require_at_least(const char* what, std::int64_t given, std::int64_t least) 
 template <class S> Course course(const TrainerOptions<S>& options, std::int64_t items) {
     [[maybe_unused]] const auto& [per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
                                   num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm,
-                                  max_grad_value, schedule, average, weigh, sum, tail, non_finite, checkpoint,
-                                  save_steps, save_micro_batches, resume_from_checkpoint, logging_steps,
-                                  metrics_csv, metrics_jsonl, loss_curve, progress, terminal] = options;
+                                  max_grad_value, schedule, average, weigh, sum, tail, non_finite, noise,
+                                  checkpoint, save_steps, save_micro_batches, resume_from_checkpoint,
+                                  logging_steps, metrics_csv, metrics_jsonl, loss_curve, progress, terminal] =
+        options;
     return {{"items", std::to_string(items)},
             {"per_device_batch_size", std::to_string(per_device_batch_size)},
             {"gradient_accumulation_steps", gradient_accumulation_steps.in_words()},
@@ -86,13 +88,14 @@ std::vector<UpdateRecord> as_records(const Reading& saved, const Array<double>& 
 }  // namespace
 
 template <class S> Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items,
-                                       LossOf loss, TrainerOptions<S> options)
+                                       LossOf loss, TrainerOptions<S> options, Across<S>* across)
     : model_(model),
       optimizer_(optimizer),
       items_(items),
       loss_(std::move(loss)),
       options_(std::move(options)),
-      window_(optimizer, window_options(options_)),
+      across_(across),
+      window_(optimizer, window_options(options_), across),
       size_(std::max<std::int64_t>(options_.per_device_batch_size, 1)) {
     for (const auto& [name, parameter] : named_parameters(model))
         for (const Var<Array<S>>& stepped : optimizer.parameters())
@@ -107,21 +110,32 @@ template <class S> Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer
     if (options_.gradient_checkpointing && checkpoint(model_, *options_.gradient_checkpointing) == 0)
         throw Error(
             "[trainer] gradient_checkpointing: the model has no Sequential that could be cut into segments");
-    if (options_.auto_find_batch_size) {
-        const auto refuse = [](const std::string& what) {
-            throw Error("[trainer] auto_find_batch_size tries a window again as a whole: " + what);
+    if (in_whole_windows()) {
+        const auto refuse = [this](const std::string& what) {
+            throw Error(std::string("[trainer] ") +
+                        (across_ ? "across processes a window is shared"
+                                 : "auto_find_batch_size tries a window again") +
+                        " as a whole: " + what);
         };
         if (options_.tail == Tail::carry)
             refuse("none is carried into the next epoch; choose Tail::scale or drop");
-        if (options_.weigh == Weigh::micro_batches)
-            refuse("how many micro-batches it has depends on memory, so they cannot weigh the same");
         if (options_.save_micro_batches > 0) refuse("it is not saved in its middle; choose save_steps");
+        if (options_.auto_find_batch_size && across_)
+            refuse("auto_find_batch_size would try it again on one of them only");
+        if (options_.auto_find_batch_size && options_.weigh == Weigh::micro_batches)
+            refuse("how many micro-batches it has depends on memory, so they cannot weigh the same");
+    }
+    const std::string before = options_.checkpoint;
+    if (across_ && !across_->writes()) {  // another one writes for all
+        for (std::string* path :
+             {&options_.checkpoint, &options_.metrics_csv, &options_.metrics_jsonl, &options_.loss_curve})
+            path->clear();
+        options_.progress = nullptr;
     }
     for (const std::string* path :
          {&options_.checkpoint, &options_.metrics_csv, &options_.metrics_jsonl, &options_.loss_curve})
         if (!path->empty()) expect_writable(*path);  // now, not after an epoch
-    if (!options_.checkpoint.empty() && options_.resume_from_checkpoint && file_exists(options_.checkpoint))
-        load(options_.checkpoint);
+    if (!before.empty() && options_.resume_from_checkpoint && file_exists(before)) load(before);
     memory::reset_peak(device());
 }
 
@@ -132,12 +146,12 @@ template <class S> bool Trainer<S>::train_epoch() {
     expect_same_parameters();
     open_metrics();
     begun_ = Clock::now();
-    window_.plan(options_.auto_find_batch_size ? 0 : options_.gradient_accumulation_steps.at(epoch_));
+    window_.plan(in_whole_windows() ? 0 : options_.gradient_accumulation_steps.at(epoch_));
     if (window_.full()) finished(window_.finish());  // carried from an epoch that planned for more
     const Items order = options_.shuffle ? shuffled(items_, options_.seed, epoch_) : in_order(items_);
     while (position_ < items_)
-        if (options_.auto_find_batch_size)
-            fitted_window(order);
+        if (in_whole_windows())
+            whole_window(order);
         else
             micro_batch(order.part(position_, std::min(items_, position_ + options_.per_device_batch_size)));
     finished(window_.flush());
@@ -184,7 +198,7 @@ template <class S> void Trainer<S>::came(std::int64_t items, std::int64_t micro_
     micro_batches_ += micro_batches;
 }
 
-template <class S> void Trainer<S>::fitted_window(const Items& order) {
+template <class S> void Trainer<S>::whole_window(const Items& order) {
     const std::int64_t steps = options_.gradient_accumulation_steps.at(epoch_),
                        size = options_.per_device_batch_size;
     const Items items = order.part(position_, std::min(items_, position_ + size * steps));
@@ -193,10 +207,12 @@ template <class S> void Trainer<S>::fitted_window(const Items& order) {
         position_ += items.count();
         return;
     }
-    const Finished<S> done = size_.update(window_, items.count(), [&](std::int64_t max_items) {
-        for (const Items& micro : split(items, max_items))
+    const auto fill = [&](std::int64_t max_items) {
+        for (const Items& micro : window_.share(split(items, max_items)))
             window_.add(loss_(micro, window_.pass(micro.count())));
-    });
+    };
+    if (across_) fill(size);
+    const Finished<S> done = across_ ? window_.finish() : size_.update(window_, items.count(), fill);
     came(items.count(), done.micro_batches);
     finished(done);
     save_if_due(done.stepped);
@@ -319,11 +335,11 @@ template <class S> void Trainer<S>::load(const std::string& path) {
                        found = saved.count("micro_batch_size", options_.per_device_batch_size),
                        retries = saved.count("retries");
     const MicroBatchSize size(found, retries);
-    if (options_.auto_find_batch_size && state.get<std::int64_t>("window/micro_batches") > 0)
-        throw Error(
-            "[trainer] '" + path +
-            "' was saved in the middle of a window, which auto_find_batch_size cannot try again; go on "
-            "without it to the next checkpoint");
+    if (in_whole_windows() && state.get<std::int64_t>("window/micro_batches") > 0)
+        throw Error("[trainer] '" + path + "' was saved in the middle of a window, which " +
+                    (across_ ? "processes cannot share; go on in one of them"
+                             : "auto_find_batch_size cannot try again; go on without it") +
+                    " to the next checkpoint");
     if (since.size() != 1 || position > items_)
         throw Error("[trainer] '" + path + "' holds no place in this training");
     saved.expect_all_read();

@@ -30,7 +30,7 @@ template <class S> struct TrainerOptions {
     // per_device_batch_size * gradient_accumulation_steps items all the same. Checkpoints are then made
     // between windows only.
     bool auto_find_batch_size = false;
-    AccumulationSteps gradient_accumulation_steps = 1;  // micro-batches an update
+    AccumulationSteps gradient_accumulation_steps = 1;  // micro-batches an update, of all processes together
     std::int64_t num_train_epochs = 1;
     std::uint64_t seed = 0;  // of the order of the items, and of what is random in the model
     bool shuffle = true;
@@ -45,6 +45,7 @@ template <class S> struct TrainerOptions {
     Sum sum = Sum::running;
     Tail tail = Tail::scale;  // carried beyond the last epoch, a window stays open
     NonFinite non_finite = NonFinite::raise;
+    bool noise = false;  // window().noise() is estimated
 
     // A file of all that is needed to go on with the same bits. It is written at the end of every epoch, and
     // after every so many updates and micro-batches (0: not for these), also in the middle of a window.
@@ -68,8 +69,12 @@ public:
     // Over a data set of so many items. Takes up training where a checkpoint left it; one that was saved with
     // other options is an Error that names the option and both values (docs/options.md lists those that may
     // differ). A file that could not be written is an Error now. Begins to measure the ledger's peak.
+    //
+    // Shared `across` processes, each computes its part of an update's micro-batches, and the update stays what it
+    // is in one process. The first of them writes all files; checkpoints are made between windows only, and may be
+    // resumed by any number of processes that read the same file.
     Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
-            TrainerOptions<S> options = {});
+            TrainerOptions<S> options = {}, Across<S>* across = nullptr);
 
     bool train_epoch();  // to the end of the epoch that is on its way; false when all are done
     void train() {
@@ -94,7 +99,8 @@ private:
 
     void expect_same_parameters();
     void micro_batch(const Items& items);
-    void fitted_window(const Items& order);
+    bool in_whole_windows() const { return options_.auto_find_batch_size || across_; }
+    void whole_window(const Items& order);
     void came(std::int64_t items, std::int64_t micro_batches);
     void finished(const Finished<S>& done);
     void log();
@@ -108,6 +114,7 @@ private:
     std::int64_t items_;
     LossOf loss_;
     TrainerOptions<S> options_;
+    Across<S>* across_;
     std::vector<std::pair<std::string, const void*>> stepped_;  // of the model's parameters, by name
     Window<S> window_;
     MicroBatchSize size_;

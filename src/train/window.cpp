@@ -134,7 +134,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight
     attempt([&] {
         if (!hold_.on()) hold_.take(detail::Hold<S>::Sweeps::own);
         if (exact_) exact_->begin();
-        sweep([&] { denominator_.divided(share.sum).backward(); });
+        sweep([&] { go_backward(denominator_.divided(share.sum)); });
         ++micro_batches_;
         if (dropped(share.sum))
             pass_.effects = {};
@@ -231,7 +231,7 @@ template <class S> Pass& Window<S>::part(std::int64_t items) {
     if (!pending_) throw Error("[window] part: of no micro-batch; call pass() for the first part");
     pass_.training = true;
     pass_.seed = seed();
-    pass_.first_item = items_ + *pending_ + (across_ ? across_->first_item() : 0);
+    pass_.first_item = items_ + *pending_ + (across_ ? across_->first_item(optimizer_, opened_) : 0);
     *pending_ += items;
     return pass_;
 }
@@ -320,14 +320,13 @@ template <class S> void Window<S>::expect_count(const char* what, double counted
 // Says whether all gradients are numbers, and the loss is.
 template <class S> bool Window<S>::finite_after_clipping(Finished<S>& done) {
     if (!std::isfinite(static_cast<double>(done.sum.item()))) return false;
-    if (options_.max_norm) {
-        done.norm = clip_grad_norm(parameters(), *options_.max_norm);
-        if (!std::isfinite(*done.norm)) return false;
-        if (meter_) meter_->measured(*done.norm);
-    } else if (meter_ ? !meter_->measured(detail::measure_gradients(parameters()))
-                      : has_non_finite_gradient(parameters())) {  // also where each micro-batch's was finite
-        return false;
-    }
+    detail::MeasuredGradients all = detail::measure_gradients(parameters(), options_.max_norm || meter_);
+    if (across_) all = across_->measured(all);
+    if (options_.max_norm) done.norm = all.norm;
+    if (all.non_finite > 0 || !std::isfinite(done.norm.value_or(0)))
+        return false;  // here, or of all together
+    if (meter_) meter_->measured(all.norm);
+    if (options_.max_norm) detail::clip_measured(parameters(), all.norm, *options_.max_norm);
     if (options_.max_value) clip_grad_value(parameters(), *options_.max_value);
     return true;
 }
@@ -344,6 +343,7 @@ template <class S> std::string Window<S>::not_finite(const Finished<S>& done) co
     if (const std::int64_t elements = count_non_finite(parameters()))
         return std::to_string(elements) + " elements of the gradients are infinite or NaN";
     if (!std::isfinite(sum)) return "the loss is " + in_words(sum) + ", though its gradients are finite";
+    if (!done.norm) return "gradients of another stage are infinite or NaN";
     return "the norm of the gradients is " + in_words(*done.norm) + ", though each element is finite";
 }
 

@@ -19,6 +19,7 @@
 #include "tally/instances/core.hpp"
 #include "tally/train/across.hpp"
 #include "tally/train/average.hpp"
+#include "tally/train/batches.hpp"
 #include "tally/train/denominator.hpp"
 #include "tally/train/exact_gradients.hpp"
 #include "tally/train/hold.hpp"
@@ -97,6 +98,10 @@ public:
     Window& operator=(const Window&) = delete;
     ~Window();
 
+    // Of a window's micro-batches those that are to be computed here: all, unless others share the window.
+    std::vector<Items> share(const std::vector<Items>& parts) {
+        return across_ ? across_->share(parts) : parts;
+    }
     // Goes backward through a micro-batch's loss, at once, so that its graph is gone when the next one comes.
     // `weight` multiplies what each of its items weighs. From the first one on the window alone changes its
     // parameters and their gradients: what others try is an Error, until finish() or discard().
@@ -191,6 +196,11 @@ private:
     template <class F> void own(F f) {
         const detail::Lift change(touch::held | touch::sealed);
         f();
+    }
+    void go_backward(const V& loss) {
+        const bool last = across_ && micro_batches_ + 1 == options_.micro_batches;
+        if (!last || exact_ || options_.non_finite == NonFinite::drop_micro) return loss.backward();
+        loss.backward([&](const Visit<Array<S>>&) { across_->meanwhile(optimizer_, opened_); });
     }
     void come();
     void expect_untouched() const;

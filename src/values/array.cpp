@@ -116,6 +116,10 @@ template <class S> Array<S> Array<S>::leading(std::int64_t from, std::int64_t to
 
 namespace detail {
 
+std::string form(const Shape& shape, Device device) {
+    return "shape " + to_string(shape) + (device == Device::cpu ? "" : " on cuda");
+}
+
 void expect_left(const char* op, const Storage* saved, std::uint32_t version, const Shape& shape) {
     if (memory::left_by_another(saved, version)) return;
     throw Error(

@@ -3,7 +3,6 @@
 // rule keeps is a reader like any other.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -237,9 +236,8 @@ template <class S> bool same_form(const Array<S>& a, const Array<S>& b) {
     return a.shape() == b.shape() && a.device() == b.device();
 }
 
-template <class S> std::string form(const Array<S>& x) {
-    return "shape " + to_string(x.shape()) + (x.device() == Device::cpu ? "" : " on cuda");
-}
+std::string form(const Shape& shape, Device device);
+template <class S> std::string form(const Array<S>& x) { return form(x.shape(), x.device()); }
 
 template <class S> bool single(const Array<S>& x) { return x.size() == 1; }
 
@@ -280,7 +278,7 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> destination(Into<Arra
 }
 
 // dx = dy, or dx += dy. The first shares its buffer.
-template <class S> void take(Into<Array<S>> into, const Array<S>& gradient) {
+template <class S> [[gnu::always_inline]] inline void take(Into<Array<S>> into, const Array<S>& gradient) {
     if (into.how == Write::set && !into.dst.storage() && gradient.storage())
         into.dst.share(gradient);
     else

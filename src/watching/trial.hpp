@@ -2,7 +2,6 @@
 // and gradients are known, and no graph.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -197,10 +196,12 @@ private:
 
     bool wants_trial() const {
         if (all_) return true;
-        const auto reached = [](const detail::GradientView<T>& to) { return !to || on_cpu(*to.gradient); };
-        const auto adds = [](const detail::GradientView<T>& to) { return to && to.has_arrived(); };
-        return std::all_of(rule_.to.begin(), rule_.to.end(), reached) &&
-               std::any_of(rule_.to.begin(), rule_.to.end(), adds);
+        bool adds = false;
+        for (const detail::GradientView<T>& to : rule_.to) {
+            if (to && !on_cpu(*to.gradient)) return false;
+            adds = adds || (to && to.has_arrived());
+        }
+        return adds;
     }
 
     // Gradients that are there already, all NaN: what is added to a NaN is NaN.
@@ -208,8 +209,9 @@ private:
         before_.reserve(rule_.to.size());
         for (std::size_t i = 0; i < rule_.to.size(); ++i) {
             const detail::GradientView<T> to = rule_.to[i];
-            const auto same = [&](const Before& each) { return each.to.gradient == to.gradient; };
-            if (!to || std::any_of(before_.begin(), before_.end(), same)) continue;
+            bool seen = false;
+            for (const Before& each : before_) seen = seen || each.to.gradient == to.gradient;
+            if (!to || seen) continue;
             const bool adds = all_ || to.has_arrived();
             if (!all_ && adds) detail::own(*to.gradient);  // as into() would
             Before& before = before_.emplace_back(Before{to,
@@ -239,8 +241,9 @@ private:
             if (all_) {
                 gradient = std::move(before.gradient);
             } else if (before.adds) {
-                if (alone(gradient) && bytes_of(gradient).size() == before.bytes.size())
-                    std::copy(before.bytes.begin(), before.bytes.end(), bytes_of(gradient).begin());
+                if (alone(gradient) && !before.bytes.empty() &&
+                    bytes_of(gradient).size() == before.bytes.size())
+                    std::memcpy(bytes_of(gradient).data(), before.bytes.data(), before.bytes.size());
             } else if (!before.ready) {
                 detail::let_go(gradient);
             }

@@ -7,6 +7,7 @@
 
 #include "kernel_testing.hpp"
 #include "tally/cpu/pool.hpp"
+#include "tally/memory/memory.hpp"
 
 namespace tally::test {
 namespace {
@@ -34,6 +35,20 @@ TEST_CASE("Every part runs once, with room of its own") {
             for (std::size_t part = 0; part < ran.size(); ++part) CHECK(ran[part] == (part < parts));
         }
     }
+}
+
+TEST_CASE("The ledger's report knows the packing buffer of each thread that multiplies, until it ends") {
+    const std::size_t before = memory::report().packing;
+    std::size_t meanwhile = 0;
+    std::thread([&] {
+        cpu::share_out(1, [&](std::size_t, const cpu::Workspace&) { meanwhile = memory::report().packing; });
+    }).join();
+    CHECK(meanwhile == before + cpu::Workspace::bytes);
+    const memory::Report after = memory::report();
+    CHECK(after.packing == before);
+    memory::Report told;
+    told.packing = cpu::Workspace::bytes;
+    CHECK(to_string(told).ends_with("; packing buffers 1.2 MiB\n"));
 }
 
 TEST_CASE("A process that was forked has no threads, and multiplies alone") {

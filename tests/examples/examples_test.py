@@ -1,9 +1,12 @@
-"""An example learns, and does what PyTorch does. Usage: examples_test.py reference|twin PROGRAM FOLDER
+"""An example learns, and does what PyTorch does. Usage: examples_test.py reference|twin|ranks PROGRAM FOLDER
 
 reference: its first losses are those that PyTorch had, as FOLDER/curve.csv has recorded them.
 twin: FOLDER/twin.py says so again, and that the weights agree; skipped where there is no PyTorch.
+ranks: by 1, 2 and 3 processes it prints and records the same bits as by itself, with exact sums; with running sums its losses
+are as near as PyTorch's.
 """
 import csv
+import os
 import re
 import subprocess
 import sys
@@ -71,4 +74,28 @@ def twin():
         assert apart <= BOUNDS[dtype][1], said
 
 
-{"reference": reference, "twin": twin}[sys.argv[1]]()
+def left_by(command, dtype, sums):
+    """What it prints, and the files it leaves."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([*command, str(COMPARED), folder, dtype, sums], cwd=folder, stdout=subprocess.PIPE, text=True, timeout=100,
+                              check=True, env={**os.environ, "BUILD": str(PROGRAM.parents[1])})
+        return done.stdout, {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def ranks():
+    by = {count: [FOLDER.parent / "run", FOLDER.name, "--ranks", str(count)] for count in (1, 2, 3)}
+    for dtype, (bound, _) in BOUNDS.items():
+        alone, files = left_by([PROGRAM], dtype, "exact")
+        assert sum(name.startswith("weights-") for name in files) == COMPARED + 1, sorted(files)
+        running = numbers(left_by([PROGRAM], dtype, "running")[0], "loss")
+        for count, command in by.items():
+            together, their_files = left_by(command, dtype, "exact")
+            assert together == alone, f"{count} processes, {dtype}:\n{together}\n{alone}"
+            assert their_files == files, f"{count} processes, {dtype}: other weights"
+            theirs = numbers(left_by(command, dtype, "running")[0], "loss")
+            apart = max(abs(a - b) / b for a, b in zip(theirs, running, strict=True))
+            print(f"{dtype}, {count} processes: with exact sums the same bits, with running sums losses within {apart:.2g}")
+            assert apart <= bound, (theirs, running)
+
+
+{"reference": reference, "twin": twin, "ranks": ranks}[sys.argv[1]]()

@@ -38,6 +38,8 @@ CHANGES = {  # lesson: an input number of it, as its source has it in exactly on
     "20_checkpointing": ("tower(depth)", "tower(depth + 1)"),
     "21_the_best_schedule": ("walk(steps)", "walk(steps + 1)"),
     "23_what_the_noise_says": ("real(1 / std::sqrt(items))", "real(1.1 / std::sqrt(items))"),
+    "24_across_processes": ("0.25 * (v - mean_of(", "0.2 * (v - mean_of("),
+    "25_the_pipe": ("{ divide(W, m); }", "{ divide(W, m + 1); }"),
 }
 
 
@@ -71,7 +73,7 @@ def changed_text(lesson):
 
 def write_changed(folder):
     """The lessons, and a program that runs the one which its first word names."""
-    headers, parts, names = {"#include <cstring>": None}, [], []
+    headers, parts, names = {"#include <cstdlib>": None, "#include <cstring>": None}, [], []
     for lesson in CHANGES:
         if not (LESSONS / f"{lesson}.cpp").exists() or (text := changed_text(lesson)) is None:
             continue  # its own test says so
@@ -79,14 +81,19 @@ def write_changed(folder):
         (folder / f"{lesson}.cpp").write_text(text)
         parts.append(f'namespace lesson_{lesson} {{\nnamespace {{\nusing ::Scalar, ::Tensor;\n}}\n#include "{lesson}.cpp"\n}}')
         names.append(f'    if (std::strcmp(words[1], "{lesson}") == 0) return tally::lesson::run_given(count - 1, words + 1, {int(lesson[:2])});')
-    main = ["int main(int count, char** words) {", *names, "    return 2;", "}", ""]
+    # A lesson on several ranks starts this program again, with the environment of the first.
+    kept = ['    if (const char* kept = std::getenv("TALLY_CHANGED")) return tally::lesson::run_given(count, words, std::atoi(kept));',
+            '    ::setenv("TALLY_CHANGED", words[1], 1);']
+    main = ["int main(int count, char** words) {", *kept, *names, "    return 2;", "}", ""]
     source = folder / "changed.cpp"
     source.write_text("\n".join([*headers, *parts, *main]))
     return source
 
 
 def build_changed(build, program):
-    like = next(lesson for lesson in CHANGES if (LESSONS / f"{lesson}.cpp").exists())
+    there = [lesson for lesson in CHANGES if (LESSONS / f"{lesson}.cpp").exists()]
+    on_ranks = [lesson for lesson in there if "lesson/on_ranks.hpp" in (LESSONS / f"{lesson}.cpp").read_text()]
+    like = (on_ranks + there)[0]  # such a lesson is linked with one library more
     source = LESSONS / f"{like}.cpp"
     with tempfile.TemporaryDirectory(prefix="tally-changed-") as scratch:
         changed = write_changed(Path(scratch))
@@ -107,6 +114,9 @@ def check(lesson, program):
     assert changed_text(lesson) is not None, f"{lesson}.cpp has not exactly one '{number}'"
     after = subprocess.run([program, lesson, "--plain"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                            env=clean_environment())
+    if after.returncode == 77:
+        print(after.stdout)
+        sys.exit(77)
     assert after.returncode == 1, f"'{instead}' for '{number}': exit {after.returncode}\n{after.stdout}{after.stderr}"
     assert re.search(r"\d+ checks, [1-9]\d* failed", after.stdout), f"it ended before a check could fail:\n{after.stdout}"
     print(*[line for line in after.stdout.splitlines() if "FAIL" in line], sep="\n")

@@ -60,6 +60,8 @@ def test_the_minutes_are_reckoned(runner, schema):
     for lesson in lessons(runner):
         device = ["--device=pretend"] if lesson["slug"] == "on-the-gpu" else []
         events = [json.loads(line) for line in run(runner, "run", lesson["slug"], "--json", *device).stdout.splitlines()]
+        if events[-1]["outcome"] == "skip":
+            continue  # there is no MPI to start its processes
         text = " ".join(str(event[key]) for event in events for key in ("text", "question", "options", "why") if key in event and event["event"] != "tensor" and
                         event["event"] != "table")
         words = len(text.split())

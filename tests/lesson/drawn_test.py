@@ -244,9 +244,41 @@ def the_best_schedule(lesson):
     picture.says(f"{lesson.shown('snapshots')['text']} at once")
 
 
+def what_the_noise_says(lesson):
+    """As many crosses lie below 0 as the table counts."""
+    picture = lesson.pictures["what-the-noise-says"]
+    zero, = (words[3] - 10 for words in picture.words if "t-end" in words[5] and words[4] == "0")
+    crosses = [int(y) + 5 for path in picture.root.iter(SVG + "path") if path.get("class") == "s-one"
+               for y in re.findall(r"M\d+,(\d+)", path.get("d"))][:-1]  # the last one is the legend's
+    kept, = lesson.tables("below 0")
+    below = int(kept["text"][0][kept["columns"].index("below 0")])
+    assert len(crosses) == 100 and sum(y > zero + 1 for y in crosses) <= below <= sum(y > zero - 1 for y in crosses), (zero, below)
+
+
+def the_pipe(lesson):
+    """The boxes cover the letters of the text, and each lane says what its process kept."""
+    texts = {event["name"]: event["text"] for event in lesson.events if event["event"] == "graph"}
+    for name, text in texts.items():
+        lanes = [line.split("|")[1] for line in text.splitlines()]
+        boxes = [tuple(map(int, box)) for path in lesson.pictures[name].root.iter(SVG + "path")
+                 for box in re.findall(r"M(\d+),(\d+)H(\d+)", path.get("d"))]  # left, top, right
+        begin = min(left for left, _, _ in boxes)
+        unit = (max(right for _, _, right in boxes) - begin) / len(lanes[0])
+        tops = sorted({top for _, top, _ in boxes})
+        assert len(tops) == len(lanes), name
+        for top, lane in zip(tops, lanes):
+            covered = {column for left, at, right in boxes if at == top
+                       for column in range(round((left - begin) / unit), round((right - begin) / unit))}
+            assert covered == {column for column, letter in enumerate(lane) if letter != "."}, (name, lane)
+    kept, = lesson.tables("GPipe saves, KiB")
+    for name, column in (("gpipe", "GPipe keeps"), ("the-pipe", "1F1B keeps")):
+        said = [words for words in lesson.pictures[name].said() if words.startswith("keeps")]
+        assert said == [f"keeps {row[kept['columns'].index(column)]}" for row in kept["text"]], (name, said)
+
+
 OWN = {check.__name__.replace("_", "-"): check for check in (
     full_batch, forgot_to_divide, divide, unequal, why_a_large_batch, rounding, lost_batches, once_per_update, adam_hides_it, when_it_lies, agn,
-    where_memory_goes, checkpointing, the_best_schedule)}
+    where_memory_goes, checkpointing, the_best_schedule, what_the_noise_says, the_pipe)}
 
 
 def main(programs):

@@ -170,6 +170,21 @@ Runs runs_of(Dice& dice) {
     return runs;
 }
 
+// Stages that work for one unit or two, and wait for as long now and then.
+Lanes lanes_of(Dice& dice) {
+    Lanes lanes{{"forward", "backward", "weights"}, {}};
+    for (std::size_t lane = 1 + dice.below(6), pieces = 1 + dice.below(16); lane > 0; --lane) {
+        lanes.lanes.push_back({"stage " + std::to_string(lane), "keeps 12", {}});
+        double time = static_cast<double>(dice.below(3));
+        for (std::size_t i = 0; i < pieces; ++i) {
+            const double takes = 1 + static_cast<double>(dice.below(2));
+            lanes.lanes.back().work.push_back({dice.below(3), time, time + takes, std::to_string(i)});
+            time += takes + static_cast<double>(dice.below(2));
+        }
+    }
+    return lanes;
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -186,6 +201,7 @@ TEST_CASE(
         CHECK(fault_of(sheet_of("Matrices", matrices_of(dice))) == "");
         CHECK(fault_of(sheet_of("Walks", walks_of(dice))) == "");
         CHECK(fault_of(sheet_of("Runs", runs_of(dice))) == "");
+        CHECK(fault_of(sheet_of("Lanes", lanes_of(dice))) == "");
     }
 }
 
@@ -328,5 +344,36 @@ TEST_CASE("runs: whenever the chain is begun anew, the input of its step is kept
         }
         CHECK(runs.kept_at_most() == most);
         CHECK(says(sheet_of("Runs", runs), fmt::format("{} at once", most)));
+    }
+}
+
+TEST_CASE("lanes: a box for each piece of work, lane below lane, all on one scale of time") {
+    for (unsigned seed = 0; seed < 100; ++seed) {
+        INFO("seed " << seed);
+        Dice dice(seed);
+        const Lanes lanes = lanes_of(dice);
+        const std::string svg = sheet_of("Lanes", lanes).svg();
+        std::vector<Vector> wanted, drawn;  // lane, from, until
+        for (std::size_t lane = 0; lane < lanes.lanes.size(); ++lane)
+            for (const auto& work : lanes.lanes[lane].work)
+                wanted.push_back({static_cast<double>(lane), work.from, work.until});
+        const std::regex box("M(\\d+),(\\d+)H(\\d+)V\\d+H\\d+Z");
+        for (std::sregex_iterator at(svg.begin(), svg.end(), box), end; at != end; ++at)
+            drawn.push_back({std::stod((*at)[2]), std::stod((*at)[1]), std::stod((*at)[3])});
+        REQUIRE(drawn.size() == wanted.size());
+        std::sort(drawn.begin(), drawn.end());
+        const auto range = [](const std::vector<Vector>& boxes) {
+            double from = boxes[0][1], until = boxes[0][2];
+            for (const Vector& each : boxes) from = std::min(from, each[1]), until = std::max(until, each[2]);
+            return std::pair(from, until);
+        };
+        const auto [begin, end] = range(wanted);
+        const auto [left, right] = range(drawn);
+        const double unit = (right - left) / (end - begin), top = drawn[0][0];
+        for (std::size_t i = 0; i < drawn.size(); ++i) {
+            CHECK(drawn[i][0] == top + 48 * wanted[i][0]);
+            CHECK(std::abs(drawn[i][1] - left - (wanted[i][1] - begin) * unit) <= 1.5);
+            CHECK(std::abs(drawn[i][2] - left - (wanted[i][2] - begin) * unit) <= 1.5);
+        }
     }
 }

@@ -116,10 +116,10 @@ def test_right_answers_pass_whoever_wrote_them(runner):
             result = learner.run("check", slug)
             assert result.returncode == 0 and "[ok]" in result.stdout, result
         score = learner.run("score").stdout
-        assert "3 of 24 passed" in score and re.search(r"5  divide .* passed  1 try$", score, re.M), score
+        assert "3 of 27 passed" in score and re.search(r"5  divide .* passed  1 try$", score, re.M), score
         assert re.search(r"15  two-segments .* passed  1 try, answer shown$", score, re.M), score
         states = {line["slug"]: line["state"] for line in map(json.loads, learner.run("score", "--json").stdout.splitlines()[1:])}
-        assert len(states) == 24 and states["divide"] == "passed" and states["ring"] == "open", states
+        assert len(states) == 27 and states["divide"] == "passed" and states["ring"] == "open", states
         learner.run("check")
         assert os.path.exists(learner.path("02_newest_first")), "the next that has not passed"
 
@@ -222,7 +222,7 @@ def test_beginning_again_keeps_what_was_written(runner):
 
 def test_an_unknown_exercise_names_the_nearest(runner):
     with Learner(runner) as learner:
-        for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), "1 to 24"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "'t' could be the-tail, tokens, two-passes, two-segments (./learn score)"), (("hint", "xyzzy"), "no exercise 'xyzzy'")):
+        for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), "1 to 27"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "'t' could be the-tail, tokens, two-passes, two-segments (./learn score)"), (("hint", "xyzzy"), "no exercise 'xyzzy'")):
             result = learner.run(*words)
             assert result.returncode == 2 and part in result.stderr and result.stdout == "", result
         for which in ("5", "05", "div", "05_divide"):
@@ -240,7 +240,7 @@ def test_a_broken_file_of_answers_is_kept_aside_and_what_was_understood_goes_on(
         with open(learner.work + "/answers", "a", encoding="utf-8") as answers:
             answers.write(broken)
         result = learner.run("score")
-        assert result.returncode == 0 and "answers.1.broken" in result.stderr and "1 of 24 passed" in result.stdout, result
+        assert result.returncode == 0 and "answers.1.broken" in result.stderr and "1 of 27 passed" in result.stdout, result
         with open(learner.work + "/answers.1.broken", encoding="utf-8") as answers:
             assert answers.read().endswith(line("divide", "hint") + broken)
         assert learner.log() == ["divide hint", "divide passed", "ring hint"]
@@ -275,11 +275,11 @@ def test_score_tells_of_the_lessons_too(runner):
             file.write("what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion\n")
             for number, how in ((1, "right"), (2, "wrong"), (2, "right"), (3, "skipped")):
                 file.write(f"question\tdivide\t{number}\t{how}\t\t\t\t\n")
-        assert "0 of 23 lessons are done; 2 questions answered, 1 of them at once, 1 at the second try" in learner.run("score").stdout
+        assert "0 of 25 lessons are done; 2 questions answered, 1 of them at once, 1 at the second try" in learner.run("score").stdout
         check_divide(learner, "    (mean(matmul(x, w))).backward();")
-        assert "1 of 23 lessons are done" in learner.run("score").stdout, "who solves the task has done the lesson"
+        assert "1 of 25 lessons are done" in learner.run("score").stdout, "who solves the task has done the lesson"
         first = json.loads(learner.run("score", "--json").stdout.splitlines()[0])
-        assert first == {"v": 1, "lessons": 23, "done": 1, "questions": 2, "at_once": 1, "later": 1}, first
+        assert first == {"v": 1, "lessons": 25, "done": 1, "questions": 2, "at_once": 1, "later": 1}, first
 
 
 def test_a_pass_stays_until_the_exercise_is_begun_again(runner):
@@ -289,9 +289,9 @@ def test_a_pass_stays_until_the_exercise_is_begun_again(runner):
         for text, code, passed in ((head(learner, "05_divide") + learner.answer("divide"), 0, 1), (start, 1, 1), ("nothing", 1, 1)):
             learner.write("05_divide", text)
             assert learner.run("check", "divide").returncode == code
-            assert f"{passed} of 24 passed" in learner.run("score").stdout, (text, learner.log())
+            assert f"{passed} of 27 passed" in learner.run("score").stdout, (text, learner.log())
         learner.run("reset", "divide", "--yes")
-        assert "0 of 24 passed" in learner.run("score").stdout
+        assert "0 of 27 passed" in learner.run("score").stdout
 
 
 def test_what_was_kept_is_named_when_beginning_again_fails(runner):

@@ -14,7 +14,7 @@ import sys
 
 import predictions
 from schema import Schema
-from terminal_driver import clean_environment
+from terminal_driver import clean_environment, skip_where_it_does
 
 DRAWN = 10
 DEVICE = []  # what a lesson runs on, if not on the CPU
@@ -101,13 +101,14 @@ def main(lesson, schema, seed):
     dials = json.loads(run(lesson, "--describe").stdout).get("dials", [])
     if dials and run(lesson, "--quiet").returncode == 77:  # it wants a GPU
         DEVICE.append("--device=pretend")
+        skip_where_it_does(lesson, *DEVICE)  # nor can it start processes
     chance, wrong, count = random.Random(seed), [], 0
     for words in settings(chance, dials) if dials else ():
         count += 1
         wrong += [f"{' '.join(words)}: {fault}" for fault in faults_of(lesson, schema, words)]
     taken = {dial["name"] for dial in dials}
     told = run(lesson, "--help").stdout
-    for name in ("micro", "split", "rate", "items", "steps", "values"):
+    for name in ("micro", "split", "rate", "items", "steps", "ranks", "values"):
         if (f"--{name} " in told) != (name in taken):
             wrong.append(f"--help and --describe disagree on --{name}")
         dial = next((dial for dial in dials if dial["name"] == name), None)

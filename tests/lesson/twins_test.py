@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
@@ -28,7 +29,19 @@ for source in json.load(sys.stdin):
 """
 
 
+def of_several_processes(python, source, folder):
+    """What a listing prints that is started by torchrun, as its first line says."""
+    program = Path(folder, "twin.py")
+    program.write_text(source)
+    number = re.match(r"# torchrun --nproc-per-node (\d+) twin\.py\n", source).group(1)
+    done = subprocess.run([python, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", number, program], capture_output=True,
+                          text=True, check=False, env=dict(os.environ, CUDA_VISIBLE_DEVICES="", GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1"))
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
 def run_by_torch(sources):
+    """The python that has PyTorch, and what came of the listings."""
     for python in (sys.executable, "python3", "/usr/bin/python3"):
         try:
             done = subprocess.run([python, "-W", "ignore", "-c", RUNNER], capture_output=True, text=True, check=False,
@@ -36,7 +49,7 @@ def run_by_torch(sources):
         except OSError:
             continue
         if done.returncode != 77:
-            return done
+            return python, done
     print("skipped: no PyTorch")
     sys.exit(77)
 
@@ -48,8 +61,13 @@ def main():
         assert len(found) == 1 == page.read_text().count("```python"), f"{page.name}: {len(found)} listings with what they print"
         pages[page.name] = found[0]
     assert pages, "no page"
-    done = run_by_torch([source for source, _ in pages.values()])
+    several = {page: pages.pop(page) for page in list(pages) if pages[page][0].startswith("# torchrun ")}
+    python, done = run_by_torch([source for source, _ in pages.values()])
     said = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode == 0:
+        with tempfile.TemporaryDirectory() as folder:
+            said += [of_several_processes(python, source, folder) for source, _ in several.values()]
+        pages |= several
     wrong = [f"{page}: it prints\n{ours}and the page says\n{printed}"
              for (page, (_, printed)), ours in zip(pages.items(), said) if ours.rstrip() != printed.rstrip()]
     assert done.returncode == 0 and len(said) == len(pages), f"{list(pages)[len(said)]}\n{done.stderr[-2000:]}"

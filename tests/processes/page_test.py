@@ -11,8 +11,8 @@ from pathlib import Path
 
 MPIEXEC, compiler, path, *libraries = sys.argv[1:]
 page = (Path(__file__).resolve().parents[2] / "docs" / "processes.md").read_text()
-programs = re.findall(r"^```cpp\n(.*?)^```", page, re.M | re.S)
-faults = 0 if len(programs) == 3 else 1
+programs = re.findall(r"^```cpp\n(#include .*?)^```", page, re.M | re.S)
+faults = 0 if len(programs) == 4 else 1
 
 
 def printed(program):
@@ -21,7 +21,7 @@ def printed(program):
         source, binary = Path(folder, "program.cpp"), Path(folder, "program")
         source.write_text(program)
         subprocess.run([*compiler.split(), "-std=c++20", "-ffp-contract=off", f"-I{path}", source, *libraries, "-o", binary], check=True)
-        done = {ranks: subprocess.run([MPIEXEC, "-n", str(ranks), binary], capture_output=True, text=True, timeout=60) for ranks in (1, 2, 3, 5)}
+        done = {ranks: subprocess.run([MPIEXEC, "-n", str(ranks), binary], capture_output=True, text=True, timeout=60, cwd=folder) for ranks in (1, 2, 3, 5)}
         return {ranks: done.stdout if done.returncode == 0 else done.stderr for ranks, done in done.items()}
 
 

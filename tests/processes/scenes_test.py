@@ -131,8 +131,26 @@ def stops_in_a_pipe(scene):
                  "both others say who has not come, where they wait, and where it was last")
 
 
+def early(scene):
+    """Sums that have begun while backward runs, and one who does not come to their end."""
+    code, out, _ = scene.run(3, "early")
+    scene.expect(code == 0 and out.count("has trained, 1") == 3, "three train with sums that begin early")
+    code, out, took = scene.run(3, "throws early")
+    scene.expect(code != 0 and took < 4 and len(re.findall("finish of window 1, after 1 micro-batches: rank 2 has left", out)) == 2
+                 and out.count("a file has not been found") == 1, "one that throws amid its backward has left, which both others hear at once")
+    code, out, took = scene.run(3, "killed early", patience=3)
+    scene.expect(code != 0 and took < IN_TIME and "has trained" not in out, "one that is killed amid its backward ends all")
+
+
+def stops_early(scene):
+    code, out, took = scene.run(3, "stops early")  # with the patience that a program has if it says nothing
+    scene.expect(code != 0 and took < IN_TIME + 2, f"one that stops amid its backward ends all within {IN_TIME} s, and 2 to start and end")
+    scene.expect(len(re.findall(r"finish of window 1, after 1 micro-batches: rank 2 has not come in 8 s, and was last heard of at the step, finish of window 0", out)) == 2,
+                 "both others say who has not come, where they are, and where it was last")
+
+
 # The longest first. Most of the time they wait.
-WITH_MPI = [stops, stops_in_a_pipe, comes_late, calls_differ, is_lost, leaves, in_a_pipe, together, alone, started_by_another_mpi]
+WITH_MPI = [stops, stops_early, stops_in_a_pipe, comes_late, calls_differ, is_lost, leaves, in_a_pipe, early, together, alone, started_by_another_mpi]
 WITHOUT = [alone, started_without_mpi]
 
 with concurrent.futures.ThreadPoolExecutor(4) as pool:

@@ -375,6 +375,32 @@ TEST_CASE("Processes that share a batch draw for its items as one process alone 
     }
 }
 
+TEST_CASE("A second share() in one window, which would draw again what the first one drew, is an Error") {
+    const std::vector<Items> parts = split(in_order(3 * std::int64_t(ranks())), 3);
+    Line line, more;
+    Ranks<float> across(world());
+    Window<float> window(line.sgd, {}, &across), other(more.sgd, {}, &across);
+    const auto add = [&](Window<float>& to, const Line& of, const std::vector<Items>& shared) {
+        for (const Items& part : shared) to.pass(part.count()), to.add(of.loss({1}));
+    };
+    for (int update = 0; update < 3; ++update) {  // one in each window, also where a window is discarded
+        add(window, line, across.share(parts));
+        if (update == 1) window.discard(), add(window, line, across.share(parts));
+        across.share(parts);  // of micro-batches that only go forward
+        window.finish();
+        add(other, more, across.share(parts));  // of windows that share one Ranks, too
+        other.finish();
+    }
+    const std::vector<Items> shared = across.share(parts);
+    add(window, line, shared);
+    across.share(parts);
+    CHECK_THAT(message_of([&] { window.pass(3); }), contains("share() was called again in this window"));
+    across.begin_at(100);
+    CHECK(window.pass(3).first_item == 100 + shared[0].count());
+    window.add(line.loss({1}));
+    CHECK(window.finish().stepped);
+}
+
 TEST_CASE("A tail is one when it is one anywhere, and flush() of nothing is nothing") {
     Line line;
     Ranks<float> across(world());

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <random>
 #include <string>
 
@@ -12,6 +13,9 @@ namespace tally::test {
 
 // Its patience is short of a test's, and longer than a loaded machine needs.
 Processes& world();
+
+// So many of them, in their order or the other way round, as processes of their own; null for the others.
+std::unique_ptr<Processes> first_processes(int count, bool backwards);
 
 inline std::size_t ranks() { return static_cast<std::size_t>(world().size()); }
 inline std::size_t me() { return static_cast<std::size_t>(world().rank()); }

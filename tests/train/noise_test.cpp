@@ -444,7 +444,7 @@ TEST_CASE("Absurd numbers of saved noise are refused, and nothing has changed") 
                  infinity = std::numeric_limits<double>::infinity();
     const std::vector<std::pair<std::string, TrainingState::Entry>> absurd{{"windows", std::int64_t{-1}},
                                                                            {"without", std::int64_t{-1}},
-                                                                           {"firsts", std::int64_t{2}},
+                                                                           {"firsts", std::int64_t{1000}},
                                                                            {"traces", nan},
                                                                            {"squares", infinity},
                                                                            {"first_square", -1.0},

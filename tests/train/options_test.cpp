@@ -36,7 +36,7 @@ const AverageOptions average_options;
 const std::vector<std::string> trainer_names = TALLY_NAMES(
     trainer_options, per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
     num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm, max_grad_value, schedule, average,
-    weigh, sum, tail, non_finite, checkpoint, save_steps, save_micro_batches, resume_from_checkpoint,
+    weigh, sum, tail, non_finite, noise, checkpoint, save_steps, save_micro_batches, resume_from_checkpoint,
     logging_steps, metrics_csv, metrics_jsonl, loss_curve, progress, terminal);
 const std::vector<std::string> window_names =
     TALLY_NAMES(window_options, micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
@@ -156,6 +156,7 @@ std::vector<Row<TrainerOptions<double>>> trainer_rows(const Folder& folder) {
         {"tail", [](O& o) { o.tail = Tail::carry; }, "tail scale, here it is carry"},
         {"non_finite", [](O& o) { o.non_finite = NonFinite::drop_micro; },
          "non_finite raise, here it is drop_micro"},
+        {"noise", [](O& o) { o.noise = true; }, ""},
         {"checkpoint",
          [&](O& o) {
              std::filesystem::copy_file(o.checkpoint, folder / "moved.state");

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -81,8 +80,8 @@ template <class S>
 Loss<Array<S>> info_nce(Var<Array<S>> queries, Var<Array<S>> keys, double temperature = 1) {
     detail::check_pairs(queries.shape(), keys.shape(), temperature);
     const Device device = queries.value().device();
-    std::vector<std::int32_t> own(static_cast<std::size_t>(queries.shape()[0]));
-    std::iota(own.begin(), own.end(), 0);
+    std::vector<std::int32_t> own;
+    for (std::int32_t row = 0; row < queries.shape()[0]; ++row) own.push_back(row);
     const Array<std::int32_t> labels({queries.shape()[0]}, own, device);
     return cross_entropy(matmul(std::move(queries), std::move(keys), {.transpose_b = true}) / temperature,
                          labels);

@@ -1,7 +1,6 @@
 // Reductions over any axes, and softmax along one. Forward and backward side by side.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -81,7 +80,7 @@ template <class S> Var<Array<S>> var(Var<Array<S>> x, const Along& along = {}, c
         static_cast<double>(detail::reduction("var", x.shape(), along.axes, true).fold.reduced);
     Var<Array<S>> center = mean(x, along, {.keepdims = true});
     return sum(squared_difference(std::move(x), std::move(center)), along, {how.keepdims}) /
-           std::max(count - how.unbiased, 0.0);
+           (count > how.unbiased ? count - how.unbiased : 0.0);
 }
 
 // The gradient of an element is the product of all others, so zeros among them are right.

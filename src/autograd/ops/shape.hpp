@@ -2,7 +2,6 @@
 // they were repeated.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <string>
 #include <utility>
@@ -180,8 +179,10 @@ template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std:
     const std::int64_t rows = x.shape()[0];
     std::vector<Var<Array<S>>> parts;
     parts.reserve(static_cast<std::size_t>(rows / size + 1));
-    for (std::int64_t from = 0; from < rows; from += std::min(size, rows - from))
-        parts.push_back(slice(x, 0, from, from + std::min(size, rows - from)));
+    for (std::int64_t from = 0, to = 0; from < rows; from = to) {
+        to = size < rows - from ? from + size : rows;
+        parts.push_back(slice(x, 0, from, to));
+    }
     return parts;
 }
 

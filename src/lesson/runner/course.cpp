@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "tally/lesson/json.hpp"
-#include "tally/lesson/runner/child.hpp"
+#include "tally/lesson/child.hpp"
 #include "tally/lesson/runner/choose.hpp"
 #include "tally/lesson/runner/syllabus.hpp"
 

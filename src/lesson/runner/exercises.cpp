@@ -11,7 +11,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "tally/lesson/runner/child.hpp"
+#include "tally/lesson/child.hpp"
 #include "tally/lesson/runner/choose.hpp"
 
 namespace tally::lesson {

@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "tally/lesson/files.hpp"
-#include "tally/lesson/runner/child.hpp"
+#include "tally/lesson/child.hpp"
 #include "tally/lesson/runner/dev_check.hpp"
 #include "tally/lesson/runner/exit.hpp"
 #include "tally/lesson/runner/notebook.hpp"

@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "tally/lesson/files.hpp"
-#include "tally/lesson/runner/child.hpp"
+#include "tally/lesson/child.hpp"
 
 namespace tally::lesson {
 

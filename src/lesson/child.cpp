@@ -1,5 +1,5 @@
 // Starting a child, waiting for it, and reading what it says.
-#include "tally/lesson/runner/child.hpp"
+#include "tally/lesson/child.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -8,6 +8,9 @@
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include <array>
 #include <cerrno>
@@ -153,6 +156,9 @@ std::array<int, 2> closing_pipe() {
 // In the child, from fork to the program; only what is safe there.
 [[noreturn]] void become(char* const* words, Aside& aside, int captured, int captured_descriptor,
                          int failure) {
+#ifdef __linux__
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // also where we are killed, nobody is left behind
+#endif
     ::dup2(captured, captured_descriptor);
     ::fcntl(captured_descriptor, F_SETFD, 0);
     struct sigaction usual {};

@@ -1,0 +1,91 @@
+// Single products of matrices, ours beside OpenBLAS's.
+#include <cblas.h>
+
+#include <memory>
+#include <string>
+
+#include "bench/table/aligned.hpp"
+#include "bench/table/problems.hpp"
+#include "bench/table/rows.hpp"
+#include "tally/kernels/kernels.hpp"
+
+namespace tally::bench {
+namespace {
+
+constexpr const char* openblas = "OpenBLAS";
+
+struct Matrices {
+    explicit Matrices(const detail::Product& p)
+        : a(Mlp::uniform(p.m * p.k, 1, 1)),
+          b(Mlp::uniform(p.k * p.n, 2, 1)),
+          ours(p.m * p.n),
+          theirs(p.m * p.n) {}
+    Aligned a, b, ours, theirs;
+};
+
+// As a program would call it: gemv for a single row, ger for a single summand, which adds.
+void by_openblas(const detail::Product& p, const Matrices& of) {
+    const auto m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
+    const auto how = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };
+    if (p.m == 1)
+        cblas_sgemv(CblasRowMajor, how(!p.transpose_b), p.transpose_b ? n : k, p.transpose_b ? k : n, 1, of.b,
+                    p.transpose_b ? k : n, of.a, 1, 0, of.theirs, 1);
+    else if (p.k == 1)
+        cblas_sger(CblasRowMajor, m, n, 1, of.a, 1, of.b, 1, of.theirs, n);
+    else
+        cblas_sgemm(CblasRowMajor, how(p.transpose_a), how(p.transpose_b), m, n, k, 1, of.a,
+                    p.transpose_a ? m : k, of.b, p.transpose_b ? k : n, 0, of.theirs, n);
+}
+
+Numbers numbers(const Aligned& of, const std::function<void()>& run) {
+    std::fill_n(static_cast<float*>(of), of.size(), 0.f);
+    run();
+    return {of.doubles()};
+}
+
+Planned planned(const char* name, const char* what, const detail::Product& p, double must, double aims) {
+    const std::string size = std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
+    return {std::string("product-") + name + "-" + size, [=] {
+                const auto of = std::make_shared<Matrices>(p);
+                const Write how = p.k == 1 && p.m != 1 ? Write::add : Write::set;
+                const auto ours = [=, kernel = detail::kernels<float>(Device::cpu).matmul] {
+                    kernel(p, of->a, of->b, Into<float[]>{of->ours, how});
+                };
+                const auto theirs = [=] { by_openblas(p, *of); };
+                Row row{std::string("product-") + name + "-" + size,
+                        std::string(what) + " " + size,
+                        {{"tally", Role::tally, ours, [=] { return numbers(of->ours, ours); }},
+                         {openblas, Role::floor, theirs, [=] { return numbers(of->theirs, theirs); }}}};
+                row.must = {{Goal::faster, must, openblas}};
+                row.aims = {{Goal::faster, aims, openblas}};
+                return row;
+            }};
+}
+
+}  // namespace
+
+// Rows x columns x summands, as the network of lesson 16 and a deep one have them.
+std::vector<Planned> product_rows() {
+    const auto large = [](const char* name, const char* what, const detail::Product& p) {
+        return planned(name, what, p, 0.9, 1);
+    };
+    const auto few = [](const char* name, const char* what, const detail::Product& p) {
+        return planned(name, what, p, 1, 1.2);
+    };
+    return {large("xw", "product x W", {64, 512, 784, false, false}),
+            large("xdy", "product xᵀdy", {784, 512, 64, true, false}),
+            large("dyw", "product dy Wᵀ", {64, 512, 512, false, true}),
+            large("xw", "product x W", {4096, 256, 256, false, false}),
+            large("xdy", "product xᵀdy", {256, 256, 4096, true, false}),
+            large("cube", "product", {128, 128, 128, false, false}),
+            large("cube", "product", {1024, 1024, 1024, false, false}),
+            few("xw", "product x W", {16, 512, 784, false, false}),
+            few("dyw", "product dy Wᵀ", {16, 512, 512, false, true}),
+            few("xw", "product x W", {1, 512, 784, false, false}),
+            few("dyw", "product dy Wᵀ", {1, 512, 512, false, true}),
+            few("xdy", "product xᵀdy, added,", {784, 512, 1, true, false}),
+            few("xw", "product x W", {64, 10, 512, false, false}),
+            few("xdy", "product xᵀdy", {512, 10, 64, true, false})};
+}
+
+}  // namespace tally::bench

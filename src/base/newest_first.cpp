@@ -1,0 +1,20 @@
+// The heap of what waits longest, apart from newest_first.hpp, which every program of tally reads.
+#include "tally/base/newest_first.hpp"
+
+#include <algorithm>
+
+namespace tally::detail {
+
+void NewestHeap::add(std::uint64_t id, void* thing) {
+    things_.push_back({id, thing});
+    std::push_heap(things_.begin(), things_.end(), older);
+}
+
+[[gnu::cold]] void* NewestHeap::take() {
+    std::pop_heap(things_.begin(), things_.end(), older);
+    void* const thing = things_.back().thing;
+    things_.pop_back();
+    return thing;
+}
+
+}  // namespace tally::detail

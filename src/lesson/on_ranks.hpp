@@ -1,0 +1,84 @@
+// What each of a lesson's ranks computes: all of them call `each`, and the talk goes on with what every one returned.
+//
+//     const std::vector<double> sums = on_ranks([&](Processes& processes) { return sum_on(processes.rank()); });
+//
+// It returns a number, words, something as plain, or a vector of such. What it changes is changed in the ranks only, not
+// in the program that shows the lesson.
+#pragma once
+
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tally/lesson/ranks.hpp"
+#include "tally/processes.hpp"
+
+namespace tally::lesson {
+
+namespace detail {
+
+template <class T> struct IsVector : std::false_type {};
+template <class T> struct IsVector<std::vector<T>> : std::true_type {};
+
+template <class T> std::string to_bytes(const T& value) {
+    if constexpr (std::is_same_v<T, std::string>) {
+        return value;
+    } else if constexpr (IsVector<T>::value) {
+        static_assert(std::is_trivially_copyable_v<typename T::value_type>);
+        return {reinterpret_cast<const char*>(value.data()), value.size() * sizeof(typename T::value_type)};
+    } else {
+        static_assert(std::is_trivially_copyable_v<T>);
+        return {reinterpret_cast<const char*>(&value), sizeof(T)};
+    }
+}
+template <class T> T from_bytes(const std::string& bytes) {
+    if constexpr (std::is_same_v<T, std::string>) {
+        return bytes;
+    } else if constexpr (IsVector<T>::value) {
+        T value(bytes.size() / sizeof(typename T::value_type));
+        if (!value.empty()) std::memcpy(value.data(), bytes.data(), bytes.size());
+        return value;
+    } else {
+        T value;
+        std::memcpy(&value, bytes.data(), sizeof(T));
+        return value;
+    }
+}
+
+// Those of this program, until it ends.
+inline Processes& own_processes() {
+    static Processes processes({.patience = 30});
+    return processes;
+}
+
+template <class F> std::string said_by(const F& each, const std::string& call) {
+    Processes& processes = own_processes();
+    try {
+        return to_bytes(each(processes));
+    } catch (const std::exception& error) {
+        processes.fail(call, error.what());
+        throw std::runtime_error("rank " + std::to_string(processes.rank()) + ": " + error.what());
+    }
+}
+
+}  // namespace detail
+
+template <class F> auto on_ranks(const F& each, Where where = Where::here()) {
+    using Result = std::decay_t<std::invoke_result_t<const F&, Processes&>>;
+    std::vector<std::string> said;
+    if (is_rank()) {
+        const std::string call = "line " + std::to_string(where.line) + " of the lesson";
+        said = detail::own_processes().meet(call, detail::said_by(each, call));
+        if (detail::own_processes().rank() == 0) keep(where.line, said);
+    } else {
+        said = kept(where.line);
+    }
+    std::vector<Result> results;
+    for (const std::string& bytes : said) results.push_back(detail::from_bytes<Result>(bytes));
+    return results;
+}
+
+}  // namespace tally::lesson

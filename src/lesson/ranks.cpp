@@ -1,0 +1,184 @@
+// Starting ranks, and what they leave behind.
+#include "tally/lesson/ranks.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "tally/base/error.hpp"
+#include "tally/lesson/child.hpp"
+#include "tally/lesson/text.hpp"
+
+namespace tally::lesson {
+
+namespace {
+
+struct Said {
+    std::size_t line;  // of the lesson's source
+    std::vector<std::string> by_rank;
+};
+std::deque<Said> heard;  // not shown yet
+std::string ended;       // how the ranks ended, if it was not well
+std::ofstream keeper;    // in a rank
+
+// On one machine, by its loopback, more processes than cores: they yield while they wait. As root, too, as in a
+// container. What somebody has set stays.
+void set_up_open_mpi() {
+    for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+             {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+             {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+             {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+             {"OMPI_MCA_mpi_yield_when_idle", "1"},
+             {"OMPI_MCA_btl", "self,vader,tcp"},
+             {"OMPI_MCA_btl_tcp_if_include", "lo"},
+             {"OMPI_MCA_oob_tcp_if_include", "lo"},
+             {"OPENBLAS_NUM_THREADS", "1"}})
+        ::setenv(name, value, 0);
+}
+
+// The one that CMake found, unless the environment names another.
+std::string launcher() {
+    const char* const named = std::getenv("TALLY_MPIEXEC");
+    return named == nullptr ? TALLY_MPIEXEC : named;
+}
+
+std::string packed(const std::string& bytes) {
+    std::string digits = ".";  // so that nothing is a word, too
+    for (const char byte : bytes) digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    return digits;
+}
+std::string unpacked(const std::string& digits) {
+    std::string bytes;
+    for (std::size_t at = 1; at + 1 < digits.size(); at += 2)
+        bytes += static_cast<char>(std::stoi(digits.substr(at, 2), nullptr, 16));
+    return bytes;
+}
+
+void read_what_was_kept(const std::string& file) {
+    std::ifstream in(file);
+    for (std::string text; std::getline(in, text) && !in.eof();) {  // a line that was not ended was not kept
+        std::istringstream words(text);
+        Said said;
+        words >> said.line;
+        for (std::string word; words >> word;) said.by_rank.push_back(unpacked(word));
+        heard.push_back(std::move(said));
+    }
+}
+
+// What a rank complained of; else the launcher's words, without its rulers.
+std::string complaint_in(const std::string& output) {
+    std::istringstream lines(output);
+    std::string all;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("lesson ")) return line;
+        if (line.find_first_not_of("- ") != std::string::npos) all += (all.empty() ? "" : " ") + line;
+    }
+    return all;
+}
+
+// A file that is gone when this is.
+struct Scratch {
+    std::string path = (std::filesystem::temp_directory_path() / "tally-ranks-XXXXXX").string();
+    Scratch() {
+        const int descriptor = ::mkstemp(path.data());
+        if (descriptor < 0) throw std::runtime_error("cannot write a file in " + path);
+        ::close(descriptor);
+    }
+    ~Scratch() { std::filesystem::remove(path, ignored); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    std::error_code ignored;
+};
+
+}  // namespace
+
+bool on_several_ranks(const Lesson& lesson) {
+    return std::any_of(lesson.dials.begin(), lesson.dials.end(),
+                       [](const Dial& dial) { return dial.name == "ranks"; });
+}
+
+std::string no_launcher() {
+    const std::string program = launcher();
+    if (program.empty())
+        return "it runs on several processes, and tally was built without an MPI to start them (Debian: "
+               "libopenmpi-dev openmpi-bin; then configure anew)";
+    if (::access(program.c_str(), X_OK) != 0)
+        return fmt::format("it runs on several processes, and {}, which would start them, cannot be run",
+                           program);
+    return "";
+}
+
+void run_ranks(int ranks, std::vector<std::string> command) {
+    set_up_open_mpi();
+    Finished finished;
+    {
+        const Scratch file;
+        // Their standard input would be ours, and their words would come between those of the lesson.
+        std::vector<std::string> words{"/bin/sh",
+                                       "-c",
+                                       R"(exec "$0" "$@" </dev/null 2>&1)",
+                                       launcher(),
+                                       TALLY_MPIEXEC_NUMBER,
+                                       std::to_string(ranks)};
+        words.insert(words.end(), command.begin(), command.end());
+        words.push_back("--rank-says=" + file.path);
+        finished = run_capturing(words, STDOUT_FILENO);
+        read_what_was_kept(file.path);
+    }
+    if (finished.asked_by != 0) ::raise(finished.asked_by);
+    if (finished.code == 0 && finished.signal == 0) return;
+    const std::string complaint = complaint_in(finished.captured);
+    ended = fmt::format("{} ended with {}{}{}", launcher(),
+                        finished.signal != 0 ? fmt::format("signal {}", finished.signal)
+                                             : fmt::format("exit code {}", finished.code),
+                        complaint.empty() ? "" : ": ", complaint);
+}
+
+void become_rank(const std::string& file) {
+#ifdef __linux__
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // with the launcher
+#endif
+    keeper.open(file, std::ios::app);
+    if (!keeper) throw std::runtime_error("cannot write " + file);
+}
+
+bool is_rank() { return keeper.is_open(); }
+
+void keep(std::size_t line, const std::vector<std::string>& said) {
+    keeper << line;
+    for (const auto& words : said) keeper << ' ' << packed(words);
+    keeper << std::endl;
+    if (!keeper) throw std::runtime_error("what the ranks have said cannot be written");
+}
+
+std::vector<std::string> kept(std::size_t line) {
+    if (heard.empty()) throw Error("[ranks] " + (ended.empty() ? "they did not come here" : ended));
+    const Said said = std::move(heard.front());
+    heard.pop_front();
+    if (said.line != line)
+        throw std::logic_error(
+            fmt::format("[on_ranks] the ranks came to line {}, and the lesson to line {}", said.line, line));
+    return said.by_rank;
+}
+
+void expect_ranks_done() {
+    if (!ended.empty()) throw Error("[ranks] " + ended);
+    if (!heard.empty())
+        throw std::logic_error(fmt::format("[on_ranks] the lesson did not come to line {}, but the ranks did",
+                                           heard.front().line));
+}
+
+}  // namespace tally::lesson

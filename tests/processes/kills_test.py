@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""A training of processes is killed at 50 random instants and started again, by as many or one fewer: no hang, no half file, the same bits.
+
+    kills_test.py PROGRAM [MPIEXEC]     without mpiexec tally was built without MPI: one process is killed
+    TALLY_TEST_SEED says which instants.
+
+And a process that is stopped (SIGSTOP): the others do its work, or end in words, and one fewer resume. The instants are numbers of events of the
+process (a micro-batch begun or added, a file, an update), and up to two milliseconds after them.
+"""
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROGRAM, MPIEXEC = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+SEED = int(os.environ.get("TALLY_TEST_SEED", random.SystemRandom().randrange(2**32)))
+KILLS, UPDATES, ROUND = 50, 8, 4
+IN_TIME = 10  # seconds: no run is longer, or it hangs
+os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "0"  # or Open MPI's launcher lets a second pass before it ends the others
+draw = random.Random(SEED)
+faults = []
+
+
+def expect(holds, what):
+    if not holds:
+        print("FAILS: " + what)
+        faults.append(what)
+
+
+def run(ranks, path, patience=8, fate=()):
+    """What it printed, and how long it took; ranks 0: not by mpirun."""
+    command = ([MPIEXEC, "-n", str(ranks)] if ranks and MPIEXEC else []) + [PROGRAM, str(path), UPDATES, ROUND, patience, *fate]
+    begun = time.monotonic()
+    try:
+        out = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=4 * IN_TIME).stdout
+    except subprocess.TimeoutExpired as late:
+        out = f"hangs: {late.stdout}"
+    return out, time.monotonic() - begun
+
+
+def bits(out, ranks):
+    """What all of so many have in the end; None if they did not come there."""
+    found = re.findall(r"^rank \d of (\d) has (.*)$", out, re.M)
+    return found[0][1] if len(found) == ranks and len(set(found)) == 1 and found[0][0] == str(ranks) else None
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def kills(folder, undisturbed):
+    most, killed, ended, longest, path = (3 if MPIEXEC else 1), 0, 0, 0, folder / "killed.state"
+    while killed < KILLS:
+        ranks = draw.randint(min(2, most), most)
+        while True:  # one training, to its end
+            fate = (draw.randrange(ranks), draw.randint(1, 100 // ranks), "kill", draw.choice([0, draw.randint(1, 2000)])) if killed < KILLS else ()
+            out, took = run(ranks, path, fate=fate)
+            longest = max(longest, took)
+            expect(took < IN_TIME, f"a run of {ranks} with {fate} ends in {took:.1f} s")
+            if bits(out, ranks):
+                expect(bits(out, ranks) == undisturbed, f"after {killed} kills {ranks} have the bits of an undisturbed training: {out}")
+                break
+            expect(fate and not re.search(r"^\[(?!processes\])", out, re.M), f"{ranks} with {fate} were killed, and say nothing else: {out}")
+            if not fate or len(faults) > 3:
+                return
+            killed += 1
+            ranks = max(1, ranks - draw.randint(0, 1))
+        ended += 1
+        expect(files(folder) == ["killed.state"], f"nothing else is left than the file: {files(folder)}")
+        path.unlink()
+    print(f"{killed} kills, {ended} trainings, no run longer than {longest:.1f} s")
+    expect(ended > 1, "some trainings come to their end")
+
+
+def stops(folder, undisturbed):
+    def end(name, ranks, fate, patience=2):
+        path = folder / f"{name}.state"
+        out, took = run(ranks, path, patience, fate)
+        expect(took < IN_TIME, f"{ranks} with {fate} end in {took:.1f} s")
+        alone = bits(out, ranks - 1)
+        if alone is None and bits(out, ranks) is None:  # nobody hangs, and one fewer go on
+            expect(re.search(r"rank \d has not come in|has given up|nothing in", out), f"{ranks} with {fate} end in words: {out}")
+            out, _ = run(ranks - 1, path, patience)
+            print(f"{ranks} with {fate} end in words, and one fewer resume")
+        else:
+            print(f"{ranks} with {fate}: {'one fewer go on' if alone else 'the end was there before'}")
+        expect(undisturbed in (bits(out, ranks - 1), bits(out, ranks)), f"{ranks} with {fate} come to the same bits: {out}")
+        return alone
+
+    for ranks in (2, 3):
+        expect(end(f"worker{ranks}", ranks, (ranks - 1, 1, "stop", 0)), f"without a worker that is stopped in a micro-batch {ranks - 1} go on")
+    expect(end("keeper", 3, (0, 1, "stop", 0)) is None, "without rank 0 nobody goes on")
+    for number in range(4):
+        end(f"any{number}", 3, (draw.randrange(3), draw.randint(1, 30), "stop", draw.randint(0, 2000)))
+
+
+def main():
+    print(f"seed {SEED}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        out, _ = run(0, folder / "alone.state")
+        undisturbed = bits(out, 1)
+        expect(undisturbed, f"alone it trains: {out}")
+        for ranks in (1, 2, 3) if MPIEXEC else ():
+            out, _ = run(ranks, folder / f"{ranks}.state")
+            expect(bits(out, ranks) == undisturbed, f"{ranks} have the bits of one: {out}")
+        for path in folder.iterdir():
+            path.unlink()
+        kills(folder, undisturbed)
+        if MPIEXEC:
+            stops(folder, undisturbed)
+
+
+begun = time.monotonic()
+main()
+print(f"{time.monotonic() - begun:.0f} s")
+sys.exit(1 if faults else 0)
