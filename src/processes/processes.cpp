@@ -116,7 +116,8 @@ double Processes::seconds_at_end(double seconds) const {
 void Processes::go_on_with(const std::vector<int>& ranks) {
     if (early_)
         throw Error(
-            "[processes] sums are under way with a process that is left out: a work list goes with no overlap");
+            "[processes] sums are under way with a process that is left out: a work list goes with no "
+            "overlap");
     std::vector<std::string> last;
     for (const int rank : ranks) last.push_back(last_[static_cast<std::size_t>(rank)]);
     last_ = std::move(last);

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "tally/lesson/json.hpp"
 #include "tally/lesson/child.hpp"
+#include "tally/lesson/json.hpp"
 #include "tally/lesson/runner/choose.hpp"
 #include "tally/lesson/runner/syllabus.hpp"
 

@@ -12,9 +12,9 @@
 
 #include "tally/drawing/xml.hpp"
 #include "tally/lesson/chart.hpp"
+#include "tally/lesson/child.hpp"
 #include "tally/lesson/files.hpp"
 #include "tally/lesson/open_file.hpp"
-#include "tally/lesson/child.hpp"
 #include "tally/lesson/runner/exit.hpp"
 #include "tally/lesson/runner/syllabus.hpp"
 #include "tally/lesson/text.hpp"

@@ -14,10 +14,10 @@
 #include <optional>
 #include <sstream>
 
+#include "tally/lesson/child.hpp"
 #include "tally/lesson/files.hpp"
 #include "tally/lesson/json.hpp"
 #include "tally/lesson/runner/answer_file.hpp"
-#include "tally/lesson/child.hpp"
 #include "tally/lesson/runner/course.hpp"
 #include "tally/lesson/runner/doctor.hpp"
 #include "tally/lesson/runner/end_card.hpp"

@@ -16,8 +16,8 @@
 #include <string>
 #include <thread>
 
-#include "tally/lesson/files.hpp"
 #include "tally/lesson/child.hpp"
+#include "tally/lesson/files.hpp"
 #include "tally/lesson/runner/dev_check.hpp"
 #include "tally/lesson/runner/exit.hpp"
 #include "tally/lesson/runner/notebook.hpp"

@@ -13,8 +13,8 @@
 #include <regex>
 #include <sstream>
 
-#include "tally/lesson/files.hpp"
 #include "tally/lesson/child.hpp"
+#include "tally/lesson/files.hpp"
 
 namespace tally::lesson {
 
