@@ -192,7 +192,7 @@ TEST_CASE("A weight that the model reads twice goes when both have been there, a
     const std::uint64_t before = numbers_of_all();
     for (Deep* deep : {&with, &without}) {
         Tensor h = constant(random_uniform<float>({3, 4}, 2, me(), -1, 1));
-        for (const std::size_t i : {5, 0, 1, 2, 5, 3, 4, 5}) h = tanh(matmul(h, deep->weights[i]));
+        for (const std::size_t i : {5u, 0u, 1u, 2u, 5u, 3u, 4u, 5u}) h = tanh(matmul(h, deep->weights[i]));
         deep->window.add({sum(h * h), constant(Array<float>::full({}, 3))});
         deep->window.finish();
     }
