@@ -171,7 +171,7 @@ struct ThePipe {
 
     // A stage of one layer; what its process has seen of a run.
     Pipe<real>::Stage stage_of(int rank) const {
-        return [W = layers[rank]](const Tensor& h, int) { return tanh(matmul(h, W)); };
+        return [W = layers[std::size_t(rank)]](const Tensor& h, int) { return tanh(matmul(h, W)); };
     }
     struct Ran {
         Weights gradient;
@@ -258,8 +258,9 @@ struct ThePipe {
     const std::vector<Tensor> layers = drawn_layers();  // a process works with its own
 
     const Tensor& layer_without_gradient(int rank) const {
-        layers[rank].zero_grad();
-        return layers[rank];
+        const Tensor& W = layers[std::size_t(rank)];
+        W.zero_grad();
+        return W;
     }
     static Weights numbers(const Array<real>& array) {
         Weights all{};

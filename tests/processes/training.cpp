@@ -66,8 +66,7 @@ void train(Processes& processes, const std::string& path, std::int64_t updates, 
     if (processes.meet("whether there is a file", there ? "yes" : "no")[0] == "yes")
         resumed = ranks.load(path, window);
     while (window.updates() < updates) {
-        const std::vector<Items> parts =
-            split(shuffled(48, 5, static_cast<std::uint64_t>(window.updates())), 4);
+        const std::vector<Items> parts = split(shuffled(48, 5, window.updates()), 4);
         for (work.open(std::ssize(parts), resumed.done); !work.over();) {
             while (const auto k = work.next()) {
                 events.one();
