@@ -83,7 +83,7 @@ template <class S, std::size_t wide, std::size_t half, class Lanes> Lanes interl
 }
 
 // Column i of a square of lanes becomes number i; its rows lie `pitch` apart.
-template <class S> Square<S> load_turned(const S* from, std::size_t pitch) {
+template <class S> [[gnu::always_inline]] inline Square<S> load_turned(const S* from, std::size_t pitch) {
     constexpr std::size_t piece = 16 / sizeof(S);
     Square<S> columns;
     unrolled<lanes<S> / piece>([&](auto g) __attribute__((always_inline)) {

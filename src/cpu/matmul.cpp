@@ -57,11 +57,14 @@ void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std
 template <class S> [[gnu::noinline]] void dots_in_lanes(const S* a, const S* b, Into<S[]> c, std::size_t k) {
     constexpr std::size_t L = lanes<S>;
     Batch<S> total = c.how == Write::set ? Batch<S>(-S(0)) : Batch<S>::load_unaligned(c.dst);
-    for (std::size_t l = 0; l < k; l += L) {
-        const std::size_t count = std::min(L, k - l);
-        const Square<S> square = count == L ? load_turned<S>(b + l, k) : load_turned<S>(b + l, k, L, count);
-        for (std::size_t i = 0; i < count; ++i) total = fused(Batch<S>(a[l + i]), square[i], total);
-    }
+    const auto add = [&](const S* factors, const Square<S>& square, std::size_t count) {
+        unrolled<L>([&](auto i) __attribute__((always_inline)) {
+            if (i < count) total = fused(Batch<S>(factors[i]), square[i], total);
+        });
+    };
+    std::size_t l = 0;
+    for (; l + L <= k; l += L) add(a + l, load_turned<S>(b + l, k), L);
+    if (l < k) add(a + l, load_turned<S>(b + l, k, L, k - l), k - l);
     total.store_unaligned(c.dst);
 }
 

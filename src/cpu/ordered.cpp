@@ -207,6 +207,32 @@ template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t
             for (std::size_t i = 0; i < m; i += high) multiply(i, j);
 }
 
+// ---- few columns, and an a whose columns lie side by side ----
+
+// Too few to fill a vector, and in lines so far apart that one tile throws out what the next would read: cᵀ = bᵀ aᵀ.
+template <class S> bool better_turned(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a) {
+    return a.down == 1 && n <= tile_rows && n % lanes<S> != 0 && m >= 4 * lanes<S> && k >= 32;
+}
+
+template <class S> void multiply_turned(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a, Matrix<S> b,
+                                        Into<S[]> c, std::size_t pitch, const Workspace& workspace) {
+    constexpr std::size_t L = lanes<S>, width = 16 * L;
+    alignas(line) S turned[tile_rows * width];
+    for (std::size_t i = 0; i < m; i += width) {
+        const std::size_t count = std::min(width, m - i);
+        S* const rows = c.dst + i * pitch;
+        if (c.how == Write::add) pack_across<S>({rows, pitch, 1, count, count}, n, turned, width);
+        multiply_in_blocks<S>(n, count, k, {b.at, b.right, b.down}, {a.at + i, a.right, a.down},
+                              {turned, c.how}, width, workspace);
+        for (std::size_t j = 0; j < n; j += L)
+            for (std::size_t r = 0; r < count; r += L) {
+                const Square<S> square = load_turned<S>(turned + j * width + r, width, std::min(L, n - j), L);
+                for (std::size_t q = 0; q < std::min(L, count - r); ++q)
+                    store_only(square[q], rows + (r + q) * pitch + j, n - j);
+            }
+    }
+}
+
 }  // namespace
 
 Workspace::Workspace() : memory_(::operator new(bytes, std::align_val_t(line))) {
@@ -220,6 +246,7 @@ Workspace::~Workspace() {
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Into<S[]> c, std::size_t pitch,
                                            const Workspace& workspace) {
+    if (better_turned(m, n, k, a)) return multiply_turned(m, n, k, a, b, c, pitch, workspace);
     // Packing would take longer than it saves.
     const bool b_lies = b.right == 1 && (m <= 24 || n * k * sizeof(S) <= near);
     for (std::size_t j = multiply_few_rows(m, n, k, a, b, c, pitch); j < n; j += block_width<S>) {
