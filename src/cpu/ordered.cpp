@@ -95,6 +95,12 @@ template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_
             total[i][v] = t.set ? Batch<S>(-S(0)) : load_only(t.c + i * t.pitch + v * L, t.width - v * L);
         });
     });
+    // Of the tile below, which comes next: it is far away.
+    unrolled<Packed ? Rows : 0>([&](auto i) __attribute__((always_inline)) {
+        unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
+            __builtin_prefetch(t.c + (Rows + i) * t.pitch + v * L, 1);
+        });
+    });
     const S *a = t.a, *b = t.b;
     const std::size_t a_down = Packed ? 1 : t.a_down;
     for (std::size_t l = 0; l < t.k; ++l, a += t.a_right, b += t.b_down) {
