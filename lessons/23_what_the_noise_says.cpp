@@ -15,7 +15,7 @@ struct WhatTheNoiseSays {
 
     void talk() {
         step("Items x around 0. The loss of one: |w - x|^2 / 2; its gradient: w - x.");
-        note(say("Each has {} numbers of variance 1: their sum is tr(Sigma), the noise.", d));
+        note(say("Each has {} numbers of variance 1; the variances' sum is tr(Sigma), the noise.", d));
         note("The gradient over all items is the truth, G = w.");
         show("tr(Sigma)", double(d));
         show("|G|^2", G2);
@@ -77,7 +77,8 @@ struct WhatTheNoiseSays {
             windows.row(size, run.sum.trace() / d - 1, run.sum.square() / G2 - 1, spread_of_square(size) / 10,
                         run.below_0);
         }
-        note("Off: a mean of 100, relative. tr(Sigma) is sharp at once, |G|^2 is not.");
+        note("Off: a mean of 100, relative. Spread: by how much |G|^2 should be off.");
+        note("Small windows tell tr(Sigma) well, |G|^2 badly; large ones tell both.");
         const Run small = after(100, scale / 25);
         const std::vector<Plane::Points> estimates{{"|G|^2", small.tens, small.square},
                                                    {"tr(Sigma)", small.tens, small.trace}};
@@ -93,7 +94,7 @@ struct WhatTheNoiseSays {
              wrong("take the last window's ratio", "One window says little about |G|^2.")},
             hint("What does one window with a square near 0 do to a mean of ratios?",
                  "Look at the largest ratio of a single window below."),
-            "Sums have no bias, and their quotient is near the truth; a ratio's mean is not.");
+            "Sums have no bias, and their quotient settles on the truth; a mean of ratios need not.");
         auto ratios = table({"items", "ratio of means", "mean of ratios", "largest |ratio|", "truth"});
         for (const int size : {scale / 25, scale / 5, 2 * scale}) {
             const Run run = after(100, size);
@@ -111,7 +112,8 @@ struct WhatTheNoiseSays {
              wrong(4, "The loss falls to a quarter with any batch. The items are asked for."),
              wrong(std::round(critical()), "The updates are fewer than with one item, by half of that.")},
             hint("If noise and gradient are alike, how much of an update is gained?",
-                 "An update gains 1 / (1 + 1) of one without noise, and has B items."),
+                 say("One item alone gains 1 / (1 + {}) of an update without noise, {} together 1 / (1 + 1).",
+                     std::round(critical()), std::round(critical()))),
             "Half of each update is lost to noise: twice the updates, and twice the items.");
         auto batches = table({"items", "updates S", "S / S_min", "items E", "E / E_min", "product"});
         for (const double part : {0.25, 0.5, 1.0, 2.0, 4.0}) {
@@ -131,7 +133,7 @@ struct WhatTheNoiseSays {
              wrong("the one device", "What does an update cost there, beside its items?"),
              wrong("neither", "Who makes fewer updates waits less often.")},
             hint("What is the time of one device: updates, or items?",
-                 "One: E. Many: S (N + 8). Both S and E are in the table above."),
+                 "One: E. Many: S (N + 8), N micro-batches each. With N, E rises and S falls."),
             "One device pays for items, which accumulating wastes; many pay for updates as well.");
         auto times = table({"micro-batches", "one device", "64 devices"});
         for (const int micro : {1, 2, 4, 8, 16})

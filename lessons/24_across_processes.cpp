@@ -45,7 +45,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
             return sum_of_all(here, mine).to_vector();
         });
         const auto full = values(grad(mean(matmul(split(x, {B, 6 - B})[0], w)), {w}).front());
-        show("one process, all rows", full);
+        show(say("one process, {}", many(B, "rows")), full);
         show("sum over the ranks", sums[0]);
         show("sum / one process", sums[0][2] / full[2]);
         check_sums(sums, full);
@@ -145,6 +145,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
             const auto each = on_ranks([&](Processes& here) { return sent_by_sums(here, n); });
             bytes.row(n, int(total(window)), int(total(each)));
         }
+        note("Of the gradients; counts and agreements are some words more, not counted here.");
         check_bytes(bytes, a_window);
 
         const auto neighbours = on_ranks([&](Processes& here) {
@@ -167,7 +168,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
                 hint("In which order did lesson 8 add, and in which are these added?",
                      "(a + b) + (c + d) is not ((a + b) + c) + d."),
                 "Sums made apart round elsewhere than one running sum does.");
-        auto bits = table({"bits that differ, of 1000", "on another rank", "one process", "other dealing"});
+        auto bits = table({"other bits, of 1000", "on another rank", "one process", "other dealing"});
         for (int way = 0; way < 3; ++way) {
             const auto& one = way == 2 ? exact : running;
             const auto on_0 = of_way(neighbours[0], way);
@@ -179,15 +180,16 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         check_bits(neighbours, cards, running, exact);
 
         step(P == 1 ? "Exact sums round once. Whoever computes what, the bits are the same."
-                    : say("So a lost rank costs time, not bits: rank {} is gone, the others do its work.",
+                    : say("With exact sums a lost rank costs time, not bits: rank {} gets nothing, the "
+                          "others do its work.",
                           last));
         code(3);
         const auto without = on_ranks([&](Processes& here) {
             const int others = std::max(1, P - 1);
             return three_sums(here, [&](int k) { return k % others == here.rank(); });
         });
-        show("exact, bits that differ", differ(of_way(without[0], 2), exact));
-        show("rank_order, bits that differ", differ(of_way(without[0], 1), of_way(neighbours[0], 1)));
+        show("exact, numbers that differ", differ(of_way(without[0], 2), exact));
+        show("rank_order, numbers that differ", differ(of_way(without[0], 1), of_way(neighbours[0], 1)));
         check_equal("exact: without the last rank", of_way(without[0], 2), exact);
 
         if (P == 1)

@@ -34,7 +34,7 @@ struct ThePipe {
 
         const Timetable forward_first = timetable(gpipe, p, m);
         predict(
-            say("It is cut into {} micro-batches. GPipe: all F first, then all B. For which share of "
+            say("Now {} micro-batches of that size. GPipe: all F first, then all B. For which share of "
                 "the time does a stage wait?",
                 m),
             {right((p - 1.0) / (m + p - 1)).within(0.004),
@@ -50,12 +50,14 @@ struct ThePipe {
         check_bubble(gpipe, forward_first);
 
         const Timetable in_turn = timetable(in_turns, p, m);
-        predict("1F1B: a stage goes backward as soon as it can; F and B in turn. What gets smaller?",
-                {right("what is kept"), wrong("the waiting", "Does its last column come sooner?"),
-                 wrong("the work", "Each F and each B is done, as before."),
-                 wrong("all of these", "It has as many columns, and as many dots.")},
-                hint("When may a stage forget a micro-batch?", "Compare stage 0's first B with its last F."),
-                "After a B the values of a micro-batch can go. A stage waits as long, at other times.");
+        predict(
+            "1F1B: a few F, the fewer the nearer the end, then B and F in turn; rather wait than run ahead. "
+            "What gets smaller?",
+            {right("what is kept"), wrong("the waiting", "Does its last column come sooner?"),
+             wrong("the work", "Each F and each B is done, as before."),
+             wrong("all of these", "It has as many columns, and as many dots.")},
+            hint("When may a stage forget a micro-batch?", "Compare stage 0's first B with its last F."),
+            "After a B the values of a micro-batch can go. A stage waits as long, at other times.");
         drawn("the-pipe", "1F1B", in_turn);
         show("of the time a stage waits", in_turn.bubble());
         check_bubble(in_turns, in_turn);
@@ -72,7 +74,7 @@ struct ThePipe {
                   : "As many as there are stages; then each F follows a B.");
         code(1);
         const std::vector<Ran> by_gpipe = ran(gpipe), by_turns = ran(in_turns);
-        auto kept = table({"stage", "GPipe keeps", "1F1B keeps", "GPipe saves, KiB", "1F1B saves, KiB"});
+        auto kept = table({"stage", "GPipe keeps", "1F1B keeps", "GPipe, KiB kept", "1F1B, KiB kept"});
         for (std::size_t s = 0; s < layers.size(); ++s)
             kept.row(s, by_gpipe[s].live, by_turns[s].live, by_gpipe[s].saved, by_turns[s].saved);
         check_kept(kept);
@@ -90,7 +92,7 @@ struct ThePipe {
             const Timetable all_f = timetable(gpipe, p, micro), turns = timetable(in_turns, p, micro);
             longer.row(micro, turns.bubble(), (p - 1.0) / (micro + p - 1), all_f.live[0], turns.live[0]);
         }
-        note("Only 1F1B can afford them: what it keeps does not grow with their number.");
+        note("Where each stays as large, only 1F1B can afford them: it keeps no more of them.");
         check_close("the formula", longer.column("waits"), longer.column("(p-1)/(m+p-1)"), 1e-12);
 
         const Timetable split = timetable(PipeSchedule::zero_bubble, p, m);
@@ -104,7 +106,8 @@ struct ThePipe {
              wrong(2 * (p - 1), "Going back, W fills the waiting."),
              wrong(p, "For the F of how many others does the last stage wait?")},
             hint("What can fill the waiting at the beginning, and what at the end?",
-                 "Count the dots of the last lane."),
+                 "Count the dots of the last lane before its first F; at its end there is W to do, while it "
+                 "lasts."),
             "W can wait until there is nothing else to do, which is never so at first.");
         drawn("zero-bubble", "Zero bubble", split);
         show("units that a stage waits", split.seconds - 3 * m);
@@ -357,8 +360,8 @@ struct ThePipe {
         }
         check_equal("GPipe keeps all", kept.column("GPipe keeps"), all);
         check_equal("1F1B keeps p - s of them", kept.column("1F1B keeps"), few);
-        check_equal("GPipe, bytes", kept.column("GPipe saves, KiB"), all_saved);
-        check_equal("1F1B, bytes", kept.column("1F1B saves, KiB"), few_saved);
+        check_equal("GPipe, bytes", kept.column("GPipe, KiB kept"), all_saved);
+        check_equal("1F1B, bytes", kept.column("1F1B, KiB kept"), few_saved);
     }
 
     // The same from each run alone: m additions in each of three runs, and three divisions; and again in the sums.

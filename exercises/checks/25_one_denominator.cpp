@@ -83,7 +83,7 @@ const exercise::Add add(
      .title = "what ranks hand in, and by what their sum is divided",
      .minutes = 10,
      .lesson = "across-processes",
-     .hints = {"Which two numbers must each rank hand in, so that nobody needs to know what the others have?",
+     .hints = {"Which two sums must each rank hand in, so that nobody needs to know what the others have?",
                "A sum over rows can be added to another rank's sum; a mean cannot. What is the sum of all "
                "counts?",
                "Hand in the gradient of sum(), and how many rows it was. Divide once, in the other function, "

@@ -64,8 +64,7 @@ const exercise::Add add(
                "Before the loop: int w = 0. After B(b): if (b >= stage) order.push_back(W(w++)). After the "
                "loop: while (w < micros) order.push_back(W(w++))."},
      .why = "Zero bubble, ZB-H1: the stages before get their B at once, and W fills what was waiting. Of "
-            "3 (p - 1) units of waiting p - 1 are left, the first forwards, and no stage keeps more than "
-            "the first one did."},
+            "2 (p - 1) units of waiting p - 1 are left, and no stage keeps more than the first one did."},
     examine, answers);
 
 }  // namespace

@@ -270,7 +270,7 @@ def the_pipe(lesson):
             covered = {column for left, at, right in boxes if at == top
                        for column in range(round((left - begin) / unit), round((right - begin) / unit))}
             assert covered == {column for column, letter in enumerate(lane) if letter != "."}, (name, lane)
-    kept, = lesson.tables("GPipe saves, KiB")
+    kept, = lesson.tables("GPipe, KiB kept")
     for name, column in (("gpipe", "GPipe keeps"), ("the-pipe", "1F1B keeps")):
         said = [words for words in lesson.pictures[name].said() if words.startswith("keeps")]
         assert said == [f"keeps {row[kept['columns'].index(column)]}" for row in kept["text"]], (name, said)
