@@ -33,9 +33,12 @@ template <class S> void EarlySumsOf<S>::begin_next() {
         return std::span(of).subspan(from, std::min(size, of.size() - from));
     };
     under_way_.emplace_back(wire_, sent_, bucket(memory_->numbers, 0), bucket(memory_->sums, 0),
-                            bucket(memory_->scratch, wire_.size()), static_cast<int>(2 + 2 * round_.window));
+                            bucket(memory_->scratch, wire_.size()),
+                            static_cast<int>(2 + 2 * (round_.window % 1000)));  // MPI has 32767 tags
     ++sent_.sums;
 }
+
+template <class S> std::size_t EarlySumsOf<S>::left() const { return under_way_.size(); }
 
 // Shares are spread in the order of buckets, so that on each channel everybody's messages have one order.
 template <class S> bool EarlySumsOf<S>::done() {
@@ -68,7 +71,9 @@ template <class S> detail::EarlySums& Processes::begin_early(const detail::Early
 
 void Processes::end_early(detail::EarlySums& sums, std::int64_t buckets) {
     sums.begin(buckets);
-    if (!wire_.wait(options_.patience, [&] { return sums.done(); })) {
+    while (!sums.done()) {  // for each bucket anew, as where they are summed one by one
+        const std::size_t left = sums.left();
+        if (wire_.wait(options_.patience, [&] { return sums.done() || sums.left() < left; })) continue;
         sums.leak();
         lose_amid("sum");
     }

@@ -23,8 +23,9 @@ public:
     const EarlyRound& round() const { return round_; }
     void begin(std::int64_t buckets);    // so many in all
     void advance(std::int64_t buckets);  // the same while backward runs
-    virtual bool done() = 0;             // whether all are that were begun; goes on with them
-    virtual void leak() = 0;             // the memory, since MPI may write there for ever
+    virtual std::size_t left() const = 0;
+    virtual bool done() = 0;  // whether all are that were begun; goes on with them
+    virtual void leak() = 0;  // the memory, since MPI may write there for ever
 
 protected:
     virtual void begin_next() = 0;
@@ -45,6 +46,7 @@ public:
     EarlySumsOf(Wire& wire, Sent& sent, const EarlyRound& round, std::shared_ptr<EarlyMemory<S>> memory)
         : EarlySums(round, sent), wire_(wire), memory_(std::move(memory)) {}
 
+    std::size_t left() const override;
     bool done() override;
     void leak() override { new std::shared_ptr<EarlyMemory<S>>(memory_); }
 

@@ -19,6 +19,8 @@ namespace tally::detail {
 namespace {
 
 constexpr int words_tag = 1, pieces_tag = 2, labels_tag = 3, notes_tag = 4, last_tag = 4;
+// The channel of pieces that are in no sum: what a failed call has left on its way is in none.
+constexpr int moved = -1;
 
 void expect(int code, const char* call) {
     if (code == MPI_SUCCESS) return;
@@ -36,12 +38,14 @@ int count_of(std::size_t bytes) {
     return static_cast<int>(bytes);
 }
 
-// Asks again and again, and lets others compute in between; false: not in time.
+// Asks again and again, and lets others compute in between; false: not in time. Asks some more when it is late: if this
+// process itself was stopped meanwhile, all may be there already, and the others have gone on.
 template <class F> bool within(double seconds, F done) {
     using Clock = std::chrono::steady_clock;
     const auto begun = Clock::now();
-    while (!done()) {
-        if (std::chrono::duration<double>(Clock::now() - begun).count() > seconds) return false;
+    for (int late = 0; !done();) {
+        if (std::chrono::duration<double>(Clock::now() - begun).count() > seconds && ++late == 20)
+            return false;
         std::this_thread::yield();
     }
     return true;
@@ -209,7 +213,7 @@ std::unique_ptr<Transfer> Wire::begin(std::span<const Piece> to, std::span<const
     state_->expect_running();
     auto pieces = std::make_unique<Pieces>();
     pieces->requests.reserve(to.size() + from.size());
-    const int tag = channel == 0 ? pieces_tag : last_tag + channel;
+    const int tag = channel == moved ? pieces_tag : last_tag + 1 + channel;
     for (const Piece& piece : from)
         if (piece.bytes > 0)
             expect(MPI_Irecv(piece.at, count_of(piece.bytes), MPI_BYTE, state_->in_comm(piece.rank), tag,
@@ -224,7 +228,7 @@ std::unique_ptr<Transfer> Wire::begin(std::span<const Piece> to, std::span<const
 }
 
 bool Wire::move(std::span<const Piece> to, std::span<const Piece> from, double seconds) {
-    const auto pieces = begin(to, from, 0);
+    const auto pieces = begin(to, from, moved);
     return within(seconds, [&] { return pieces->over(); });
 }
 

@@ -126,7 +126,7 @@ template <class S> void Ranks<S>::expect_equal(const std::string& call, const Na
     for (std::size_t rank = 1; rank < texts.size(); ++rank)
         if (texts[rank] != texts[0]) {
             known_ = true;
-            throw Error("[processes] " + call + ": " +
+            throw Error("[processes] " + call + call_ + ": " +
                         difference(first, lines_of(texts[rank], rank), "rank " + std::to_string(rank)));
         }
 }
@@ -141,7 +141,7 @@ template <class S> typename Ranks<S>::Named Ranks<S>::weights() const {
 
 template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Named& options) {
     parameters_ = optimizer.parameters();
-    Opened& opened = windows_[&optimizer] = {opened_++};
+    Opened& opened = windows_[&optimizer] = {};
     call_ = where_ = "";
     Named lines{{"version", std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' +
                                 std::to_string(version.patch)},
@@ -166,12 +166,12 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
     optimizer.save(state, "optimizer");
     for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_in_words(entry));
     for (auto& line : weights()) lines.push_back(std::move(line));
-    expect_equal("the opening of a window", lines);
-    const std::int64_t window = processes_.new_window();
+    expect_equal_apart("the opening of a window", lines);
+    opened.number = processes_.new_window();
     if (processes_.size() == 1) return;
     if (options_.overlap)
-        opened.early =
-            std::make_unique<detail::EarlyGradients<S>>(processes_, window, parameters_, options_.bucket);
+        opened.early = std::make_unique<detail::EarlyGradients<S>>(processes_, opened.number, parameters_,
+                                                                   options_.bucket);
     bucket_->resize(std::max(std::min(most, options_.bucket), bucket_->numbers.size()),
                     static_cast<std::size_t>(processes_.size()));
 }
@@ -179,10 +179,15 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
 template <class S> void Ranks<S>::expect_same_weights() {
     if (parameters_.empty()) throw Error("[ranks] no window was opened with them, so there are no weights");
     call_ = where_ = "";
+    expect_equal_apart("expect_same_weights", weights());
+}
+
+// Where it is no part of a window's end.
+template <class S> void Ranks<S>::expect_equal_apart(const std::string& call, const Named& lines) {
     try {
-        expect_equal("expect_same_weights", weights());
+        expect_equal(call, lines);
     } catch (...) {
-        known_ = false;  // it is no part of a window's end
+        known_ = false;
         throw;
     }
 }

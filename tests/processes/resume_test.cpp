@@ -329,6 +329,24 @@ TEST_CASE("A file that does not fit is refused on all processes, which have then
     one.window.discard();
 }
 
+TEST_CASE("What a refused file has left on its way is in no later sum") {
+    if (ranks() == 1) return;
+    const CommonFolder folder;
+    const Tensor weight = parameter(Array<float>::zeros({3000}));
+    Sgd<float> sgd({weight}, {.learning_rate = 1});
+    Ranks<float> across(world(), {.reduce = AllReduce::rank_order});
+    Window<float> window(sgd, {.reduction = Reduction::sum}, &across);
+    const auto add = [&] { window.add({sum(weight), constant(Array<float>::full({}, 1))}); };
+    add();
+    CHECK_THAT(message_of([&] { across.save(folder / "never.state", window, {}, {3}); }),
+               contains("micro-batch 3 was added by rank 0 and by rank 1"));
+    window.discard();
+    add();
+    CHECK(window.finish().stepped);
+    const Array<float>& after = weight.value();
+    CHECK(std::ranges::count(after.span(), -static_cast<float>(ranks())) == 3000);
+}
+
 TEST_CASE("Where memory runs out on one process nobody resumes") {
     const CommonFolder folder;
     const std::string path = folder / "window.state";

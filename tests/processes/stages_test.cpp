@@ -156,7 +156,7 @@ TEST_CASE("Stages whose windows differ are named, and none of them steps") {
     part.run();
     part.window.after_backward(chain.items() + (last() ? 1 : 0));
     CHECK_THAT(message_of([&] { part.window.finish(); }),
-               contains("finish of window 0: " + who + "a count of "));
+               contains("finish of window 0 of stages: " + who + "a count of "));
     part.window.discard();
     part.run();
     part.window.after_backward(chain.items());
