@@ -65,9 +65,9 @@ public:
     std::uint32_t handles = 1;  // when the last handle goes, the value goes, unless a rule saved it
     std::uint32_t thread;
     detail::State state;
-    std::uint8_t touched = 0;  // bits of touch (gradient.hpp)
-    bool target = false;       // grad() asks for the gradient of this one
-    bool watched;              // keep values and constants for whoever looks on
+    mutable std::uint8_t touched = 0;  // bits of touch (gradient.hpp)
+    bool target = false;               // grad() asks for the gradient of this one
+    bool watched;                      // keep values and constants for whoever looks on
 
 protected:
     // Leaves and constants come first and give the thread its number; an operation has inputs, hence

@@ -60,7 +60,7 @@ public:
     [[gnu::always_inline]] void settle_gradients() const {  // of leaves, for the ledger
         for_each_input(
             nodes_, [](ValueNode<T> * input) __attribute__((always_inline)) {
-                if (input && input->state == State::leaf && input->has_gradient())
+                if (input && input->state == State::leaf && ready(input->gradient))
                     settle(input->gradient, MemoryClass::gradient);
             });
     }
@@ -87,8 +87,8 @@ public:
     std::vector<GradientView<T>> gradients() const {
         std::vector<GradientView<T>> all;
         for_each_input(nodes_, [&](ValueNode<T>* input) {
-            all.push_back(input ? GradientView<T>{&input->gradient, &input->value, &input->touched}
-                                : GradientView<T>());
+            if (input) input->has_gradient();  // all of it
+            all.push_back(input ? input->view() : GradientView<T>());
         });
         return all;
     }

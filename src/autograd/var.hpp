@@ -14,6 +14,7 @@
 #include "tally/autograd/sweep.hpp"
 #include "tally/base/error.hpp"
 #include "tally/memory/pool.hpp"
+#include "tally/values/pending_rows.hpp"
 #include "tally/values/shape.hpp"
 #include "tally/values/value.hpp"
 
@@ -38,8 +39,9 @@ public:
         return {gradient, Write::set};
     }
 
-    bool has_gradient() const { return (touched & touch::arrived) && detail::ready(gradient); }
-    void untouch() { touched &= static_cast<std::uint8_t>(~touch::arrived); }
+    bool has_gradient() const { return detail::has_all(view()); }
+    void untouch() { detail::untouch(view()); }
+    detail::GradientView<T> view() const { return {&gradient, &value, &touched}; }
     const char* op() const override { return state == detail::State::leaf ? "parameter" : "constant"; }
     void pull(detail::Sweep&) override { detail::let_go_of(this); }
     void dismantle(Node*&) override {
@@ -47,8 +49,8 @@ public:
         pool::give(this, sizeof *this);
     }
 
-    T gradient;  // its memory comes with the first write; of an inner node only during the sweep
-    T value;     // let go when nobody holds a handle
+    mutable T gradient;  // its memory comes with the first write; of an inner node only during the sweep
+    T value;             // let go when nobody holds a handle
 };
 
 namespace detail {
@@ -81,6 +83,7 @@ public:
         if (place.how == Write::set) inputs_[input]->touched |= touch::asked;
         return place;
     }
+    detail::GradientView<T> view(std::size_t input) const { return inputs_[input]->view(); }
     // Hands over a gradient that is already there; nothing is copied when it is the first.
     void give(std::size_t input, const T& gradient) const {
         if (!detail::ready(gradient)) detail::refuse_empty("gradient");
@@ -160,6 +163,7 @@ public:
     const T& grad() const {
         const ValueNode<T>& node = checked("grad");
         if (!node.has_gradient()) detail::refuse_untouched(node, detail::form(node.value));
+        detail::show(node.touched);
         return node.gradient;
     }
     void zero_grad() const { free("zero_grad").untouch(); }  // its buffer stays for the next window

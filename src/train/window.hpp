@@ -28,7 +28,10 @@
 #include "tally/train/optimizer.hpp"
 #include "tally/train/schedule.hpp"
 #include "tally/values/array.hpp"
+#include "tally/values/pending_rows.hpp"
 #include "tally/values/turned.hpp"
+#include "tally/watching/observer.hpp"
+#include "tally/watching/trial.hpp"
 
 namespace tally {
 
@@ -191,6 +194,8 @@ private:
     template <class F> void sweep(F f) {
         const detail::Lift into(touch::sealed);
         const detail::Turning<S> turning(turned_);
+        const detail::Waiting waiting(!exact_ && options_.non_finite != NonFinite::drop_micro &&
+                                      !watching::observer && watching::checks != watching::Checks::all);
         f();
     }
     template <class F> void own(F f) {

@@ -13,9 +13,11 @@ namespace touch {
 inline constexpr std::uint8_t arrived = 1;  // a gradient
 inline constexpr std::uint8_t asked = 16;   // for its place by a rule that sets it; of a leaf, the last
 // Of a leaf whose gradient a window gathers, what others may not do.
-inline constexpr std::uint8_t held = 2;    // change it, clear it or step
-inline constexpr std::uint8_t sealed = 4;  // go backward into it
-inline constexpr std::uint8_t met = 8;     // one has gone, since the window looked
+inline constexpr std::uint8_t held = 2;      // change it, clear it or step
+inline constexpr std::uint8_t sealed = 4;    // go backward into it
+inline constexpr std::uint8_t met = 8;       // one has gone, since the window looked
+inline constexpr std::uint8_t pending = 32;  // rows wait to be added to it (pending_rows.hpp)
+inline constexpr std::uint8_t shown = 64;    // somebody looks at it while it is gathered, so none wait
 }  // namespace touch
 
 namespace detail {
@@ -35,6 +37,11 @@ inline bool is_sealed(std::uint8_t touched) { return touched & touch::sealed & ~
 template <class T> [[gnu::noinline]] void reach_held(const T& value, std::uint8_t& touched) {
     if (is_sealed(touched)) refuse_held("backward", form(value));
     touched |= touch::met;
+}
+
+// Somebody gets a reference to a gradient that is not the window's own: it shows what arrives until the window ends.
+inline void show(std::uint8_t& touched) {
+    if (!(lifted & touch::held)) touched |= touch::shown;
 }
 
 // A gradient as those see it who look at it from outside of the graph; empty where none is wanted.

@@ -1,5 +1,5 @@
-// Micro-batches of few rows, for which a window keeps weights turned: the same bits as without, and nothing stays
-// behind.
+// Micro-batches of few rows, for which a window keeps weights turned and lets rows of gradients wait for more: the same
+// bits as without, and nothing stays behind.
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -7,6 +7,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "memory/memory_helpers.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/shape.hpp"
@@ -14,6 +15,7 @@
 #include "tally/checkpoint/checkpoint.hpp"
 #include "tally/train/captured_window.hpp"
 #include "tally/train/window.hpp"
+#include "tally/watching/observer.hpp"
 
 namespace tally::test {
 
@@ -47,6 +49,14 @@ struct Net {
     std::int64_t rows() const { return x.shape()[0]; }
     std::size_t turned_bytes() const {  // of what a gradient goes through
         return parameters[2].value().storage()->bytes * 2;
+    }
+    std::size_t waiting_bytes() const {  // of 16 rows of both factors of each large gradient
+        std::size_t bytes = 0;
+        for (const Tensor& p : parameters)
+            if (p.value().size() >= 1 << 12)
+                for (const std::int64_t width : p.shape())
+                    bytes += Array<float>::empty({16, width}).storage()->bytes;
+        return bytes;
     }
 
     Loss<Array<float>> loss(std::int64_t from, std::int64_t to) const {
@@ -117,6 +127,7 @@ TEST_CASE("Law: in a window of few rows gradients and weights have the bits of b
             for (std::size_t i = 1; i < at.size(); ++i) {
                 window.add(net.loss(at[i - 1], at[i]));
                 (twin.loss(at[i - 1], at[i]).sum / total).backward();
+                if (r.whole(0, 15) == 0) CHECK(differing(net, twin, true) == "");
                 if (r.whole(0, 5) > 0) continue;
                 const auto numbers = r.array<float>(net.frozen.shape(), -0.1, 0.1);
                 for (const Net* each : {&net, &twin}) refill(each->frozen.value(), numbers);
@@ -134,16 +145,17 @@ TEST_CASE("Law: in a window of few rows gradients and weights have the bits of b
     }
 }
 
-TEST_CASE(
-    "What a window keeps turned stands in the ledger, and goes with finish(), discard() and the window") {
+TEST_CASE("What a window keeps stands in the ledger, and goes with finish(), discard() and the window") {
     const Net net = large_net(4);
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     const std::size_t without = [&] {
         Window<float> window(sgd, {.total = 8});
         add_rows(window, net, 1);
         const std::size_t in_use = memory::in_use();
-        add_rows(window, net, 3);
-        CHECK(memory::in_use() == in_use + net.turned_bytes());
+        add_rows(window, net, 1);
+        CHECK(memory::in_use() == in_use + net.waiting_bytes());
+        add_rows(window, net, 2);
+        CHECK(memory::in_use() == in_use + net.waiting_bytes() + net.turned_bytes());
         window.discard();
         return memory::in_use();
     }();
@@ -156,6 +168,124 @@ TEST_CASE(
         CHECK(net.parameters[2].value().data() == place);  // stepped where it lies
     }
     CHECK(memory::in_use() < without);
+}
+
+TEST_CASE("Whoever looks at a gradient sees all its rows, and none wait from then on until the window ends") {
+    const Net net = large_net(4), twin = net;
+    const Tensor &w = net.parameters[2], &v = twin.parameters[2];
+    Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
+    Window<float> window(sgd, {.total = 8});
+    const auto row = [&](std::int64_t i) {
+        window.add(net.loss(i, i + 1));
+        (twin.loss(i, i + 1).sum / 8.0).backward();
+    };
+    for (const std::int64_t i : {0, 1, 2, 3, 4}) row(i);
+    const std::size_t waiting = memory::in_use();
+    const Array<float>& seen = w.grad();
+    CHECK(same_bits(seen, v.grad()));
+    CHECK(memory::in_use() < waiting);
+    const Array<float> copy = seen, before = v.grad().clone();
+    row(5);
+    CHECK(same_bits(seen, v.grad()));  // the reference follows, the copy does not
+    CHECK(same_bits(copy, before));
+    const std::size_t looked_at = memory::in_use();
+    row(6);
+    CHECK(memory::in_use() == looked_at);
+    window.discard();
+    add_rows(window, net, 1);
+    const std::size_t anew = memory::in_use();
+    add_rows(window, net, 1);
+    CHECK(memory::in_use() == anew + net.waiting_bytes());
+}
+
+TEST_CASE(
+    "No rows wait where a gradient is read after each micro-batch, bits are a library's, or memory is "
+    "counted") {
+    const auto added_by_second = [](WindowOptions<float> options) {
+        const Net net = large_net(4);
+        Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
+        options.total = 8;
+        Window<float> window(sgd, options);
+        add_rows(window, net, 1);
+        const std::size_t in_use = memory::in_use();
+        add_rows(window, net, 1);
+        const std::size_t added = memory::in_use() - in_use;
+        window.discard();
+        return added;
+    };
+    CHECK(added_by_second({}) > 0);
+    CHECK(added_by_second({.non_finite = NonFinite::drop_micro}) == 0);
+    CHECK(added_by_second({.sum = Sum::exact}) == 0);
+    set_products(Products::blas);
+    CHECK(added_by_second({}) == 0);
+    set_products(Products::ordered);
+    {
+        const Budget budget(4 << 20);
+        CHECK(added_by_second({}) == 0);
+    }
+    struct Silent : Observer {
+    } silent;
+    const Observing observing(silent);
+    CHECK(added_by_second({}) == 0);
+}
+
+TEST_CASE("A gradient that is asked for apart has nothing of the rows that wait, and they nothing of it") {
+    const Net net = large_net(4), twin = net;
+    Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
+    Window<float> window(sgd, {.total = 8});
+    add_rows(window, net, 3);
+    const auto apart = [](const Net& of) { return grad(of.loss(3, 6).sum, {of.parameters[2]})[0]; };
+    CHECK(same_bits(apart(net), apart(twin)));
+    for (std::int64_t i = 0; i < 3; ++i) (twin.loss(i, i + 1).sum / 8.0).backward();
+    CHECK(differing(net, twin, true) == "");
+    window.discard();
+}
+
+TEST_CASE("Another window that goes backward into rows that wait is noticed") {
+    const Net net = large_net(4), other = large_net(9);
+    Sgd<float> sgd(net.parameters, {.learning_rate = 0.1}), its(other.parameters, {.learning_rate = 0.1});
+    Window<float> window(sgd, {.total = 8}), second(its, {.total = 8});
+    add_rows(window, net, 2);
+    const Tensor shared =
+        sum(matmul(Tensor(net.x.leading(0, 1)), net.parameters[0])) + sum(other.parameters[1]);
+    second.add({shared, constant(Array<float>::full({}, 1))});
+    CHECK_THAT(message_of([&] { add_rows(window, net, 1); }),
+               contains("another window went backward into parameter 0"));
+    window.discard();
+    second.discard();
+}
+
+TEST_CASE("Where memory for waiting rows cannot be had none wait, and the bits are the same") {
+    const Net wanted = large_net(4);
+    const auto train = [](const Net& net) {
+        Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
+        Window<float> window(sgd, {.total = 8});
+        add_rows(window, net, 8);
+        window.finish();
+    };
+    train(wanted);
+    int went_on = 0;
+    for (std::uint64_t n = 1;; ++n) {
+        const Net net = large_net(4);
+        memory::fail_allocation(n);
+        bool failed = false;
+        try {
+            train(net);
+        } catch (const OutOfMemory&) {
+            failed = true;
+        }
+        bool to_come = false;  // it has not failed yet
+        try {
+            for (std::uint64_t i = 0; i < n; ++i) Array<float>::empty({});
+        } catch (const OutOfMemory&) {
+            to_come = true;
+        }
+        memory::fail_allocation(0);
+        if (!failed) CHECK(differing(net, wanted, false) == "");
+        if (to_come) break;
+        went_on += failed ? 0 : 1;
+    }
+    CHECK(went_on >= 6);  // two factors of two gradients, and two weights turned
 }
 
 TEST_CASE("Windows of several threads keep weights turned each for itself") {

@@ -7,7 +7,7 @@
 
 #include "tally/autograd/record.hpp"
 #include "tally/values/array.hpp"
-#include "tally/values/products.hpp"
+#include "tally/values/pending_rows.hpp"
 
 namespace tally {
 
@@ -15,8 +15,7 @@ namespace detail {
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b);
 }
 
-// Vectors, matrices and batches of matrices, with broadcasting batch axes; matmul(a, b, {.transpose_b = true})
-// says that an operand is stored transposed.
+// Vectors, matrices and batches of matrices that broadcast; {.transpose_b = true}: b is stored transposed.
 template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const Transpose& how = {}) {
     const auto plan = detail::plan_product("matmul", a.shape(), b.shape(), how);
     if (plan.batch.rank > 0) return detail::matmul_batched(plan, std::move(a), std::move(b));
@@ -97,8 +96,7 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
                                                          const Array<S>& kept_x, const Array<S>& kept_w) {
             if (to.wants(0))
                 detail::multiply({rows, in, out, false, true}, dy, kept_w, destination(to.into(0)));
-            if (to.wants(1))
-                detail::multiply({in, out, rows, true, false}, kept_x, dy, destination(to.into(1)));
+            if (to.wants(1)) detail::multiply_rows({in, out, rows, true, false}, kept_x, dy, to, 1);
             if (to.wants(2))
                 on("linear", dy).sum(dy.data(), destination(to.into(2)), Fold{1, rows, out, true});
         },
@@ -123,8 +121,7 @@ template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, V
             on("linear_relu", dy).relu_bias_back(dy.data(), kept_y.data(), dz.raw(), dbias, rows, out);
             if (to.wants(0))
                 detail::multiply({rows, in, out, false, true}, dz, kept_w, destination(to.into(0)));
-            if (to.wants(1))
-                detail::multiply({in, out, rows, true, false}, kept_x, dz, destination(to.into(1)));
+            if (to.wants(1)) detail::multiply_rows({in, out, rows, true, false}, kept_x, dz, to, 1);
         },
         std::move(x), std::move(w), std::move(bias));
 }
@@ -140,8 +137,7 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
                                                          const Array<S>& kept_x, const Array<S>& kept_w) {
             if (to.wants(0))
                 detail::multiply({rows, in, out, false, true}, dy, kept_w, destination(to.into(0)));
-            if (to.wants(1))
-                detail::multiply({in, out, rows, true, false}, kept_x, dy, destination(to.into(1)));
+            if (to.wants(1)) detail::multiply_rows({in, out, rows, true, false}, kept_x, dy, to, 1);
         },
         std::move(x), std::move(w));
 }
