@@ -60,7 +60,7 @@ public:
     [[gnu::always_inline]] void settle_gradients() const {  // of leaves, for the ledger
         for_each_input(
             nodes_, [](ValueNode<T> * input) __attribute__((always_inline)) {
-                if (input && input->state == State::leaf && ready(input->gradient))
+                if (input && input->state == State::leaf && input->view().has_arrived())
                     settle(input->gradient, MemoryClass::gradient);
             });
     }

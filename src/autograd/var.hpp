@@ -30,8 +30,8 @@ public:
     [[gnu::always_inline]] Into<T> into() {
         if constexpr (!Number<T>)
             if (touched & (touch::held | touch::sealed)) [[unlikely]]
-                detail::reach_held(value, touched);
-        if (has_gradient()) {
+                detail::reach_held(*this);
+        if (view().has_arrived()) {
             detail::own(gradient);  // a buffer shared with somebody else is not written to
             return {gradient, Write::add};
         }
@@ -41,7 +41,7 @@ public:
 
     bool has_gradient() const { return detail::has_all(view()); }
     void untouch() { detail::untouch(view()); }
-    detail::GradientView<T> view() const { return {&gradient, &value, &touched}; }
+    [[gnu::always_inline]] detail::GradientView<T> view() const { return {&gradient, &value, &touched}; }
     const char* op() const override { return state == detail::State::leaf ? "parameter" : "constant"; }
     void pull(detail::Sweep&) override { detail::let_go_of(this); }
     void dismantle(Node*&) override {

@@ -33,12 +33,11 @@ struct Lift : private Meanwhile<std::uint8_t> {
 inline bool is_held(std::uint8_t touched) { return touched & touch::held & ~lifted; }
 inline bool is_sealed(std::uint8_t touched) { return touched & touch::sealed & ~lifted; }
 [[noreturn]] void refuse_held(const char* what, const std::string& parameter);
-// A sweep reaches what a window holds.
-template <class T> [[gnu::noinline]] void reach_held(const T& value, std::uint8_t& touched) {
+// A sweep comes to the gradient of a value that a window may hold.
+template <class T> void meet(const T& value, std::uint8_t& touched) {
     if (is_sealed(touched)) refuse_held("backward", form(value));
     touched |= touch::met;
 }
-
 // Somebody gets a reference to a gradient that is not the window's own: it shows what arrives until the window ends.
 inline void show(std::uint8_t& touched) {
     if (!(lifted & touch::held)) touched |= touch::shown;
@@ -51,7 +50,9 @@ template <class T> struct GradientView {
     std::uint8_t* touched = nullptr;
 
     explicit operator bool() const { return gradient != nullptr; }
-    bool has_arrived() const { return (*touched & touch::arrived) && ready(*gradient); }
+    [[gnu::always_inline]] bool has_arrived() const {
+        return (*touched & touch::arrived) && ready(*gradient);
+    }
 };
 
 }  // namespace detail

@@ -59,7 +59,7 @@ bool keep_rows(const Product& p, const Array<S>& a, const Array<S>& b, const Gra
         !(touched & touch::held) || touched & touch::shown || !to.has_arrived() ||
         a.device() != Device::cpu || kernels_rest || products() != Products::ordered)
         return false;
-    reach_held(*to.value, touched);
+    meet(*to.value, touched);
     Pending<S>* const pending = touched & touch::pending ? pending_of<S>(&touched) : begin<S>(p, touched);
     if (!pending) return false;
     if (pending->rows + p.k > most_rows) add(*pending, *to.gradient);

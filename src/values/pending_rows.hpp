@@ -40,6 +40,12 @@ template <class T> [[gnu::always_inline]] inline bool has_all(const GradientView
     return of.has_arrived();
 }
 
+// A sweep reaches what a window holds.
+template <class Node> [[gnu::noinline]] void reach_held(const Node& node) {
+    meet(node.value, node.touched);
+    has_all(node.view());
+}
+
 template <class T> void untouch(const GradientView<T>& of) {
     if (*of.touched & touch::pending) forget_rows(*of.gradient, *of.touched);
     *of.touched &= static_cast<std::uint8_t>(~touch::arrived);

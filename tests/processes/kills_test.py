@@ -83,7 +83,7 @@ def stops(folder, undisturbed):
         expect(took < IN_TIME, f"{ranks} with {fate} end in {took:.1f} s")
         alone = bits(out, ranks - 1)
         if alone is None and bits(out, ranks) is None:  # nobody hangs, and one fewer go on
-            expect(re.search(r"rank \d has not come in|has given up|nothing in", out), f"{ranks} with {fate} end in words: {out}")
+            expect(re.search(r"rank \d has not come in|has given up|nothing in|did not come in", out), f"{ranks} with {fate} end in words: {out}")
             out, _ = run(ranks - 1, path, patience)
             print(f"{ranks} with {fate} end in words, and one fewer resume")
         else:

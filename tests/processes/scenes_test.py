@@ -104,7 +104,7 @@ def calls_differ(scene):
 
 def is_lost(scene):
     code, out, took = scene.run(3, "lost in a sum", patience=2)
-    scene.expect(code != 0 and took < IN_TIME and len(re.findall("numbers that all had come to sum did not come in 2 s", out)) == 2,
+    scene.expect(code != 0 and took < IN_TIME and len(re.findall("all had come to this sum, but its numbers did not come in 2 s", out)) == 2,
                  "who is lost amid a sum of exact gradients is missed by both others")
     for how in ("exits", "killed"):
         code, out, took = scene.run(3, how, patience=3)
