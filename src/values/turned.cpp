@@ -10,13 +10,14 @@ namespace tally::detail {
 namespace {
 
 constexpr std::size_t min_size = 1 << 12;  // elements
-constexpr std::size_t max_rows = 12;       // of more, turning is so small a part that a copy gains nothing
-constexpr std::size_t first_use = 4;       // of a copy: it takes about as long to make as three uses save
+constexpr std::size_t min_rows = 2;  // of one, a copy takes longer to read than what forward has read to turn
+constexpr std::size_t max_rows = 12;  // of more, turning is so small a part that a copy gains nothing
+constexpr std::size_t first_use = 4;  // of a copy: it takes about as long to make as three uses save
 
 template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
-    return p.m <= max_rows && b.size() >= min_size && b.device() == Device::cpu && !kernels_rest &&
-           memory::held_as(b.storage()) == MemoryClass::parameter && products() == Products::ordered &&
-           memory::budget(Device::cpu) == 0;
+    return p.m >= min_rows && p.m <= max_rows && b.size() >= min_size && b.device() == Device::cpu &&
+           !kernels_rest && memory::held_as(b.storage()) == MemoryClass::parameter &&
+           products() == Products::ordered && memory::budget(Device::cpu) == 0;
 }
 
 // Without memory where there is none.

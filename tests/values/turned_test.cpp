@@ -154,6 +154,7 @@ TEST_CASE("Only weights are kept turned, for few rows, and not for a product of 
     Weights made(9);
     const std::size_t bytes = made.w.storage()->bytes;
     CHECK(made.kept_of(made.w, 2) == bytes);
+    CHECK(made.kept_of(made.w, 1) == 0);
     CHECK(made.kept_of(made.w, 40) == 0);
     CHECK(made.kept_of(made.random.array<float>({extent(made.in), extent(made.out)}), 2) == 0);
     {
