@@ -286,7 +286,8 @@ void Processes::take(const std::string& call, const detail::Piece& piece) {
 }
 
 void Processes::lose_amid(const std::string& call) {
-    broken_ = "all had come to this sum, but its numbers did not come in " + seconds_in_words(options_.patience);
+    broken_ =
+        "all had come to this sum, but its numbers did not come in " + seconds_in_words(options_.patience);
     lost_ = true;
     throw detail::Heard("[processes] " + call + ": " + broken_);
 }
