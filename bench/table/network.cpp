@@ -34,7 +34,8 @@ public:
     Window<float>& window() { return window_; }
     Numbers gradients() const {
         Numbers all;
-        for (const Tensor& p : parameters_) all.push_back(doubles(p.grad().span()));
+        for (const Tensor& p : parameters_)  // not by grad(), after which no rows would wait
+            if (p.has_grad()) all.push_back(doubles(p.node()->gradient.span()));
         return all;
     }
     Numbers weights() const {

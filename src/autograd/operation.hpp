@@ -87,7 +87,7 @@ public:
     std::vector<GradientView<T>> gradients() const {
         std::vector<GradientView<T>> all;
         for_each_input(nodes_, [&](ValueNode<T>* input) {
-            if (input) input->has_gradient();  // all of it
+            if (input) input->has_gradient();  // adds the rows that wait
             all.push_back(input ? input->view() : GradientView<T>());
         });
         return all;

@@ -50,7 +50,7 @@ template <class S> void EarlyGradients<S>::copy(std::size_t parameter, std::size
         std::fill_n(to, size, S(-0.0));
         return;
     }
-    const Array<S>& gradient = parameters_[parameter].grad();
+    const Array<S>& gradient = parameters_[parameter].node()->gradient;
     device_copy::bytes(to, Device::cpu, gradient.data() + from, gradient.device(), size * sizeof(S));
 }
 
@@ -72,7 +72,7 @@ template <class S> bool EarlyGradients<S>::changed(std::size_t parameter, std::i
     if (!sums || sent(*sums) <= place) return false;
     if (!parameters_[parameter].has_grad()) return true;
     const std::size_t size = std::min(all, sent(*sums) - place);
-    const Array<S>& gradient = parameters_[parameter].grad();
+    const Array<S>& gradient = parameters_[parameter].node()->gradient;
     std::vector<S> now(size);
     device_copy::bytes(now.data(), Device::cpu, gradient.data(), gradient.device(), size * sizeof(S));
     return std::memcmp(memory_->numbers.data() + place, now.data(), size * sizeof(S)) != 0;

@@ -20,9 +20,10 @@ MeasuredGradients measure(const char* who, const Parameters<S>& parameters, bool
     std::vector<detail::Update<S>> list;
     for (const Var<Array<S>>& parameter : parameters)
         if (parameter.has_grad()) {
+            const Array<S>& gradient = parameter.node()->gradient;  // not kept, as by grad() it might be
             detail::Update<S> read;
-            read.gradient = parameter.grad().data();
-            read.size = parameter.grad().size();
+            read.gradient = gradient.data();
+            read.size = gradient.size();
             list.push_back(read);
         }
     if (list.empty()) return {};

@@ -20,7 +20,8 @@ template <class S> void Hold<S>::untouch() {
 template <class S> void Hold<S>::release() {
     if (!on_) return;
     on_ = false;
-    for (const Var<Array<S>>& parameter : parameters_) parameter.node()->touched &= touch::arrived;
+    for (const Var<Array<S>>& parameter : parameters_)
+        parameter.node()->touched &= touch::arrived | touch::shown;
 }
 
 template <class S> void Hold<S>::look() {

@@ -79,7 +79,7 @@ template <class S> Window<S>::~Window() {
 template <class S> void Window<S>::expect_untouched() const {
     for (std::size_t i = 0; i < parameters().size(); ++i) {
         const std::uint8_t touched = parameters()[i].node()->touched;
-        if (!touched) continue;
+        if (!(touched & (touch::held | touch::arrived))) continue;
         const std::string which = std::to_string(i) + " of " + to_string(parameters()[i].shape());
         if (touched & touch::held)
             throw Error(
@@ -243,7 +243,7 @@ template <class S> void Window<S>::remember() {
         const V& parameter = parameters()[i];
         before_there_[i] = parameter.has_grad();
         if (before_there_[i]) {
-            const Array<S>& gradient = parameter.grad();
+            const Array<S>& gradient = parameter.node()->gradient;
             detail::kernels<S>(gradient.device())
                 .add_scaled(S(1), gradient.data(), {before_[i].writable(), Write::set}, gradient.size());
         }

@@ -160,7 +160,7 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
         if (const auto name = names.find(parameters()[i].node()); name != names.end())
             state.put(under + "/names" + number, name->second);
         if (exact_ || !parameters()[i].has_grad()) continue;
-        state.put(under + "/gradients" + number, parameters()[i].grad().clone());
+        state.put(under + "/gradients" + number, parameters()[i].node()->gradient.clone());
         ++gradients;
     }
     state.put(under + "/reached", gradients);

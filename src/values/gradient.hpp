@@ -17,7 +17,7 @@ inline constexpr std::uint8_t held = 2;      // change it, clear it or step
 inline constexpr std::uint8_t sealed = 4;    // go backward into it
 inline constexpr std::uint8_t met = 8;       // one has gone, since the window looked
 inline constexpr std::uint8_t pending = 32;  // rows wait to be added to it (pending_rows.hpp)
-inline constexpr std::uint8_t shown = 64;    // somebody looks at it while it is gathered, so none wait
+inline constexpr std::uint8_t shown = 64;    // somebody may keep a reference to it, so none wait
 }  // namespace touch
 
 namespace detail {
@@ -38,7 +38,7 @@ template <class T> void meet(const T& value, std::uint8_t& touched) {
     if (is_sealed(touched)) refuse_held("backward", form(value));
     touched |= touch::met;
 }
-// Somebody gets a reference to a gradient that is not the window's own: it shows what arrives until the window ends.
+// Somebody other than the window gets a reference to a gradient, and may keep it: it shows all that arrives from now on.
 inline void show(std::uint8_t& touched) {
     if (!(lifted & touch::held)) touched |= touch::shown;
 }

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <vector>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
 
 namespace tally::detail {
 
@@ -14,15 +17,24 @@ constexpr std::size_t few_rows = 8;        // at a time
 constexpr std::size_t min_size = 1 << 12;  // of the gradient, in elements
 
 template <class S> struct Pending {
-    const std::uint8_t* touched;
     Array<S> a, b;  // of the ledger
     std::size_t rows = 0;
+    std::thread::id thread = std::this_thread::get_id();  // which alone adds to it
 };
-template <class S> thread_local std::vector<Pending<S>> all;
 
-template <class S> Pending<S>* pending_of(const std::uint8_t* touched) {
-    const auto found = std::ranges::find(all<S>, touched, &Pending<S>::touched);
-    return found == all<S>.end() ? nullptr : &*found;
+// Of all threads, since a window may be discarded in another than the one that filled it.
+template <class S> struct All {
+    std::mutex changing;
+    std::unordered_map<const std::uint8_t*, Pending<S>> of;  // by what is noted of the gradient
+};
+template <class S> All<S>& all() {
+    static auto* const one = new All<S>;  // never ends: a window may outlive what is static
+    return *one;
+}
+
+template <class S> Pending<S>& pending_of(const std::uint8_t* touched) {
+    const std::scoped_lock lock(all<S>().changing);
+    return all<S>().of.at(touched);
 }
 
 template <class S> Array<S> rows_of(std::size_t width) {
@@ -30,11 +42,10 @@ template <class S> Array<S> rows_of(std::size_t width) {
 }
 
 template <class S> void add(Pending<S>& pending, Array<S>& gradient) {
-    const std::size_t rows = pending.rows;
-    if (rows == 0) return;
     const std::size_t m = pending.a.size() / most_rows, n = pending.b.size() / most_rows;
     kernels<S>(Device::cpu)
-        .matmul({m, n, rows, true, false}, pending.a.data(), pending.b.data(), {gradient.raw(), Write::add});
+        .matmul({m, n, pending.rows, true, false}, pending.a.data(), pending.b.data(),
+                {gradient.raw(), Write::add});
     pending.rows = 0;
 }
 
@@ -42,12 +53,14 @@ template <class S> void add(Pending<S>& pending, Array<S>& gradient) {
 template <class S> Pending<S>* begin(const Product& p, std::uint8_t& touched) {
     if (memory::budget(Device::cpu) > 0) return nullptr;
     try {
-        all<S>.push_back({&touched, rows_of<S>(p.m), rows_of<S>(p.n)});
+        Pending<S> pending{rows_of<S>(p.m), rows_of<S>(p.n)};
+        const std::scoped_lock lock(all<S>().changing);
+        Pending<S>& begun = all<S>().of.emplace(&touched, std::move(pending)).first->second;
+        touched |= touch::pending;
+        return &begun;
     } catch (const OutOfMemory&) {
         return nullptr;
     }
-    touched |= touch::pending;
-    return &all<S>.back();
 }
 
 }  // namespace
@@ -60,7 +73,7 @@ bool keep_rows(const Product& p, const Array<S>& a, const Array<S>& b, const Gra
         a.device() != Device::cpu || kernels_rest || products() != Products::ordered)
         return false;
     meet(*to.value, touched);
-    Pending<S>* const pending = touched & touch::pending ? pending_of<S>(&touched) : begin<S>(p, touched);
+    Pending<S>* const pending = touched & touch::pending ? &pending_of<S>(&touched) : begin<S>(p, touched);
     if (!pending) return false;
     if (pending->rows + p.k > most_rows) add(*pending, *to.gradient);
     std::copy_n(a.data(), p.k * p.m, pending->a.raw() + pending->rows * p.m);
@@ -70,12 +83,17 @@ bool keep_rows(const Product& p, const Array<S>& a, const Array<S>& b, const Gra
 }
 
 template <std::floating_point S> void add_rows(Array<S>& gradient, std::uint8_t& touched) {
-    add(*pending_of<S>(&touched), gradient);
+    Pending<S>& pending = pending_of<S>(&touched);
+    if (pending.thread != std::this_thread::get_id())
+        throw Error("[grad] rows of the gradient of " + to_string(gradient.shape()) +
+                    " wait to be added in the thread whose window gathers them: look at it there");
+    add(pending, gradient);
     forget_rows(gradient, touched);
 }
 
 template <std::floating_point S> void forget_rows(Array<S>&, std::uint8_t& touched) {
-    std::erase_if(all<S>, [&](const Pending<S>& each) { return each.touched == &touched; });
+    const std::scoped_lock lock(all<S>().changing);
+    all<S>().of.erase(&touched);
     touched &= static_cast<std::uint8_t>(~touch::pending);
 }
 
