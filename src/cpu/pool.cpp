@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <memory>
 #include <mutex>
@@ -47,6 +48,15 @@ private:
     sigset_t before_;
 };
 
+// Products follow one another within microseconds, and to wake a thread that sleeps takes tens of them: who waits stays
+// awake for as long as that.
+void wait_while(const std::atomic<unsigned>& now, unsigned is) {
+    using Clock = std::chrono::steady_clock;
+    for (const auto asleep = Clock::now() + std::chrono::microseconds(50); Clock::now() < asleep;)
+        if (now.load() != is) return;
+    now.wait(is);
+}
+
 // A process that was forked has none of the threads of the one that it was forked from.
 std::atomic<bool> forked = false;
 
@@ -76,7 +86,7 @@ public:
         busy_.store(work.hands - 1, std::memory_order_relaxed);
         for (unsigned i = 0; i + 1 < work.hands; ++i) helpers_[i]->call();
         work.take(0, workspace);
-        for (unsigned busy = busy_.load(); busy != 0; busy = busy_.load()) busy_.wait(busy);
+        for (unsigned busy = busy_.load(); busy != 0; busy = busy_.load()) wait_while(busy_, busy);
         return true;
     }
 
@@ -120,7 +130,7 @@ private:
 
     void serve(Helper& helper, std::size_t hand) {
         for (unsigned answered = 0;; ++answered) {
-            helper.calls.wait(answered);
+            wait_while(helper.calls, answered);
             if (ending_) return;
             work_->take(hand, helper.workspace);
             if (busy_.fetch_sub(1) == 1) busy_.notify_one();
