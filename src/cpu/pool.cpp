@@ -21,15 +21,8 @@ namespace tally::cpu {
 namespace {
 
 struct Work {
-    const void* work;
-    RunPart run;
-    std::size_t parts;
-    unsigned hands;
-
-    // Of as many hands as there are.
-    void take(std::size_t hand, const Workspace& workspace) const {
-        for (std::size_t part = hand; part < parts; part += hands) run(work, part, workspace);
-    }
+    const void* work = nullptr;
+    RunPart run = nullptr;
 };
 
 // While one lives, the threads that are begun leave signals to those who asked for them.
@@ -49,10 +42,10 @@ private:
 };
 
 // Products follow one another within microseconds, and to wake a thread that sleeps takes tens of them: who waits stays
-// awake for as long as that.
-void wait_while(const std::atomic<unsigned>& now, unsigned is) {
+// awake for as long as that. A thread without work gives way meanwhile to one that has some, and may share its core.
+template <class GiveWay> void wait_while(const std::atomic<unsigned>& now, unsigned is, GiveWay give_way) {
     using Clock = std::chrono::steady_clock;
-    for (const auto asleep = Clock::now() + std::chrono::microseconds(50); Clock::now() < asleep;)
+    for (const auto asleep = Clock::now() + std::chrono::microseconds(50); Clock::now() < asleep; give_way())
         if (now.load() != is) return;
     now.wait(is);
 }
@@ -76,17 +69,19 @@ public:
     }
 
     // False: it is at work already, or has no threads any more.
-    bool run(Work work) {
+    bool run(const Work& work, unsigned parts, unsigned hands) {
         if (forked) return false;
         const Workspace& workspace = own_workspace();  // made before anybody is called: memory may run out
         const std::unique_lock only_one(mutex_, std::try_to_lock);
         if (!only_one) return false;
-        work.hands = std::min(work.hands, 1 + grow_to(work.hands - 1));
-        work_ = &work;
-        busy_.store(work.hands - 1, std::memory_order_relaxed);
-        for (unsigned i = 0; i + 1 < work.hands; ++i) helpers_[i]->call();
-        work.take(0, workspace);
-        for (unsigned busy = busy_.load(); busy != 0; busy = busy_.load()) wait_while(busy_, busy);
+        const unsigned helpers = grow_to(hands - 1);
+        work_ = work;
+        unfinished_.store(parts);
+        untaken_.store(parts);  // from here on whoever is awake takes of them
+        for (unsigned i = 0; i < helpers; ++i) helpers_[i]->call();
+        take_parts(workspace);
+        for (unsigned n = unfinished_.load(); n != 0; n = unfinished_.load())
+            wait_while(unfinished_, n, [] {});
         return true;
     }
 
@@ -107,17 +102,25 @@ private:
         }
     };
 
-    // How many there are then: fewer where the system gives no more threads, or no memory for them.
+    // Nobody waits for a thread that is late to begin: the others do its parts. No bit depends on who does which.
+    void take_parts(const Workspace& workspace) {
+        for (unsigned untaken = untaken_.load(); untaken != 0;)
+            if (untaken_.compare_exchange_weak(untaken, untaken - 1)) {
+                work_.run(work_.work, untaken - 1, workspace);
+                if (unfinished_.fetch_sub(1) == 1) unfinished_.notify_one();
+                untaken = untaken_.load();
+            }
+    }
+
+    // How many of them there are: fewer where the system gives no more threads, or no memory for them.
     unsigned grow_to(std::size_t count) {
-        if (helpers_.size() >= count) return static_cast<unsigned>(helpers_.size());
-        const WithoutSignals blocked;
         while (helpers_.size() < count) {
-            const std::size_t hand = helpers_.size() + 1;
+            const WithoutSignals blocked;
             try {
-                helpers_.reserve(hand);
+                helpers_.reserve(helpers_.size() + 1);
                 auto made = std::make_unique<Helper>();
                 Helper* const helper = made.get();
-                helper->thread = std::thread([this, helper, hand] { serve(*helper, hand); });
+                helper->thread = std::thread([this, helper] { serve(*helper); });
                 helpers_.push_back(std::move(made));
             } catch (const std::system_error&) {
                 break;
@@ -125,22 +128,20 @@ private:
                 break;
             }
         }
-        return static_cast<unsigned>(helpers_.size());
+        return static_cast<unsigned>(std::min(helpers_.size(), count));
     }
 
-    void serve(Helper& helper, std::size_t hand) {
-        for (unsigned answered = 0;; ++answered) {
-            wait_while(helper.calls, answered);
-            if (ending_) return;
-            work_->take(hand, helper.workspace);
-            if (busy_.fetch_sub(1) == 1) busy_.notify_one();
+    void serve(Helper& helper) {
+        for (unsigned heard = 0; !ending_; heard = helper.calls.load()) {
+            take_parts(helper.workspace);
+            wait_while(helper.calls, heard, std::this_thread::yield);
         }
     }
 
     std::mutex mutex_;
     std::vector<std::unique_ptr<Helper>> helpers_;
-    const Work* work_ = nullptr;
-    std::atomic<unsigned> busy_{0};
+    Work work_;
+    std::atomic<unsigned> untaken_{0}, unfinished_{0};  // parts of it
     std::atomic<bool> ending_{false};
 };
 
@@ -149,8 +150,8 @@ private:
 void run_parts(std::size_t parts, const void* work, RunPart run) {
     static Pool pool;
     const auto hands = static_cast<unsigned>(std::min(parts, static_cast<std::size_t>(threads())));
-    if (hands < 2 || !pool.run({work, run, parts, hands}))
-        Work{work, run, parts, 1}.take(0, Pool::own_workspace());
+    if (hands >= 2 && pool.run({work, run}, static_cast<unsigned>(parts), hands)) return;
+    for (std::size_t part = 0; part < parts; ++part) run(work, part, Pool::own_workspace());
 }
 
 }  // namespace tally::cpu

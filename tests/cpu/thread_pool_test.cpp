@@ -37,6 +37,24 @@ TEST_CASE("Every part runs once, with room of its own") {
     }
 }
 
+TEST_CASE("Every part runs once, whoever is late to take one") {
+    std::atomic<std::size_t> parts_run{0};
+    std::size_t wanted = 0;
+    for (int round = 0; round < 20000; ++round) {
+        const Threads some(1 + round % 4);
+        const auto parts = static_cast<std::size_t>(1 + round / 4 % 5);
+        std::array<std::atomic<int>, 5> ran{};
+        cpu::share_out(parts, [&](std::size_t part, const cpu::Workspace&) {
+            ++ran.at(part);
+            ++parts_run;
+        });
+        wanted += parts;
+        for (std::size_t part = 0; part < parts; ++part)
+            if (ran[part] != 1) FAIL("part " << part << " of " << parts << " ran " << ran[part] << " times");
+    }
+    CHECK(parts_run == wanted);
+}
+
 TEST_CASE("The ledger's report knows the packing buffer of each thread that multiplies, until it ends") {
     const std::size_t before = memory::report().packing;
     std::size_t meanwhile = 0;

@@ -140,6 +140,12 @@ TEST_CASE(
     }
     CHECK_THAT(message_of([&] { across.expect_same_weights(); }),
                contains("expect_same_weights: " + last_rank() + " has parameter 1 with checksum"));
+    // Which all know; what fails after it has to be told again.
+    add();
+    if (last()) parameters[0].node()->gradient.writable()[0] = 7;
+    CHECK_THAT(message_of([&] { window.finish(); }),
+               contains(last() ? "changed in place" : last_rank() + " has failed at finish of window 4"));
+    window.discard();
 }
 
 TEST_CASE("Where memory runs out on one process nothing is updated on any") {

@@ -143,6 +143,26 @@ TEST_CASE("A gradient of one stage that is no number keeps all stages from stepp
         }
 }
 
+TEST_CASE("A loss that is no number on the last stage alone keeps all stages from stepping") {
+    Random r(common_seed("a loss that is no number"));
+    const Chain chain = [&r] {
+        Chain made(r);
+        made.options.non_finite = NonFinite::drop_window;
+        return made;
+    }();
+    Part part(chain);
+    const Numbers before = part.leaves[0].value().clone();
+    const V no_number = constant(Numbers::full({}, std::numeric_limits<double>::quiet_NaN()));
+    if (last()) {  // where gradients are finite all the same
+        part.window.add({sum(part.leaves[0]) + no_number, constant(Numbers::full({}, chain.items()))});
+    } else {
+        sum(part.leaves[0]).backward();
+        part.window.after_backward(chain.items());
+    }
+    CHECK(!part.window.finish().stepped);
+    CHECK(same_bits(part.leaves[0].value(), before));
+}
+
 TEST_CASE("Stages whose windows differ are named, and none of them steps") {
     if (ranks() == 1) return;
     Random r(common_seed("stages that differ"));
