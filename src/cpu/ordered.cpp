@@ -253,8 +253,9 @@ template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::si
                                            Matrix<S> b, Into<S[]> c, std::size_t pitch,
                                            const Workspace& workspace) {
     if (better_turned(m, n, k, a)) return multiply_turned(m, n, k, a, b, c, pitch, workspace);
-    // Packing would take longer than it saves.
-    const bool b_lies = b.right == 1 && (m <= 24 || n * k * sizeof(S) <= near);
+    // Packing would take longer than it saves: for few rows, for more where two of b's fit a page, or where all of b is near.
+    const bool few = m <= 24 || (m <= 8 * tile_rows && b.down * sizeof(S) <= 2048);
+    const bool b_lies = b.right == 1 && (few || n * k * sizeof(S) <= near);
     for (std::size_t j = multiply_few_rows(m, n, k, a, b, c, pitch); j < n; j += block_width<S>) {
         const std::size_t wide = std::min(block_width<S>, n - j);
         Write how = c.how;
