@@ -237,7 +237,7 @@ template <class S>
 }
 
 template <class S>
-[[gnu::noinline]] void multiply_large(const Product& p, const S* a, const S* b, Into<S[]> c) {
+[[gnu::noinline]] void multiply_large(const Product& p, const S* a, const S* b, const Sums<S>& c) {
     constexpr std::size_t least = 1 << 18;
     const Matrix<S> of_a{a, p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1};
     const Matrix<S> of_b{b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1};
@@ -246,11 +246,9 @@ template <class S>
     const std::size_t parts = parts_of(p.m * p.n * p.k, least, extent, unit);
     share_extent(parts, extent, unit, [&](std::size_t first, std::size_t count, const Workspace& workspace) {
         if (by_columns)
-            multiply_in_blocks(p.m, count, p.k, of_a, {b + first * of_b.right, of_b.down, of_b.right},
-                               from(c, first), p.n, workspace);
+            multiply_in_blocks(p.m, count, p.k, of_a, of_b.from(0, first), c.from(0, first), workspace);
         else
-            multiply_in_blocks(count, p.n, p.k, {a + first * of_a.down, of_a.down, of_a.right}, of_b,
-                               from(c, first * p.n), p.n, workspace);
+            multiply_in_blocks(count, p.n, p.k, of_a.from(first, 0), of_b, c.from(first, 0), workspace);
     });
 }
 
@@ -271,12 +269,15 @@ template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[
     else if (p.k == 1)
         add_outer_product(p, a, b, c);
     else
-        large ? multiply_large(p, a, b, c) : multiply_in_order(p, a, b, c);
+        large ? multiply_large(p, a, b, Sums<S>::into(c, p.n)) : multiply_in_order(p, a, b, c);
 }
 
 template <class S>
 void linear(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k) {
+    const bool in_blocks =
+        std::min({m, n, k}) > 1 && m * n * k > ordered_limit && products() == Products::ordered;
     if (!bias) return matmul({m, n, k, false, false}, x, w, Into<S[]>{y, Write::set});
+    if (in_blocks) return multiply_large({m, n, k, false, false}, x, w, Sums<S>{y, n, bias, 0});
     for (std::size_t i = 0; i < m; ++i) each<Write::set>(n, (m - i) * n, y + i * n, Same(), Run<S>{bias});
     matmul({m, n, k, false, false}, x, w, Into<S[]>{y, Write::add});
 }

@@ -81,9 +81,8 @@ template <class S> void store_only(Batch<S> v, S* p, std::size_t n) {
 template <class S> struct Tile {
     const S *a, *b;
     std::size_t a_down, a_right, b_down;
-    S* c;
-    std::size_t pitch, width, k;
-    bool set;  // start from nothing
+    Sums<S> c;
+    std::size_t width, k;
 };
 
 // Rows x (Vectors * lanes) elements; in a packed strip the rows of a are neighbours.
@@ -92,13 +91,14 @@ template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_
     Batch<S> total[Rows][Vectors];
     unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
         unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
-            total[i][v] = t.set ? Batch<S>(-S(0)) : load_only(t.c + i * t.pitch + v * L, t.width - v * L);
+            total[i][v] = t.c.start ? load_only(t.c.start + i * t.c.start_pitch + v * L, t.width - v * L)
+                                    : Batch<S>(-S(0));
         });
     });
     // Of the tile below, which comes next: it is far away.
     unrolled<Packed ? Rows : 0>([&](auto i) __attribute__((always_inline)) {
         unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
-            __builtin_prefetch(t.c + (Rows + i) * t.pitch + v * L, 1);
+            __builtin_prefetch(t.c.at + (Rows + i) * t.c.pitch + v * L, 1);
         });
     });
     const S *a = t.a, *b = t.b;
@@ -117,7 +117,7 @@ template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_
     }
     unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
         unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
-            store_only(total[i][v], t.c + i * t.pitch + v * L, t.width - v * L);
+            store_only(total[i][v], t.c.at + i * t.c.pitch + v * L, t.width - v * L);
         });
     });
 }
@@ -143,13 +143,12 @@ template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& t
 // Few rows have few sums, beside which longer runs of b fit into registers: what is far away comes faster so.
 // Says how many columns are done; b's rows are neighbours, and its last columns are for others.
 template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
-                                                 Matrix<S> b, Into<S[]> c, std::size_t pitch) {
+                                                 Matrix<S> b, const Sums<S>& c) {
     if (m > few_rows || b.right != 1) return 0;
     const std::size_t width = (m <= 2 ? pair_vectors : 4) * lanes<S>;
     const AddTile<S> add = m <= 2 ? tile_of<S, pair_vectors, false, 2>(m) : tile_of<S, 4, false, few_rows>(m);
     std::size_t j = 0;
-    for (; j + width <= n; j += width)
-        add({a.at, b.at + j, a.down, a.right, b.down, c.dst + j, pitch, width, k, c.how == Write::set});
+    for (; j + width <= n; j += width) add({a.at, b.at + j, a.down, a.right, b.down, c.from(0, j), width, k});
     return j;
 }
 
@@ -187,7 +186,7 @@ template <class S> Panels<S> pack_panels(Matrix<S> b, bool as_it_lies, std::size
 }
 
 template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
-                                       const Panels<S>& panels, Into<S[]> c, std::size_t pitch, S* packed_a) {
+                                       const Panels<S>& panels, const Sums<S>& c, S* packed_a) {
     // Read once or twice, or in lines so few that they stay near, a need not be packed.
     const bool lies = n <= 2 * tile_width<S> || (a.down == 1 && k <= 32);
     const bool neighbours = !lies || a.down == 1;
@@ -200,9 +199,7 @@ template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t
         tile.a = lies ? a.at + i * a.down : place(i);
         tile.a_down = a.down;
         tile.a_right = lies ? a.right : strip_a<S>;
-        tile.c = c.dst + i * pitch + j;
-        tile.pitch = pitch;
-        tile.set = c.how == Write::set;
+        tile.c = c.from(i, j);
         add_tile(std::min(high, m - i), neighbours, tile);
     };
     if (n * k * sizeof(S) <= near)  // b stays near, so the destination is passed row by row
@@ -221,20 +218,20 @@ template <class S> bool better_turned(std::size_t m, std::size_t n, std::size_t 
 }
 
 template <class S> void multiply_turned(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a, Matrix<S> b,
-                                        Into<S[]> c, std::size_t pitch, const Workspace& workspace) {
+                                        const Sums<S>& c, const Workspace& workspace) {
     constexpr std::size_t L = lanes<S>, width = 16 * L;
     alignas(line) S turned[tile_rows * width];
     for (std::size_t i = 0; i < m; i += width) {
         const std::size_t count = std::min(width, m - i);
-        S* const rows = c.dst + i * pitch;
-        if (c.how == Write::add) pack_across<S>({rows, pitch, 1, count, count}, n, turned, width);
+        const Sums<S> rows = c.from(i, 0);
+        if (rows.start) pack_across<S>({rows.start, rows.start_pitch, 1, count, count}, n, turned, width);
         multiply_in_blocks<S>(n, count, k, {b.at, b.right, b.down}, {a.at + i, a.right, a.down},
-                              {turned, c.how}, width, workspace);
+                              {turned, width, rows.start ? turned : nullptr, width}, workspace);
         for (std::size_t j = 0; j < n; j += L)
             for (std::size_t r = 0; r < count; r += L) {
                 const Square<S> square = load_turned<S>(turned + j * width + r, width, std::min(L, n - j), L);
                 for (std::size_t q = 0; q < std::min(L, count - r); ++q)
-                    store_only(square[q], rows + (r + q) * pitch + j, n - j);
+                    store_only(square[q], rows.at + (r + q) * rows.pitch + j, n - j);
             }
     }
 }
@@ -250,30 +247,27 @@ Workspace::~Workspace() {
 }
 
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
-                                           Matrix<S> b, Into<S[]> c, std::size_t pitch,
-                                           const Workspace& workspace) {
-    if (better_turned(m, n, k, a)) return multiply_turned(m, n, k, a, b, c, pitch, workspace);
+                                           Matrix<S> b, Sums<S> c, const Workspace& workspace) {
+    if (better_turned(m, n, k, a)) return multiply_turned(m, n, k, a, b, c, workspace);
     // Packing would take longer than it saves: for few rows, for more where two of b's fit a page, or where all of b is near.
     const bool few = m <= 24 || (m <= 8 * tile_rows && b.down * sizeof(S) <= 2048);
     const bool b_lies = b.right == 1 && (few || n * k * sizeof(S) <= near);
-    for (std::size_t j = multiply_few_rows(m, n, k, a, b, c, pitch); j < n; j += block_width<S>) {
+    for (std::size_t j = multiply_few_rows(m, n, k, a, b, c); j < n; j += block_width<S>) {
         const std::size_t wide = std::min(block_width<S>, n - j);
-        Write how = c.how;
-        for (std::size_t l = 0; l < k; l += depth, how = Write::add) {
+        Sums<S> sums = c.from(0, j);
+        for (std::size_t l = 0; l < k; l += depth, sums = sums.go_on()) {
             const std::size_t deep = std::min(depth, k - l);
-            const Matrix<S> of_b{b.at + l * b.down + j * b.right, b.down, b.right};
-            const Panels<S> panels = pack_panels(of_b, b_lies, wide, deep, workspace.b<S>());
+            const Panels<S> panels = pack_panels(b.from(l, j), b_lies, wide, deep, workspace.b<S>());
             for (std::size_t i = 0; i < m; i += block_rows<S>)
-                multiply_block(std::min(block_rows<S>, m - i), wide, deep,
-                               {a.at + i * a.down + l * a.right, a.down, a.right}, panels,
-                               {c.dst + i * pitch + j, how}, pitch, workspace.a<S>());
+                multiply_block(std::min(block_rows<S>, m - i), wide, deep, a.from(i, l), panels,
+                               sums.from(i, 0), workspace.a<S>());
         }
     }
 }
 
 template void multiply_in_blocks(std::size_t, std::size_t, std::size_t, Matrix<float>, Matrix<float>,
-                                 Into<float[]>, std::size_t, const Workspace&);
+                                 Sums<float>, const Workspace&);
 template void multiply_in_blocks(std::size_t, std::size_t, std::size_t, Matrix<double>, Matrix<double>,
-                                 Into<double[]>, std::size_t, const Workspace&);
+                                 Sums<double>, const Workspace&);
 
 }  // namespace tally::cpu

@@ -12,6 +12,24 @@ namespace tally::cpu {
 template <class S> struct Matrix {
     const S* at;
     std::size_t down, right;
+
+    Matrix from(std::size_t i, std::size_t j) const { return {at + i * down + j * right, down, right}; }
+};
+
+// Where sums go, and what they begin with: what is there, other rows, or nothing.
+template <class S> struct Sums {
+    S* at;
+    std::size_t pitch;  // from row to row
+    const S* start;     // or null
+    std::size_t start_pitch;
+
+    static Sums into(Into<S[]> c, std::size_t pitch) {
+        return {c.dst, pitch, c.how == Write::set ? nullptr : c.dst, pitch};
+    }
+    Sums from(std::size_t i, std::size_t j) const {
+        return {at + i * pitch + j, pitch, start ? start + i * start_pitch + j : nullptr, start_pitch};
+    }
+    Sums go_on() const { return {at, pitch, at, pitch}; }
 };
 
 // Memory for packed operands; the ledger reports how much there is of it.
@@ -33,9 +51,8 @@ private:
     void* memory_;
 };
 
-// c (m, n), whose rows lie `pitch` apart, (+)= a (m, k) · b (k, n); none of the three is 0.
+// c (m, n) = its start + a (m, k) · b (k, n); none of the three is 0.
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
-                                           Matrix<S> b, Into<S[]> c, std::size_t pitch,
-                                           const Workspace& workspace);
+                                           Matrix<S> b, Sums<S> c, const Workspace& workspace);
 
 }  // namespace tally::cpu
