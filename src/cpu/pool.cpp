@@ -68,9 +68,8 @@ public:
         for (auto& helper : helpers_) helper->thread.join();
     }
 
-    // False: it is at work already, or has no threads any more.
+    // False: it is at work already.
     bool run(const Work& work, unsigned parts, unsigned hands) {
-        if (forked) return false;
         const Workspace& workspace = own_workspace();  // made before anybody is called: memory may run out
         const std::unique_lock only_one(mutex_, std::try_to_lock);
         if (!only_one) return false;
@@ -102,7 +101,7 @@ private:
         }
     };
 
-    // Nobody waits for a thread that is late to begin: the others do its parts. No bit depends on who does which.
+    // Nobody waits for a thread that is late to begin, or gone since a fork: the others do its parts. No bit depends on it.
     void take_parts(const Workspace& workspace) {
         for (unsigned untaken = untaken_.load(); untaken != 0;)
             if (untaken_.compare_exchange_weak(untaken, untaken - 1)) {

@@ -27,7 +27,7 @@ template <class Step, class S>
 void update(std::span<const Update<S>> list, const StepArgument<Step>& argument) {
     constexpr std::size_t L = lanes<S>;
     if (argument.off()) return;
-    const Step step = argument.get();  // copies, which no store can change
+    const Step step = argument.get();                       // copies, which no store can change
     for (const Update<S> u : list | std::views::reverse) {  // the last was just measured, and is near
         std::size_t i = 0;
         for (; i + L <= u.size; i += L)
