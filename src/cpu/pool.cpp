@@ -42,10 +42,11 @@ private:
 };
 
 // Products follow one another within microseconds, and to wake a thread that sleeps takes tens of them: who waits stays
-// awake for as long as that. A thread without work gives way meanwhile to one that has some, and may share its core.
-template <class GiveWay> void wait_while(const std::atomic<unsigned>& now, unsigned is, GiveWay give_way) {
+// awake for a while. It may share its core with one that works, until the system has seen that and moved it.
+template <class GiveWay> void wait_while(const std::atomic<unsigned>& now, unsigned is,
+                                         std::chrono::microseconds awake, GiveWay give_way) {
     using Clock = std::chrono::steady_clock;
-    for (const auto asleep = Clock::now() + std::chrono::microseconds(50); Clock::now() < asleep; give_way())
+    for (const auto asleep = Clock::now() + awake; Clock::now() < asleep; give_way())
         if (now.load() != is) return;
     now.wait(is);
 }
@@ -80,7 +81,7 @@ public:
         for (unsigned i = 0; i < helpers; ++i) helpers_[i]->call();
         take_parts(workspace);
         for (unsigned n = unfinished_.load(); n != 0; n = unfinished_.load())
-            wait_while(unfinished_, n, [] {});
+            wait_while(unfinished_, n, std::chrono::microseconds(50), [] {});
         return true;
     }
 
@@ -133,7 +134,7 @@ private:
     void serve(Helper& helper) {
         for (unsigned heard = 0; !ending_; heard = helper.calls.load()) {
             take_parts(helper.workspace);
-            wait_while(helper.calls, heard, std::this_thread::yield);
+            wait_while(helper.calls, heard, std::chrono::milliseconds(2), std::this_thread::yield);
         }
     }
 
