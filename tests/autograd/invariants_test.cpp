@@ -145,6 +145,10 @@ TEST_CASE("invariant 2: a result that is still held keeps its value and loses it
     CHECK_FALSE(inner.has_grad());
     CHECK(inner.node()->gradient.storage() == nullptr);
     CHECK(inner.node()->inputs() == std::vector<Node*>{nullptr, nullptr});
+    // Nor where the rule cannot hand its gradient on.
+    const Tensor square = parameter(Array<float>::full({2, 2}, 1)), product = matmul(square, square);
+    sum(product * 3).backward();
+    CHECK(product.node()->gradient.storage() == nullptr);
 }
 
 TEST_CASE("invariant 2: the observer sees node, value and gradient") {
