@@ -252,6 +252,8 @@ template <class S>
     });
 }
 
+bool is_large(const Product& p) { return p.m * p.n * p.k > ordered_limit; }
+
 template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (p.n == 1 && p.m != 1)  // a single column: the transposed product is a single row
         return matmul<S>({1, p.m, p.k, false, !p.transpose_a}, b, a, c);
@@ -260,7 +262,7 @@ template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[
         if (c.how == Write::set) std::fill_n(c.dst, p.m * p.n, S(0));
         return;
     }
-    const bool large = p.m * p.n * p.k > ordered_limit;
+    const bool large = is_large(p);
     if (large && multiplied_by_blas(p, a, b, c)) return;
     if (p.m == 1)
         large ? multiply_large_row(p, a, b, c) : multiply_row(p, a, b, c, 0, p.n);
@@ -274,12 +276,12 @@ template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[
 
 template <class S>
 void linear(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k) {
-    const bool in_blocks =
-        std::min({m, n, k}) > 1 && m * n * k > ordered_limit && products() == Products::ordered;
-    if (!bias) return matmul({m, n, k, false, false}, x, w, Into<S[]>{y, Write::set});
-    if (in_blocks) return multiply_large({m, n, k, false, false}, x, w, Sums<S>{y, n, bias, 0});
+    const Product p{m, n, k, false, false};
+    if (!bias) return matmul(p, x, w, Into<S[]>{y, Write::set});
+    if (std::min({m, n, k}) > 1 && is_large(p) && products() == Products::ordered)
+        return multiply_large(p, x, w, Sums<S>{y, n, bias, 0});
     for (std::size_t i = 0; i < m; ++i) each<Write::set>(n, (m - i) * n, y + i * n, Same(), Run<S>{bias});
-    matmul({m, n, k, false, false}, x, w, Into<S[]>{y, Write::add});
+    matmul(p, x, w, Into<S[]>{y, Write::add});
 }
 
 template <class S>

@@ -249,7 +249,7 @@ Workspace::~Workspace() {
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Sums<S> c, const Workspace& workspace) {
     if (better_turned(m, n, k, a)) return multiply_turned(m, n, k, a, b, c, workspace);
-    // Packing would take longer than it saves: for few rows, for more where two of b's fit a page, or where all of b is near.
+    // Packing would take longer than it saves: for few rows, for more where two rows of b fit a page, or where all of b is near.
     const bool few = m <= 24 || (m <= 4 * tile_rows && b.down * sizeof(S) <= 2048);
     const bool b_lies = b.right == 1 && (few || n * k * sizeof(S) <= near);
     for (std::size_t j = multiply_few_rows(m, n, k, a, b, c); j < n; j += block_width<S>) {

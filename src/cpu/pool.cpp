@@ -42,16 +42,16 @@ private:
 };
 
 // Products follow one another within microseconds, and to wake a thread that sleeps takes tens of them: who waits stays
-// awake for a while. It may share its core with one that works, until the system has seen that and moved it.
-template <class GiveWay> void wait_while(const std::atomic<unsigned>& now, unsigned is,
+// awake for a while.
+template <class GiveWay> void wait_while(const std::atomic<unsigned>& word, unsigned seen,
                                          std::chrono::microseconds awake, GiveWay give_way) {
     using Clock = std::chrono::steady_clock;
     for (const auto asleep = Clock::now() + awake; Clock::now() < asleep; give_way())
-        if (now.load() != is) return;
-    now.wait(is);
+        if (word.load() != seen) return;
+    word.wait(seen);
 }
 
-// A process that was forked has none of the threads of the one that it was forked from.
+// A process that was forked has none of the threads of the one that it was forked from, and begins none.
 std::atomic<bool> forked = false;
 
 class Pool {
@@ -69,8 +69,9 @@ public:
         for (auto& helper : helpers_) helper->thread.join();
     }
 
-    // False: it is at work already.
+    // False: it is at work already, or was another process's.
     bool run(const Work& work, unsigned parts, unsigned hands) {
+        if (forked) return false;
         const Workspace& workspace = own_workspace();  // made before anybody is called: memory may run out
         const std::unique_lock only_one(mutex_, std::try_to_lock);
         if (!only_one) return false;
@@ -102,7 +103,7 @@ private:
         }
     };
 
-    // Nobody waits for a thread that is late to begin, or gone since a fork: the others do its parts. No bit depends on it.
+    // Nobody waits for a thread that is late to begin: the others do its parts. No bit depends on it.
     void take_parts(const Workspace& workspace) {
         for (unsigned untaken = untaken_.load(); untaken != 0;)
             if (untaken_.compare_exchange_weak(untaken, untaken - 1)) {
@@ -134,6 +135,7 @@ private:
     void serve(Helper& helper) {
         for (unsigned heard = 0; !ending_; heard = helper.calls.load()) {
             take_parts(helper.workspace);
+            // So long that the system sees two awake threads on one core, and moves one of them.
             wait_while(helper.calls, heard, std::chrono::milliseconds(2), std::this_thread::yield);
         }
     }

@@ -24,7 +24,8 @@ template <class S> void ExactGradients<S>::begin() {
 
 template <class S> void ExactGradients<S>::take_in() {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-        if (parameters_[i].has_grad()) sums_[i].add(parameters_[i].grad());
+        if (parameters_[i].has_grad())
+            sums_[i].add(parameters_[i].node()->gradient);  // not kept, as by grad()
 }
 
 template <class S> void ExactGradients<S>::count(const V& loss, const V& counted) {

@@ -306,7 +306,7 @@ template <class S> void AdamA<S>::fold() {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         if (!parameters[i].has_grad()) continue;
         detail::Update<S> change = this->remembering(i, this->moments);
-        change.gradient = parameters[i].grad().data();
+        change.gradient = parameters[i].node()->gradient.data();  // not kept, as by grad()
         (folds[i] == 0 ? first : later).push_back(change);
         reached.push_back(i);
     }

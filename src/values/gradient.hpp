@@ -30,6 +30,11 @@ struct Lift : private Meanwhile<std::uint8_t> {
     explicit Lift(std::uint8_t what) : Meanwhile(lifted, static_cast<std::uint8_t>(lifted | what)) {}
 };
 
+// What is noted now. Threads may look at one gradient at the same time; pending and shown then change under their eyes.
+[[gnu::always_inline]] inline std::uint8_t noted(const std::uint8_t& touched) {
+    return __atomic_load_n(&touched, __ATOMIC_ACQUIRE);
+}
+
 inline bool is_held(std::uint8_t touched) { return touched & touch::held & ~lifted; }
 inline bool is_sealed(std::uint8_t touched) { return touched & touch::sealed & ~lifted; }
 [[noreturn]] void refuse_held(const char* what, const std::string& parameter);
@@ -40,7 +45,8 @@ template <class T> void meet(const T& value, std::uint8_t& touched) {
 }
 // Somebody other than the window gets a reference to a gradient, and may keep it: it shows all that arrives from now on.
 inline void show(std::uint8_t& touched) {
-    if (!(lifted & touch::held)) touched |= touch::shown;
+    if (!(lifted & touch::held) && !(noted(touched) & touch::shown))
+        __atomic_fetch_or(&touched, touch::shown, __ATOMIC_RELAXED);
 }
 
 // A gradient as those see it who look at it from outside of the graph; empty where none is wanted.
@@ -50,8 +56,9 @@ template <class T> struct GradientView {
     std::uint8_t* touched = nullptr;
 
     explicit operator bool() const { return gradient != nullptr; }
-    [[gnu::always_inline]] bool has_arrived() const {
-        return (*touched & touch::arrived) && ready(*gradient);
+    [[gnu::always_inline]] bool has_arrived() const { return has_arrived(noted(*touched)); }
+    [[gnu::always_inline]] bool has_arrived(std::uint8_t noted) const {
+        return (noted & touch::arrived) && ready(*gradient);
     }
 };
 

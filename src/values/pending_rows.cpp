@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <mutex>
-#include <string>
-#include <thread>
 #include <unordered_map>
 
 namespace tally::detail {
@@ -19,10 +17,9 @@ constexpr std::size_t min_size = 1 << 12;  // of the gradient, in elements
 template <class S> struct Pending {
     Array<S> a, b;  // of the ledger
     std::size_t rows = 0;
-    std::thread::id thread = std::this_thread::get_id();  // which alone adds to it
 };
 
-// Of all threads, since a window may be discarded in another than the one that filled it.
+// Of all threads, since a window may be looked at or discarded in another than the one that filled it.
 template <class S> struct All {
     std::mutex changing;
     std::unordered_map<const std::uint8_t*, Pending<S>> of;  // by what is noted of the gradient
@@ -47,6 +44,11 @@ template <class S> void add(Pending<S>& pending, Array<S>& gradient) {
         .matmul({m, n, pending.rows, true, false}, pending.a.data(), pending.b.data(),
                 {gradient.raw(), Write::add});
     pending.rows = 0;
+}
+
+template <class S> void forget(std::uint8_t& touched) {  // while nobody else changes what waits
+    all<S>().of.erase(&touched);
+    __atomic_fetch_and(&touched, static_cast<std::uint8_t>(~touch::pending), __ATOMIC_RELEASE);
 }
 
 // Where memory has a budget, or is short, none waits.
@@ -83,18 +85,16 @@ bool keep_rows(const Product& p, const Array<S>& a, const Array<S>& b, const Gra
 }
 
 template <std::floating_point S> void add_rows(Array<S>& gradient, std::uint8_t& touched) {
-    Pending<S>& pending = pending_of<S>(&touched);
-    if (pending.thread != std::this_thread::get_id())
-        throw Error("[grad] rows of the gradient of " + to_string(gradient.shape()) +
-                    " wait to be added in the thread whose window gathers them: look at it there");
-    add(pending, gradient);
-    forget_rows(gradient, touched);
+    const std::scoped_lock lock(all<S>().changing);
+    const auto waiting = all<S>().of.find(&touched);
+    if (waiting == all<S>().of.end()) return;  // another thread looked at the same time, and was first
+    add(waiting->second, gradient);
+    forget<S>(touched);
 }
 
 template <std::floating_point S> void forget_rows(Array<S>&, std::uint8_t& touched) {
     const std::scoped_lock lock(all<S>().changing);
-    all<S>().of.erase(&touched);
-    touched &= static_cast<std::uint8_t>(~touch::pending);
+    forget<S>(touched);
 }
 
 #define TALLY_PENDING_ROWS(S)                                                 \

@@ -23,7 +23,7 @@ struct Waiting : private Meanwhile<bool> {
 
 // Keeps a copy of a few rows of a and b, whose product aᵀ b is to be added, and says whether. An ordered sum has the same
 // bits whether its rows come one by one or together. So nobody can tell, as long as whoever reads or writes the
-// gradient has them added first (ValueNode, while touch::pending).
+// gradient, in whichever thread, has them added first (ValueNode, while touch::pending).
 template <class S>
 bool keep_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientView<Array<S>>& to);
 
@@ -35,9 +35,10 @@ template <class T> void forget_rows(T&, std::uint8_t&) {}
 
 // Whether a gradient has arrived, with all its rows.
 template <class T> [[gnu::always_inline]] inline bool has_all(const GradientView<T>& of) {
-    if (*of.touched & touch::pending) [[unlikely]]
+    const std::uint8_t before = noted(*of.touched);
+    if (before & touch::pending) [[unlikely]]
         add_rows(*of.gradient, *of.touched);
-    return of.has_arrived();
+    return of.has_arrived(before);
 }
 
 // A sweep reaches what a window holds.

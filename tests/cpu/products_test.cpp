@@ -188,8 +188,13 @@ TEMPLATE_TEST_CASE("linear agrees with the plain loop, with and without bias", "
     using S = TestType;
     for (unsigned seed = 0; seed < 200; ++seed) {
         Dice dice(seed);
-        const std::vector<std::size_t> sizes{0, 1, 2, 3, 10, 16, 17, 40, 65};
-        const std::size_t m = dice.pick(sizes), n = dice.pick(sizes), k = dice.pick(sizes);
+        // A few of several blocks and parts, in which only the first sums begin with the bias.
+        const bool large = seed % 20 == 0;
+        const std::vector<std::size_t> sizes = large
+                                                   ? std::vector<std::size_t>{2, 40, 130, 300}
+                                                   : std::vector<std::size_t>{0, 1, 2, 3, 10, 16, 17, 40, 65};
+        const std::size_t m = dice.pick(sizes), n = dice.pick(sizes), k = large ? 300 : dice.pick(sizes);
+        const Threads threads(large ? static_cast<int>(1 + dice.upto(3)) : 1);
         INFO(dice.text() << ", " << m << " x " << k << " x " << n);
         const auto x = dice.numbers<S>(m * k), w = dice.numbers<S>(k * n), bias = dice.numbers<S>(n);
         for (const S* added : {static_cast<const S*>(nullptr), static_cast<const S*>(bias.data())}) {

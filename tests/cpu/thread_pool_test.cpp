@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 
 #include "kernel_testing.hpp"
@@ -55,6 +58,31 @@ TEST_CASE("Every part runs once, whoever is late to take one") {
     CHECK(parts_run == wanted);
 }
 
+TEST_CASE("Nobody waits for a part that no thread has begun, and everybody for those that one has") {
+    const Threads two(2);
+    const std::thread::id caller = std::this_thread::get_id();
+    for (int round = 0; round < 50; ++round) {
+        std::atomic<int> others_done{0};
+        std::atomic<bool> slow_done{true};
+        std::atomic<int> too_long{0};
+        cpu::share_out(4, [&](std::size_t, const cpu::Workspace&) {
+            if (std::this_thread::get_id() !=
+                caller) {  // it ends only when the caller has done all other parts
+                slow_done = false;
+                const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+                while (others_done < 3 && !too_long)
+                    if (std::chrono::steady_clock::now() > patience) ++too_long;
+                for (std::atomic<int> work{0}; work < 20000;)
+                    ++work;  // while the caller can do nothing but wait
+                slow_done = true;
+            }
+            ++others_done;
+        });
+        CHECK(slow_done);
+        CHECK(too_long == 0);
+    }
+}
+
 TEST_CASE("The ledger's report knows the packing buffer of each thread that multiplies, until it ends") {
     const std::size_t before = memory::report().packing;
     std::size_t meanwhile = 0;
@@ -69,7 +97,7 @@ TEST_CASE("The ledger's report knows the packing buffer of each thread that mult
     CHECK(to_string(told).ends_with("; packing buffers 1.2 MiB\n"));
 }
 
-TEST_CASE("A process that was forked has no threads, and multiplies alone") {
+TEST_CASE("A process that was forked has no threads of the pool, begins none, and multiplies alone") {
     const Threads two(2);
     Dice dice(2);
     const Product p{256, 256, 256, false, false};
@@ -80,8 +108,13 @@ TEST_CASE("A process that was forked has no threads, and multiplies alone") {
     REQUIRE(child >= 0);
     if (child == 0) {
         alarm(30);
+        const auto tasks = [] {
+            return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+        };
+        set_threads(12);  // more than the pool had before
+        const auto before = tasks();
         fast<float>().matmul(p, a.data(), b.data(), into(got, Write::set));
-        _exit(bit_difference(got, want) == "" ? 0 : 1);
+        _exit(tasks() == before && bit_difference(got, want) == "" ? 0 : 1);
     }
     int status = -1;
     REQUIRE(waitpid(child, &status, 0) == child);
