@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <ctime>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace tally::bench {
@@ -30,6 +32,9 @@ inline double median(std::vector<double> xs) {
     return xs[xs.size() / 2];
 }
 
+// After a turn, until threads that stay awake for a while have gone to sleep: the next turn has the cores to itself.
+inline void let_threads_sleep() { std::this_thread::sleep_for(std::chrono::milliseconds(3)); }
+
 // Runs all in turn for `rounds`, after one round that does not count: the time of one unit in ns, for each
 // contestant and round. `finish` waits for what was started, where starting returns early.
 inline std::vector<std::vector<double>> measure(
@@ -42,6 +47,7 @@ inline std::vector<std::vector<double>> measure(
             for (std::size_t n = 0; n < c.repeat; ++n) c.run();
             finish();
             const double took = nanoseconds(c.clock) - start;
+            let_threads_sleep();
             if (round >= 0) times[i].push_back(took / static_cast<double>(c.repeat) / c.units);
         }
     }

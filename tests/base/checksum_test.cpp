@@ -1,0 +1,69 @@
+// The checksum sees each word, bit and length, and what other sums lose: signs, factors of two, the order of words.
+#include "tally/base/checksum.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "catch.hpp"
+
+namespace tally::test {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+Bytes drawn(std::uint64_t seed, std::size_t count) {
+    std::mt19937_64 random(seed);
+    Bytes bytes(count);
+    for (unsigned char& each : bytes) each = static_cast<unsigned char>(random());
+    return bytes;
+}
+
+std::uint64_t sum_of(const Bytes& bytes) { return detail::checksum_of(bytes.data(), bytes.size()); }
+
+// Whoever changes two of them so changes the sum, wherever they lie.
+template <class Change> void expect_pairs_seen(const Change& change) {
+    const Bytes bytes = drawn(7, 3000);
+    for (std::size_t first = 0; first < 40; ++first)
+        for (const std::size_t apart : {4, 64, 128, 256, 512, 1024}) {
+            Bytes changed = bytes;
+            change(changed.data() + 4 * first, changed.data() + 4 * first + apart);
+            INFO("word " << first << " and the one " << apart << " bytes behind it");
+            CHECK((changed == bytes) == (sum_of(changed) == sum_of(bytes)));
+        }
+}
+
+}  // namespace
+
+TEST_CASE("A checksum changes with each single bit, at every length") {
+    for (const std::size_t length : {1, 3, 4, 63, 64, 65, 255, 256, 257, 700}) {
+        const Bytes bytes = drawn(length, length);
+        std::set<std::uint64_t> sums{sum_of(bytes)};
+        for (std::size_t bit = 0; bit < 8 * length; ++bit) {
+            Bytes changed = bytes;
+            changed[bit / 8] ^= static_cast<unsigned char>(1U << bit % 8);
+            sums.insert(sum_of(changed));
+        }
+        INFO(length << " bytes");
+        CHECK(sums.size() == 8 * length + 1);
+    }
+}
+
+TEST_CASE("A checksum tells lengths apart, also those of zeros") {
+    std::set<std::uint64_t> sums;
+    for (std::size_t length = 0; length < 600; ++length) sums.insert(sum_of(Bytes(length)));
+    CHECK(sums.size() == 600);
+}
+
+TEST_CASE("In a checksum two signs do not cancel, nor two factors of two, nor two words that change places") {
+    expect_pairs_seen([](unsigned char* a, unsigned char* b) { a[3] ^= 0x80, b[3] ^= 0x80; });
+    expect_pairs_seen([](unsigned char* a, unsigned char* b) { a[2] ^= 0x80, b[2] ^= 0x80; });
+    expect_pairs_seen([](unsigned char* a, unsigned char* b) {
+        unsigned char other[4];
+        std::memcpy(other, a, 4), std::memcpy(a, b, 4), std::memcpy(b, other, 4);
+    });
+}
+
+}  // namespace tally::test
