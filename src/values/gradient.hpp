@@ -56,7 +56,7 @@ template <class T> struct GradientView {
     std::uint8_t* touched = nullptr;
 
     explicit operator bool() const { return gradient != nullptr; }
-    [[gnu::always_inline]] bool has_arrived() const { return has_arrived(noted(*touched)); }
+    [[gnu::always_inline]] bool has_arrived() const { return has_arrived(*touched); }
     [[gnu::always_inline]] bool has_arrived(std::uint8_t noted) const {
         return (noted & touch::arrived) && ready(*gradient);
     }

@@ -32,9 +32,12 @@ template <std::floating_point S> void add_rows(Array<S>& gradient, std::uint8_t&
 template <std::floating_point S> void forget_rows(Array<S>& gradient, std::uint8_t& touched);
 template <class T> void add_rows(T&, std::uint8_t&) {}  // for numbers and Dual none waits
 template <class T> void forget_rows(T&, std::uint8_t&) {}
+template <class T> inline constexpr bool may_wait = false;
+template <std::floating_point S> inline constexpr bool may_wait<Array<S>> = true;
 
 // Whether a gradient has arrived, with all its rows.
 template <class T> [[gnu::always_inline]] inline bool has_all(const GradientView<T>& of) {
+    if constexpr (!may_wait<T>) return of.has_arrived();
     const std::uint8_t before = noted(*of.touched);
     if (before & touch::pending) [[unlikely]]
         add_rows(*of.gradient, *of.touched);
