@@ -103,7 +103,7 @@ private:
         }
     };
 
-    // Nobody waits for a thread that is late to begin: the others do its parts. No bit depends on it.
+    // Nobody waits for a thread that is late to begin: others do its parts.
     void take_parts(const Workspace& workspace) {
         for (unsigned untaken = untaken_.load(); untaken != 0;)
             if (untaken_.compare_exchange_weak(untaken, untaken - 1)) {

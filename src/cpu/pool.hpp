@@ -9,9 +9,8 @@ namespace tally::cpu {
 
 using RunPart = void (*)(const void* work, std::size_t part, const Workspace& workspace);
 
-// Calls run(work, part, workspace) once for every part, and returns when all have. They run on this thread and on
-// threads() - 1 others (a thread that is late from an earlier call may join them); on this one alone while the others
-// are at work for somebody else.
+// Calls run(work, part, workspace) once for every part, and returns when all have. They run on this thread and others,
+// threads() in all or one that is late from an earlier call more; on this one alone while those work for somebody else.
 void run_parts(std::size_t parts, const void* work, RunPart run);
 
 // body(part, workspace) for every part.
