@@ -27,7 +27,7 @@ std::uint64_t sum_of(const Bytes& bytes) { return detail::checksum_of(bytes.data
 template <class Change> void expect_pairs_seen(const Change& change) {
     const Bytes bytes = drawn(7, 3000);
     for (std::size_t first = 0; first < 40; ++first)
-        for (const std::size_t apart : {4, 64, 128, 256, 512, 1024}) {
+        for (const std::size_t apart : {4U, 64U, 128U, 256U, 512U, 1024U}) {
             Bytes changed = bytes;
             change(changed.data() + 4 * first, changed.data() + 4 * first + apart);
             INFO("word " << first << " and the one " << apart << " bytes behind it");
@@ -38,7 +38,7 @@ template <class Change> void expect_pairs_seen(const Change& change) {
 }  // namespace
 
 TEST_CASE("A checksum changes with each single bit, at every length") {
-    for (const std::size_t length : {1, 3, 4, 63, 64, 65, 255, 256, 257, 700}) {
+    for (const std::size_t length : {1U, 3U, 4U, 63U, 64U, 65U, 255U, 256U, 257U, 700U}) {
         const Bytes bytes = drawn(length, length);
         std::set<std::uint64_t> sums{sum_of(bytes)};
         for (std::size_t bit = 0; bit < 8 * length; ++bit) {
