@@ -70,7 +70,7 @@ def optimizers():
             yield f"tests/train/options_test.cpp does not go through the options of the optimizer {name}"
     for numbers in re.findall(r"into\.(\w+) = ", text_of("src/train/optimizer.hpp")):
         if f"&detail::Decisions<S>::{numbers})" not in text_of("src/train/optimizer.cpp"):
-            yield f"a captured window would repeat the first numbers of '{numbers}': src/train/optimizer.cpp launches without told(…, &detail::Decisions<S>::{numbers})"
+            yield f"a captured window would repeat the first numbers of '{numbers}': src/train/optimizer.cpp launches without argument(…, &detail::Decisions<S>::{numbers})"
 
 
 def losses():
