@@ -10,7 +10,7 @@ namespace tally::cpu {
 using RunPart = void (*)(const void* work, std::size_t part, const Workspace& workspace);
 
 // Calls run(work, part, workspace) once for every part, and returns when all have. They run on this thread and others,
-// threads() in all or one that is late from an earlier call more; on this one alone while those work for somebody else.
+// threads() in all, beside whom may be late from an earlier call; on this one alone while those work for somebody else.
 void run_parts(std::size_t parts, const void* work, RunPart run);
 
 // body(part, workspace) for every part.

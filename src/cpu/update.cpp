@@ -27,8 +27,8 @@ void update(std::span<const Update<S>> list, const StepArgument<Step>& argument)
     constexpr std::size_t L = lanes<S>;
     if (argument.off()) return;
     const Step step = argument.get();  // a copy, which no store can change
-    for (auto last = list.rbegin(); last != list.rend();
-         ++last) {  // the last is near: a window has just measured it
+    // The last comes first: a window has just measured it, and it is near.
+    for (auto last = list.rbegin(); last != list.rend(); ++last) {
         const Update<S> u = *last;
         std::size_t i = 0;
         for (; i + L <= u.size; i += L)
