@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -228,11 +227,14 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
     return storage.release();
 }
 
-[[gnu::noinline]] Storage* looked_at(Storage* storage, std::size_t bytes, Account& account) {
+[[gnu::noinline]] Storage* looked_at(Storage* storage, std::size_t bytes, Account& account) try {
     if (poisoning.load()) raw(storage->device).fill(storage->data, 0xFF, bytes);
-    look_at_peaks(account, storage->device);
     if (account.noted != nullptr) account.noted->push_back(storage);
+    look_at_peaks(account, storage->device);
     return storage;
+} catch (...) {
+    recycle(storage);  // nobody else knows of it yet
+    throw;
 }
 
 Storage* allocate_here(std::size_t bytes, Device device) {

@@ -1,8 +1,8 @@
 // A reserve takes the place of a thread's free lists for a while.
 #include "tally/memory/memory_reserve.hpp"
 
+#include <algorithm>
 #include <limits>
-#include <unordered_set>
 #include <utility>
 
 namespace tally::memory {
@@ -20,22 +20,24 @@ Reserve::Use::Use(Reserve& reserve, bool hold)
     : reserve_(reserve),
       account_(detail::account_of_this_thread(reserve.device_)),
       limit_(account_.cache_limit.exchange(std::numeric_limits<std::int64_t>::max())),
-      fresh_(account_.fresh.get()) {
+      fresh_(account_.fresh.get()),
+      held_(reserve.held_.size()) {
     account_.bring(-account_.cached.get());  // first, or who looks meanwhile sees too much in use
     reserve_.exchange(account_);
     account_.expect();
-    if (hold) account_.noted = &noted_;
+    if (hold) account_.noted = &reserve_.held_;
     account_.look.store(true);
 }
 
 Reserve::Use::~Use() {
     account_.noted = nullptr;
-    std::unordered_set<Storage*> lent(noted_.begin(), noted_.end());
-    account_.cache.for_each([&](Storage* back) { lent.erase(back); });
-    for (Storage* storage : lent) {
-        keep(storage);
-        reserve_.held_.push_back(storage);
-    }
+    // Needs no memory: what has come back is marked where it waits.
+    account_.cache.for_each([](Storage* back) { back->holders.store(0); });
+    std::vector<Storage*>& held = reserve_.held_;
+    const auto noted = held.begin() + static_cast<std::ptrdiff_t>(held_);
+    held.erase(std::remove_if(noted, held.end(), [](Storage* each) { return holders(each) == 0; }),
+               held.end());
+    std::for_each(noted, held.end(), keep);
     const std::int64_t own = reserve_.bytes_;
     reserve_.exchange(account_);
     account_.bring(own);

@@ -33,7 +33,7 @@ public:
         detail::Account& account_;
         std::int64_t limit_;
         std::uint64_t fresh_;
-        std::vector<Storage*> noted_;
+        std::size_t held_;  // by the reserve before; what is noted comes after them
     };
 
 private:

@@ -136,7 +136,8 @@ Loaded find() {
     {
         const std::lock_guard lock(choice().mutex);
         const char* const named = std::getenv("TALLY_GPU_MODULE");
-        module = named != nullptr && *named != '\0' ? named : choice().module;
+        if (named != nullptr && *named != '\0') choice().module = named;
+        module = choice().module;
         choice().made = true;
     }
     Loaded loaded;
@@ -214,10 +215,12 @@ template <class S> const detail::Kernels<S>& throwing(const detail::Kernels<S>& 
 void choose(const std::string& module) {
     Choice& now = choice();
     const std::lock_guard lock(now.mutex);
-    if (now.made && now.module != module)
+    const Table* const in_place = in_use.load(std::memory_order_acquire);
+    const bool by_path = in_place != nullptr && module == in_place->name;
+    if (now.made && now.module != module && !by_path)
         throw Error("[device] '" + module + "' comes too late: the device beside the CPU is '" + now.module +
                     "'");
-    now.module = module;
+    if (!now.made) now.module = module;
 }
 
 const std::string& absent() { return loaded().why; }

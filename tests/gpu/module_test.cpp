@@ -1,5 +1,6 @@
 // The GPU's table is whole; what fails in its module is thrown by the library, as what it is, and it keeps working.
 #include <algorithm>
+#include <cstdlib>
 
 #include "catch.hpp"
 #include "tally/gpu/on_host.hpp"
@@ -11,6 +12,17 @@
 namespace tally::test {
 
 using namespace detail;
+
+// The first: the others ask for the device.
+TEST_CASE("A device that the environment names is the one that is in use", "[alone]") {
+    if (peer::name() == "pretend") TALLY_SKIP("another case has asked for the device");
+    peer::choose("cuda");
+    setenv("TALLY_GPU_MODULE", "pretend", 0);
+    CHECK(available(Device::cuda));
+    CHECK(peer::name() == "pretend");
+    peer::choose("pretend");
+    CHECK_THROWS_WITH(peer::choose("cuda"), contains("'cuda' comes too late"));
+}
 
 TEMPLATE_TEST_CASE("Every slot of the GPU's table is filled", "", float, double) {
     const auto slots = slots_of(gpu::host_table<TestType>());

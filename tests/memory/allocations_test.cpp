@@ -1,13 +1,17 @@
 // Invariant 9, seen from outside: no byte of a tensor comes from anywhere but the ledger, and a steady
-// step allocates nothing.
+// step allocates nothing. Where the host has nothing left, the ledger loses nothing.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <new>
+#include <optional>
 #include <utility>
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "memory/memory_helpers.hpp"
 #include "own_new.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
@@ -17,6 +21,8 @@
 #include "tally/autograd/ops/shape.hpp"
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
+#include "tally/memory/arena.hpp"
+#include "tally/memory/memory_reserve.hpp"
 #include "tally/values/array.hpp"
 
 namespace {
@@ -24,13 +30,15 @@ namespace {
 // What this program asks of the host, counted for the whole program and read only below.
 std::atomic<std::size_t> host_allocations{0}, largest_host_allocation{0};
 
+thread_local std::uint64_t until_refused = 0;  // of this thread's requests; 0: none is refused
+
 }  // namespace
 
 bool tally::test::refused(std::size_t bytes) {
     host_allocations.fetch_add(1, std::memory_order_relaxed);
     if (bytes > largest_host_allocation.load(std::memory_order_relaxed))
         largest_host_allocation.store(bytes, std::memory_order_relaxed);
-    return false;
+    return until_refused != 0 && --until_refused == 0;
 }
 
 using namespace tally;
@@ -43,6 +51,31 @@ struct Counted {
     std::size_t allocations() const { return host_allocations - before; }
     std::size_t before = host_allocations;
 };
+
+constexpr std::size_t odd_size = 1337 * 64;  // asked for by nobody else
+
+// While one lives, the host refuses this thread the n-th thing that it asks for, once.
+struct Refusal {
+    explicit Refusal(std::uint64_t n) { until_refused = n; }
+    Refusal(const Refusal&) = delete;
+    Refusal& operator=(const Refusal&) = delete;
+    ~Refusal() { until_refused = 0; }
+    bool happened() const { return until_refused == 0; }
+};
+
+// Does f with its n-th request to the host refused, for n = 1, 2, 3, ..., until none is, and `look`s after each.
+template <class F, class Look> std::uint64_t refuse_each(F f, Look look) {
+    for (std::uint64_t n = 1;; ++n) {
+        const Refusal refusal(n);
+        try {
+            f();
+        } catch (const std::exception&) {
+            if (!refusal.happened()) throw;
+        }
+        if (!refusal.happened()) return n - 1;
+        look();
+    }
+}
 
 }  // namespace
 
@@ -118,4 +151,98 @@ TEST_CASE("invariant 9: the ledger serves a steady step from what it has") {
     CHECK(after.in_use == before.in_use);
     CHECK(after.peak == before.peak);
     if (pool::enabled) CHECK(after.allocations - before.allocations == after.reused - before.reused);
+}
+
+TEST_CASE("an arena whose host has no memory loses none of its own", "[alone]") {
+    if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
+    memory::Arena arena(1000);
+    const auto places = refuse_each([&] { arena.take(100); },
+                                    [&] {
+                                        CHECK(arena.free_bytes() == 1000);
+                                        CHECK(arena.largest() == 1000);
+                                    });
+    CHECK(places > 0);
+    CHECK(arena.take(200) == 100u);
+    CHECK(arena.take(300) == 300u);
+    bool asked = false;
+    {
+        const Refusal refusal(1);
+        arena.give(100, 200);  // no gap is beside it
+        asked = refusal.happened();
+    }
+    CHECK_FALSE(asked);
+    CHECK(arena.free_bytes() == 600);
+    CHECK(arena.take(200) == 100u);
+}
+
+TEST_CASE("with a budget no byte of it is lost where the host has no memory", "[alone]") {
+    if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
+    const Budget budget(MiB);
+    const auto places = refuse_each([] { memory::forget(allocate(64 * KiB)); },
+                                    [] {
+                                        memory::drop_cache();
+                                        CHECK(memory::in_use() == 0);
+                                        CHECK(memory::report().largest_free == MiB);
+                                    });
+    CHECK(places > 1);  // for the block, and for the gap behind it
+    Storage* const before = allocate(64 * KiB);
+    Storage* const between = allocate(128 * KiB);
+    Storage* const after = allocate(64 * KiB);
+    memory::forget(between);
+    bool asked = false;
+    {
+        const Refusal refusal(1);
+        memory::drop_cache();
+        asked = refusal.happened();
+    }
+    CHECK_FALSE(asked);
+    CHECK(memory::report().cached == 0);
+    memory::forget(before);
+    memory::forget(after);
+    CHECK(memory::report().largest_free == MiB);
+}
+
+TEST_CASE("A buffer that cannot be noted is not in use", "[alone]") {
+    if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
+    const std::size_t before = memory::in_use();
+    memory::Reserve reserve(Device::cpu);
+    const memory::Reserve::Use use(reserve, true);
+    memory::forget(allocate(odd_size));  // from now on it waits, and only its note needs memory
+    bool refused = false;
+    for (int i = 0; i < 100 && !refused; ++i) {
+        try {
+            const Refusal refusal(1);
+            memory::forget(allocate(odd_size));
+        } catch (const std::bad_alloc&) {
+            refused = true;
+        }
+    }
+    CHECK(refused);
+    CHECK(memory::in_use() == before);
+    CHECK(use.fresh() == 1);
+}
+
+TEST_CASE("The end of a use asks the host for no memory", "[alone]") {
+    if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
+    memory::drop_cache();
+    const std::size_t before = memory::in_use();
+    std::optional<memory::Reserve> reserve(Device::cpu);
+    for (int times = 0; times < 2; ++times) {  // the second adds to what the first holds
+        std::optional<memory::Reserve::Use> use(std::in_place, *reserve, true);
+        Storage* const all[] = {allocate(odd_size), allocate(odd_size), allocate(odd_size)};
+        memory::forget(all[1]);
+        bool asked = false;
+        {
+            const Refusal refusal(1);
+            use.reset();
+            asked = refusal.happened();
+        }
+        CHECK_FALSE(asked);
+        memory::forget(all[0]);
+        memory::forget(all[2]);
+        CHECK(memory::in_use() == before + (times == 0 ? 3 : 5) * odd_size);
+    }
+    reserve.reset();
+    CHECK(memory::in_use() == before);
+    memory::drop_cache();
 }
