@@ -1,7 +1,6 @@
 // Many random numbers at once: the same as one by one, with each block of bits computed once.
 #include "tally/base/random.hpp"
 
-#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <string>

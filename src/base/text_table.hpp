@@ -27,14 +27,16 @@ public:
         rows_.push_back(std::move(row));
     }
     std::string text() const {
-        std::vector<std::size_t> widths(sides_.size());
+        std::vector<int> widths(sides_.size());
         for (const Row& row : rows_)
-            for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+            for (std::size_t i = 0; i < row.size(); ++i)
+                widths[i] = std::max(widths[i], detail::text_columns(row[i]));
         std::string text;
         for (const Row& row : rows_) {
             std::string line;
             for (std::size_t i = 0; i < row.size(); ++i) {
-                const std::string pad(widths[i] - row[i].size(), ' ');
+                const std::string pad(static_cast<std::size_t>(widths[i] - detail::text_columns(row[i])),
+                                      ' ');
                 line += (i > 0 ? "  " : "") + (sides_[i] == Side::left ? row[i] + pad : pad + row[i]);
             }
             line.erase(line.find_last_not_of(' ') + 1);

@@ -2,6 +2,7 @@
 #include "tally/train/weights.hpp"
 
 #include "tally/files/safetensors.hpp"
+#include "tally/values/turned.hpp"
 
 namespace tally {
 namespace {
@@ -40,16 +41,6 @@ template <class S> Shape shape_of(const Member<S>& member) {
     return member.counter ? member.counter->shape() : numbers_of(member).shape();
 }
 
-template <class S> Array<S> turned(const Array<S>& matrix) {
-    const Array<S> here = matrix.to(Device::cpu);
-    const auto rows = static_cast<std::size_t>(here.shape()[0]),
-               columns = static_cast<std::size_t>(here.shape()[1]);
-    Array<S> other = Array<S>::empty({here.shape()[1], here.shape()[0]});
-    for (std::size_t r = 0; r < rows; ++r)
-        for (std::size_t c = 0; c < columns; ++c) other.raw()[c * rows + r] = here.data()[r * columns + c];
-    return other;
-}
-
 Shape turned(const Shape& shape) { return {shape[1], shape[0]}; }
 
 }  // namespace
@@ -62,7 +53,8 @@ template <class S> void save_weights(const std::string& path, Module<S>& model, 
             continue;
         }
         const bool turn = member.turned && order == WeightOrder::pytorch;
-        tensors.emplace(member.name, turn ? turned(numbers_of(member)) : numbers_of(member));
+        tensors.emplace(member.name,
+                        turn ? detail::transposed(numbers_of(member).to(Device::cpu)) : numbers_of(member));
     }
     save_safetensors(path, tensors, checked_metadata({{order_key, word_for(order)}}));
 }
@@ -109,7 +101,7 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
         }
         const bool turn = member.turned && order == WeightOrder::pytorch;
         const auto& read = std::get<Array<S>>(numbers);
-        Array<S> fresh = (turn ? turned(read) : read).to(numbers_of(member).device());
+        Array<S> fresh = (turn ? detail::transposed(read) : read).to(numbers_of(member).device());
         if (member.buffer)
             all.emplace_back(*member.buffer, std::move(fresh));
         else

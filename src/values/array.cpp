@@ -1,10 +1,12 @@
-// Making, copying and printing arrays; and the walks that broadcasting needs.
+// Making, copying and printing arrays.
 #include "tally/values/array.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
+#include <cmath>
 #include <cstring>
 #include <ostream>
+#include <type_traits>
 
 #include "tally/memory/peer.hpp"
 
@@ -79,6 +81,7 @@ template <class S> void Array<S>::part() {
 }
 
 template <class S> Array<S> Array<S>::to(Device device) const {
+    if (!storage_) detail::fail_without_memory("to");
     if (device == device_) return *this;
     if (!available(device)) throw Error("[to] " + peer::absent());
     Array made = empty(shape_, device);
@@ -140,89 +143,17 @@ void fail_devices(const char* op, Device a, Device b) {
 
 }  // namespace detail
 
-// ---- walks ----
-
-namespace {
-
-// Whether more neighbours than `ordered_row`, all of one index of the first axis, go into one number.
-template <class Strides> bool rows_meet(const Shape& out, const Strides& stride) {
-    std::size_t row = 1;
-    for (int axis = out.rank() - 1; axis > 0 && stride[static_cast<std::size_t>(axis)] == 0; --axis)
-        row *= static_cast<std::size_t>(out[axis]);
-    return row > detail::ordered_row;
-}
-
-template <int N> detail::Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operands) {
-    detail::Walk<N> walk;
-    walk.size = out.size();
-    bool plain = true;
-    for (std::size_t i = 0; i < N; ++i) {
-        walk.reach[i] = operands[i]->size();
-        plain = plain && *operands[i] == out;
-    }
-    if (plain) {
-        walk.rank = 1;
-        walk.extent[0] = out.size();
-        for (auto& stride : walk.stride) stride[0] = 1;
-        return walk;
-    }
-    std::array<std::array<std::ptrdiff_t, detail::max_rank>, N>
-        stride{};  // of each operand, per axis of `out`
-    for (std::size_t i = 0; i < N; ++i) {
-        const Shape& shape = *operands[i];
-        std::ptrdiff_t step = 1;
-        for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-            const auto at = static_cast<std::size_t>(axis + out.rank() - shape.rank());
-            stride[i][at] = shape[axis] == 1 ? 0 : step;
-            step *= shape[axis];
-        }
-    }
-    bool first_alone = false;
-    for (std::size_t i = 0; i < N; ++i) first_alone = first_alone || rows_meet(out, stride[i]);
-    for (int axis = 0; axis < out.rank(); ++axis) {
-        const auto at = static_cast<std::size_t>(axis);
-        const auto extent = static_cast<std::size_t>(out[axis]);
-        if (extent == 1 && !(first_alone && axis == 0)) continue;
-        bool merges =
-            walk.rank >
-            (first_alone ? 1
-                         : 0);  // with the axis before it: every operand steps through both as through one
-        const auto last = static_cast<std::size_t>(walk.rank - 1);
-        for (std::size_t i = 0; merges && i < N; ++i)
-            merges = walk.stride[i][last] == stride[i][at] * static_cast<std::ptrdiff_t>(extent);
-        const auto into = merges ? last : static_cast<std::size_t>(walk.rank++);
-        walk.extent[into] = merges ? walk.extent[into] * extent : extent;
-        for (std::size_t i = 0; i < N; ++i) walk.stride[i][into] = stride[i][at];
-    }
-    if (walk.rank == 0) {  // a single element
-        walk.rank = 1;
-        walk.extent[0] = 1;
-        for (auto& s : walk.stride) s[0] = 1;
-    }
-    return walk;
-}
-
-}  // namespace
-
-namespace detail {
-
-Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b) {
-    return merged_walk<2>(out, {&a, &b});
-}
-
-Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) {
-    return merged_walk<3>(out, {&a, &b, &c});
-}
-
-}  // namespace detail
-
 // ---- printing ----
 
 namespace {
 
+constexpr double longest = 1e16;  // from here on a double's places after the point say nothing
+
 std::string number(double x, int digits) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.*f", digits, x);
+    const auto format = std::abs(x) < longest ? std::chars_format::fixed : std::chars_format::scientific;
+    std::string text(static_cast<std::size_t>(std::max(digits, 6)) + 24, ' ');  // below 0 means 6
+    text.resize(static_cast<std::size_t>(
+        std::to_chars(text.data(), text.data() + text.size(), x, format, digits).ptr - text.data()));
     return text;
 }
 std::string number(float x, int digits) { return number(static_cast<double>(x), digits); }
@@ -234,10 +165,11 @@ std::string number(Dual<double> x, int digits) {
 constexpr std::size_t edge = 4;  // elements shown at either end of a long axis
 constexpr std::size_t long_axis = 12;
 
-void print(std::string& out, const std::vector<std::string>& texts, const Shape& shape, int axis,
-           std::size_t from, std::size_t step, std::size_t width) {
+// What text(i) says of each element that is shown.
+template <class Text>
+void print(std::string& out, Text text, const Shape& shape, int axis, std::size_t from, std::size_t step) {
     if (axis == shape.rank()) {
-        out += std::string(width - texts[from].size(), ' ') + texts[from];
+        out += text(from);
         return;
     }
     const auto extent = static_cast<std::size_t>(shape[axis]);
@@ -251,7 +183,7 @@ void print(std::string& out, const std::vector<std::string>& texts, const Shape&
             i = extent - edge - 1;
             continue;
         }
-        print(out, texts, shape, axis + 1, from + i * step, step, width);
+        print(out, text, shape, axis + 1, from + i * step, step);
     }
     out += ']';
 }
@@ -260,14 +192,18 @@ void print(std::string& out, const std::vector<std::string>& texts, const Shape&
 
 template <class S> std::string to_string(const Array<S>& array, int digits) {
     if (!array.storage()) return "[no memory]";
-    std::vector<std::string> texts;
+    const std::vector<S> values = array.to_vector();
     std::size_t width = 0;
-    for (S x : array.to_vector()) {
-        texts.push_back(number(x, digits));
-        width = std::max(width, texts.back().size());
-    }
+    const auto aligned = [&](std::size_t i) {
+        const std::string text = number(values[i], digits);
+        width = std::max(width, text.size());
+        return std::string(width - text.size(), ' ') + text;
+    };
     std::string out;
-    print(out, texts, array.shape(), 0, 0, array.size(), width);
+    for (int time = 0; time < 2; ++time) {  // the first time it finds the width
+        out.clear();
+        print(out, aligned, array.shape(), 0, 0, array.size());
+    }
     return out;
 }
 

@@ -10,7 +10,6 @@
 #include <iosfwd>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernels.hpp"
 #include "tally/memory/memory.hpp"
+#include "tally/values/axes.hpp"
 #include "tally/values/scalar.hpp"
 #include "tally/values/shape.hpp"
 
@@ -307,9 +307,6 @@ template <class S>
 
 namespace detail {
 
-// How two operands are read while an output of shape `out` is written; neighbouring axes merged.
-Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b);
-
 constexpr void make_plain(Walk<2>& walk, std::size_t size) {
     walk.rank = 1;
     walk.size = walk.extent[0] = walk.reach[0] = walk.reach[1] = size;
@@ -335,7 +332,6 @@ inline bool plain(const Walk<2>& walk) {
     if (a == out && b == out) return plain_walk(out.size(), scratch);
     return scratch = broadcast_walk(out, a, b);
 }
-Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
 }  // namespace detail
 

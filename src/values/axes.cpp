@@ -1,4 +1,4 @@
-// Folding axes for reductions, and the strided walks of permutations, broadcasts and slices.
+// Folding axes for reductions, and the strided walks of permutations and broadcasts.
 #include "tally/values/axes.hpp"
 
 #include <algorithm>
@@ -14,50 +14,65 @@ namespace tally::detail {
 
 namespace {
 
-Axes row_major_strides(const Shape& shape) {
-    Axes strides(static_cast<std::size_t>(shape.rank()));
-    std::int64_t step = 1;
-    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-        strides[static_cast<std::size_t>(axis)] = step;
-        step *= shape[axis];
-    }
-    return strides;
-}
+using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
 // Whether more neighbours than `ordered_row`, all of one index of the first axis, go into one number.
-bool rows_meet(const Shape& out, const Axes& strides) {
+bool rows_meet(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;
-         axis > 0 && (out[axis] == 1 || strides[static_cast<std::size_t>(axis)] == 0); --axis)
+         axis > 0 && (out[axis] == 1 || stride[static_cast<std::size_t>(axis)] == 0); --axis)
         row *= static_cast<std::size_t>(out[axis]);
     return row > ordered_row;
 }
 
-Walk<1> merged(const Shape& out, const Axes& strides, std::size_t reach) {
-    Walk<1> walk;
-    const bool first_alone = rows_meet(out, strides);
-    walk.size = out.size();
-    walk.reach[0] = reach;
+// An axis is merged with the one before it where every operand steps through both as through one.
+template <int N> void merge(Walk<N>& walk, const Shape& out, const std::array<Strides, N>& stride) {
+    bool first_alone = false;
+    for (std::size_t i = 0; i < N; ++i) first_alone = first_alone || rows_meet(out, stride[i]);
     for (int axis = 0; axis < out.rank(); ++axis) {
+        const auto at = static_cast<std::size_t>(axis);
         const auto extent = static_cast<std::size_t>(out[axis]);
-        const std::ptrdiff_t stride = strides[static_cast<std::size_t>(axis)];
         if (extent == 1 && !(first_alone && axis == 0)) continue;
+        bool merges = walk.rank > (first_alone ? 1 : 0);
         const auto last = static_cast<std::size_t>(walk.rank - 1);
-        if (walk.rank > (first_alone ? 1 : 0) &&
-            walk.stride[0][last] == stride * static_cast<std::ptrdiff_t>(extent)) {
-            walk.extent[last] *= extent;
-            walk.stride[0][last] = stride;
-        } else {
-            walk.extent[last + 1] = extent;
-            walk.stride[0][last + 1] = stride;
-            ++walk.rank;
-        }
+        for (std::size_t i = 0; merges && i < N; ++i)
+            merges = walk.stride[i][last] == stride[i][at] * static_cast<std::ptrdiff_t>(extent);
+        const auto into = merges ? last : static_cast<std::size_t>(walk.rank++);
+        walk.extent[into] = merges ? walk.extent[into] * extent : extent;
+        for (std::size_t i = 0; i < N; ++i) walk.stride[i][into] = stride[i][at];
     }
-    if (walk.rank == 0) {
+    if (walk.rank == 0) {  // a single element
         walk.rank = 1;
         walk.extent[0] = 1;
-        walk.stride[0][0] = 1;
+        for (auto& s : walk.stride) s[0] = 1;
     }
+}
+
+template <int N> Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operands) {
+    Walk<N> walk;
+    walk.size = out.size();
+    bool plain = true;
+    for (std::size_t i = 0; i < N; ++i) {
+        walk.reach[i] = operands[i]->size();
+        plain = plain && *operands[i] == out;
+    }
+    if (plain) {
+        walk.rank = 1;
+        walk.extent[0] = out.size();
+        for (auto& stride : walk.stride) stride[0] = 1;
+        return walk;
+    }
+    std::array<Strides, N> stride{};
+    for (std::size_t i = 0; i < N; ++i) {
+        const Shape& shape = *operands[i];
+        std::ptrdiff_t step = 1;
+        for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+            const auto at = static_cast<std::size_t>(axis + out.rank() - shape.rank());
+            stride[i][at] = shape[axis] == 1 ? 0 : step;
+            step *= shape[axis];
+        }
+    }
+    merge<N>(walk, out, stride);
     return walk;
 }
 
@@ -171,20 +186,23 @@ Shape permuted(const Shape& shape, const Axes& order) {
 }
 
 Walk<1> permuted_walk(const Shape& shape, const Axes& order) {
-    const Axes strides = row_major_strides(shape);
-    Axes permuted_strides;
-    for (std::int64_t axis : order) permuted_strides.push_back(strides[static_cast<std::size_t>(axis)]);
-    return merged(permuted(shape, order), permuted_strides, shape.size());
+    Walk<1> walk;
+    walk.size = walk.reach[0] = shape.size();
+    std::array<Strides, 1> stride{};
+    for (std::size_t axis = 0; axis < order.size(); ++axis)
+        stride[0][axis] = static_cast<std::ptrdiff_t>(stride_of(shape, static_cast<int>(order[axis])));
+    merge<1>(walk, permuted(shape, order), stride);
+    return walk;
 }
 
-Walk<1> broadcast_walk(const Shape& out, const Shape& shape) {
-    const Axes strides = row_major_strides(shape);
-    Axes all(static_cast<std::size_t>(out.rank()), 0);
-    const int shift = out.rank() - shape.rank();
-    for (int axis = 0; axis < shape.rank(); ++axis)
-        if (shape[axis] != 1)
-            all[static_cast<std::size_t>(axis + shift)] = strides[static_cast<std::size_t>(axis)];
-    return merged(out, all, shape.size());
+Walk<1> broadcast_walk(const Shape& out, const Shape& x) { return merged_walk<1>(out, {&x}); }
+
+Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b) {
+    return merged_walk<2>(out, {&a, &b});
+}
+
+Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) {
+    return merged_walk<3>(out, {&a, &b, &c});
 }
 
 void check_eps(const char* op, double eps, const Shape& x) {

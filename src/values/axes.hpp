@@ -38,7 +38,11 @@ Shape squeezed(const Shape& shape, const Axes& axes);
 Shape permuted(const Shape& shape, const Axes& order);
 Axes checked_order(const char* op, const Shape& shape, const Axes& order);
 Walk<1> permuted_walk(const Shape& shape, const Axes& order);
-Walk<1> broadcast_walk(const Shape& out, const Shape& shape);
+
+// How operands are read while an output of shape `out` is written; neighbouring axes merged.
+Walk<1> broadcast_walk(const Shape& out, const Shape& x);
+Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b);
+Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
 // What is added to a variance: a finite number, at least 0.
 void check_eps(const char* op, double eps, const Shape& x);

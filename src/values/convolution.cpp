@@ -11,8 +11,8 @@ namespace tally::detail {
 
 namespace {
 
-// How large the columns of a group may be: a CPU wants them in a cache, a GPU wants few launches.
-std::size_t room_for_columns(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
+// How large the columns of a group may be, and its result: a CPU wants them in a cache, a GPU few launches.
+std::size_t room_for_group(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
 
 constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // of an axis
 
@@ -80,9 +80,9 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
         throw Error("[conv2d] the windows of one image hold more than " + std::to_string(longest) +
                     " numbers: " + std::to_string(w.down) + " x " + std::to_string(w.across) +
                     " windows of weight " + to_string(weight) + "; x is " + to_string(x));
-    columns = std::max<std::size_t>(columns, 1);
+    const std::size_t largest = std::max<std::size_t>(std::max(plan.weights, plan.out) * plan.stops, 1);
     plan.group =
-        std::clamp<std::size_t>(room_for_columns(device) / columns, 1, std::max<std::size_t>(plan.images, 1));
+        std::clamp<std::size_t>(room_for_group(device) / largest, 1, std::max<std::size_t>(plan.images, 1));
     return plan;
 }
 

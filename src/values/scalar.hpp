@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <string>
-#include <type_traits>
 
 #include "tally/base/checksum.hpp"
 #include "tally/kernels/dual.hpp"

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "tally/base/error.hpp"
 #include "tally/kernels/functors.hpp"
@@ -72,11 +73,12 @@ template <class S> struct RunningStatistics {
         if (!(momentum >= 0 && momentum <= 1))
             throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
                         std::to_string(momentum));
-        const auto take_in = [&](Array<S>& running, double factor, const Array<S>& value) {
-            running = zip(functor::Add{}, detail::times(1 - momentum, running), detail::times(factor, value));
+        const auto taken_in = [&](const Array<S>& running, double factor, const Array<S>& value) {
+            return zip(functor::Add{}, detail::times(1 - momentum, running), detail::times(factor, value));
         };
-        take_in(mean, momentum, batch.mean);
-        take_in(variance, momentum * (batch.count / (batch.count - 1)), batch.variance);
+        Array<S> next_mean = taken_in(mean, momentum, batch.mean);  // has all memory before either changes
+        variance = taken_in(variance, momentum * (batch.count / (batch.count - 1)), batch.variance);
+        mean = std::move(next_mean);
     }
 };
 

@@ -23,16 +23,21 @@ template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
 // Without memory where there is none.
 template <class S> Array<S> turned(const Array<S>& b, const Product& p) {
     try {
-        const Shape as_it_lies{static_cast<std::int64_t>(p.n), static_cast<std::int64_t>(p.k)};
-        Array<S> made = Array<S>::empty(b.shape());
-        kernels<S>(Device::cpu).gather(permuted_walk(as_it_lies, {1, 0}), b.data(), {made.raw(), Write::set});
-        return made;
+        return transposed(b.reshaped({static_cast<std::int64_t>(p.n), static_cast<std::int64_t>(p.k)}));
     } catch (const OutOfMemory&) {
         return {};
     }
 }
 
 }  // namespace
+
+template <class S> Array<S> transposed(const Array<S>& matrix) {
+    const Axes order{1, 0};
+    Array<S> made = Array<S>::empty(permuted(matrix.shape(), order), matrix.device());
+    on("transposed", matrix)
+        .gather(permuted_walk(matrix.shape(), order), matrix.data(), {made.raw(), Write::set});
+    return made;
+}
 
 template <class S> const S* TurnedWeights<S>::of(const Array<S>& b, const Product& p) {
     if (!worth_keeping(b, p)) return nullptr;
@@ -55,6 +60,8 @@ bool TurnedWeights<S>::multiply(const Product& p, const Array<S>& a, const Array
     return turned != nullptr;
 }
 
+template Array<float> transposed(const Array<float>&);
+template Array<double> transposed(const Array<double>&);
 template class TurnedWeights<float>;
 template class TurnedWeights<double>;
 

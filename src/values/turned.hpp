@@ -1,4 +1,5 @@
-// Weights that are kept turned while they stay what they are: dy · Wᵀ of few rows would else turn them each time.
+// Matrices turned, and weights that are kept so while they are the same: dy · Wᵀ of few rows would else turn
+// them each time.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,8 @@
 #include "tally/values/array.hpp"
 
 namespace tally::detail {
+
+template <class S> Array<S> transposed(const Array<S>& matrix);
 
 // The copies come from the ledger; where memory is short, or has a budget, there are none.
 template <class S> class TurnedWeights {
@@ -34,6 +37,8 @@ private:
     std::vector<Kept> all_;
 };
 
+extern template Array<float> transposed(const Array<float>&);
+extern template Array<double> transposed(const Array<double>&);
 extern template class TurnedWeights<float>;
 extern template class TurnedWeights<double>;
 

@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "tally/kernels/functors.hpp"
 #include "tally/kernels/into.hpp"

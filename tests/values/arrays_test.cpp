@@ -1,7 +1,10 @@
 // Arrays: handles that share a buffer, copied before anybody writes; views, printing, and what is refused.
 #include "tally/values/array.hpp"
 
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -112,6 +115,7 @@ TEST_CASE("what was moved from has its shape and no memory") {
     CHECK(small.to_vector() == std::vector<float>(1000, 2.f));
     CHECK(big.storage() == nullptr);  // NOLINT: what is left is what is asked
     CHECK_THROWS_WITH(big.span(), contains("[span] this array has no memory"));
+    CHECK_THROWS_WITH(big.to(Device::cuda), contains("[to] an operand has no memory"));
     CHECK(memory::in_use() == before - 64);  // what was there has gone
     big = small;
     CHECK(big.span().size() == 1000);
@@ -152,6 +156,44 @@ TEST_CASE("a printed vector is aligned, matrices nest, long axes are shortened")
     CHECK(printed(Array<std::int32_t>({13}, long_one)) == "[ 0  1  2  3 ...  9 10 11 12]");
 }
 
+TEST_CASE("numbers are printed whole, however large and in however many digits") {
+    CHECK(printed(Array<double>{1e300}) == "[1.0000e+300]");
+    CHECK(printed(Array<double>{-1e300, 1}) == "[-1.0000e+300       1.0000]");
+    CHECK(printed(Array<float>{std::numeric_limits<float>::max()}) == "[3.4028e+38]");
+    CHECK(printed(Array<Dual<double>>({1}, {Dual<double>(1e300, 2)})) == "[1.0000e+300+2.0000e]");
+    CHECK(printed(Array<double>{1e16}) == "[1.0000e+16]");
+    CHECK(printed(Array<double>{9999999999999998}) == "[9999999999999998.0000]");
+    CHECK(printed(Array<double>{std::numeric_limits<double>::infinity()}) == "[inf]");
+    CHECK(to_string(Array<double>{0.5}, 70) == "[0.5" + std::string(69, '0') + "]");
+    CHECK(to_string(Array<double>{1.5e300}, 1) == "[1.5e+300]");
+    CHECK(to_string(Array<double>{0.5}, -1) == "[0.500000]");
+    CHECK(to_string(Array<double>{2.5}, 0) == "[2]");
+}
+
+TEST_CASE("ordinary numbers are printed as printf does") {
+    Random random(3);
+    for (int i = 0; i < 2000; ++i) {
+        const double x = random.between(-1, 1) * std::pow(10.0, static_cast<double>(random.whole(-12, 15)));
+        const int digits = static_cast<int>(random.whole(0, 12));
+        char text[64];
+        std::snprintf(text, sizeof text, "[%.*f]", digits, x);
+        CHECK(to_string(Array<double>{x}, digits) == text);
+    }
+    for (const double x : {0.0, -0.0, std::nan(""), -std::nan("")}) {
+        char text[64];
+        std::snprintf(text, sizeof text, "[%.4f]", x);
+        CHECK(printed(Array<double>{x}) == text);
+    }
+}
+
+TEST_CASE("columns are as wide as what is shown of an array wants") {
+    std::vector<std::int32_t> numbers(13, 1);
+    numbers[6] = 1000000;
+    CHECK(printed(Array<std::int32_t>({13}, numbers)) == "[1 1 1 1 ... 1 1 1 1]");
+    numbers[3] = -10;
+    CHECK(printed(Array<std::int32_t>({13}, numbers)) == "[  1   1   1 -10 ...   1   1   1   1]");
+}
+
 TEST_CASE("what an array refuses") {
     CHECK_THROWS_WITH(Array<float>({2, 3}, {1, 2, 3}), "[array] 3 values do not fill the shape (2, 3)");
     CHECK_THROWS_WITH((Array<float>{1, 2}.item()), "[item] wants exactly one element; the array is (2)");
@@ -164,6 +206,8 @@ TEST_CASE("what an array refuses") {
     CHECK_THROWS_WITH((Array<float>{1, 2}.leading(-1, 1)), "[slice] rows -1 to 1 are not within (2)");
     CHECK_THROWS_WITH((Array<float>{1, 2}.leading(2, 1)), "[slice] rows 2 to 1 are not within (2)");
     CHECK_THROWS_WITH(Array<float>::zeros({}).leading(0, 0), "[slice] a single number has no rows");
+    for (const Device device : {Device::cpu, Device::cuda})
+        CHECK_THROWS_WITH(Array<float>().to(device), contains("[to] an operand has no memory"));
     if (!available(Device::cuda)) {
         CHECK_THROWS_WITH((Array<float>{1}.to(Device::cuda)), "[to] " + peer::absent());
         CHECK_THROWS_AS(Array<float>::zeros({2}, Device::cuda), Error);

@@ -60,6 +60,18 @@ struct Weights {
 
 }  // namespace
 
+TEST_CASE("A matrix turned has its rows as columns, and turned again it is itself") {
+    const Array<double> matrix({2, 3}, {1, 2, 3, 4, 5, 6});
+    CHECK(detail::transposed(matrix).shape() == Shape{3, 2});
+    CHECK(detail::transposed(matrix).to_vector() == std::vector<double>{1, 4, 2, 5, 3, 6});
+    CHECK(detail::transposed(Array<float>::zeros({0, 4})).shape() == Shape{4, 0});
+    Random random(1);
+    for (const Shape& shape : {Shape{1, 70}, Shape{70, 1}, Shape{33, 65}}) {
+        const auto x = random.array<float>(shape);
+        CHECK(same_bits(detail::transposed(detail::transposed(x)), x));
+    }
+}
+
 TEST_CASE("Weights kept turned change no bit, whatever happens to them in between") {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
         Weights made(seed);

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/record.hpp"
 #include "tally/values/array.hpp"
+#include "tally/values/making.hpp"
 #include "tally/values/plans.hpp"
 
 namespace tally {
@@ -79,10 +79,8 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
 template <class S>
 Loss<Array<S>> info_nce(Var<Array<S>> queries, Var<Array<S>> keys, double temperature = 1) {
     detail::check_pairs(queries.shape(), keys.shape(), temperature);
-    const Device device = queries.value().device();
-    std::vector<std::int32_t> own;
-    for (std::int32_t row = 0; row < queries.shape()[0]; ++row) own.push_back(row);
-    const Array<std::int32_t> labels({queries.shape()[0]}, own, device);
+    const Array<std::int32_t> labels =
+        detail::counting<std::int32_t>(queries.shape()[0]).to(queries.value().device());
     return cross_entropy(matmul(std::move(queries), std::move(keys), {.transpose_b = true}) / temperature,
                          labels);
 }
