@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <iterator>
 #include <ostream>
 
 #include "tally/autograd/var.hpp"

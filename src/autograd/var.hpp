@@ -84,7 +84,7 @@ public:
         return place;
     }
     detail::GradientView<T> view(std::size_t input) const { return inputs_[input]->view(); }
-    // Hands over a gradient that is already there; nothing is copied when it is the first.
+    // Hands over a gradient that is already there; what is the first of an inner node is not copied.
     void give(std::size_t input, const T& gradient) const {
         if (!detail::ready(gradient)) detail::refuse_empty("gradient");
         if (wants(input) && !pass_on(input, gradient))

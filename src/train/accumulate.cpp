@@ -35,11 +35,11 @@ std::string AccumulationSteps::in_words() const {
 template <class S>
 Accumulate<S>::Accumulate(Optimizer<S>& optimizer, AccumulationSteps steps, Reduction reduction, Tail tail)
     : steps_(std::move(steps)),
-      name_(optimizer.name()),
       window_(optimizer, {.micro_batches = steps_.at(0), .reduction = reduction, .tail = tail}) {}
 
 template <class S> std::string Accumulate<S>::announcement() const {
-    return "Wrapping '" + name_ + "' optimizer with GA of " + std::to_string(window_.planned()) + " steps";
+    return "Wrapping '" + window_.optimizer().name() + "' optimizer with GA of " +
+           std::to_string(window_.planned()) + " steps";
 }
 
 template <class S> bool Accumulate<S>::step(std::int64_t items) {

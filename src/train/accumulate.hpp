@@ -51,7 +51,6 @@ public:
 
 private:
     AccumulationSteps steps_;
-    std::string name_;
     Window<S> window_;
 };
 

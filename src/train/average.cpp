@@ -1,7 +1,6 @@
 // The moving average's updates in one launch, and the exchange with the parameters.
 #include "tally/train/average.hpp"
 
-#include <cmath>
 #include <utility>
 
 #include "tally/train/require.hpp"
@@ -19,8 +18,15 @@ MovingAverage<S>::MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOp
 
 template <class S> void MovingAverage<S>::prepare() {
     refuse_swapped("update");  // before the parameters have been stepped
+    follow();
     for (Array<S>& average : averages_) average.writable();
     list_.reserve(averages_.size());
+}
+
+template <class S> void MovingAverage<S>::follow() {
+    for (std::size_t i = 0; i < averages_.size(); ++i)
+        if (const Device there = parameters_[i].value().device(); averages_[i].device() != there)
+            averages_[i] = averages_[i].to(there);
 }
 
 template <class S> detail::AverageStep<S> MovingAverage<S>::numbers() const {
@@ -34,6 +40,7 @@ template <class S> detail::AverageStep<S> MovingAverage<S>::numbers() const {
 
 template <class S> void MovingAverage<S>::launch(const detail::StepArgument<detail::AverageStep<S>>& step) {
     list_.clear();
+    follow();
     for (std::size_t i = 0; i < averages_.size(); ++i) {
         detail::Update<S> one;
         one.value = averages_[i].writable();
@@ -59,6 +66,7 @@ template <class S> const Array<S>& MovingAverage<S>::value(std::size_t i) const 
 }
 
 template <class S> void MovingAverage<S>::swap() {
+    follow();
     std::vector<Array<S>> kept;
     for (const Var<Array<S>>& parameter : parameters_) kept.push_back(parameter.value().clone());
     std::vector<detail::Update<S>> copies;  // all are prepared before the first is written

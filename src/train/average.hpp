@@ -48,6 +48,7 @@ private:
 
     detail::AverageStep<S> numbers() const;  // of the next update
     void launch(const detail::StepArgument<detail::AverageStep<S>>& step);
+    void follow();  // the parameters to their device
     void refuse_swapped(const char* doing) const;
 
     std::vector<Var<Array<S>>> parameters_;

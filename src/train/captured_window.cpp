@@ -1,7 +1,6 @@
 // Capturing a window and replaying it: what must hold before, what the device is told, what it tells.
 #include "tally/train/captured_window.hpp"
 
-#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -193,7 +192,7 @@ template <class S> Finished<S> CapturedWindow<S>::launch() {
     Optimizer<S>& optimizer = window_.optimizer_;
     Rate<S> rate(optimizer);
     detail::Decisions<S> numbers;
-    if (options.schedule) optimizer.set_learning_rate(options.schedule->at(window_.updates_));
+    if (options.schedule) optimizer.schedule_learning_rate(options.schedule->at(window_.updates_));
     optimizer.decide(step_, numbers);
     if (options.average) numbers.average = options.average->numbers();
     numbers.seed = window_.seed();

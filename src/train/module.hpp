@@ -360,17 +360,25 @@ private:
     Array<std::int32_t> whole_;
 };
 
-// Parameters stay the same for whoever holds them, an optimizer for example; their gradients are let go.
+// Parameters stay the same for whoever holds them, as an optimizer does, which brings along what it remembers;
+// their gradients are let go.
 template <class S> void to(Module<S>& model, Device device) {
-    for (const Member<S>& member : members(model))
+    const std::vector<Member<S>> all = members(model);
+    std::vector<Array<S>> moved;  // has all memory before the first one changes
+    for (const Member<S>& member : all) {
         if (member.parameter) detail::expect_free("to", *member.parameter.node());
-    for (const Member<S>& member : members(model)) {
+        moved.push_back(member.buffer      ? member.buffer->to(device)
+                        : member.parameter ? member.parameter.value().to(device)
+                                           : Array<S>());
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const Member<S>& member = all[i];
         if (member.buffer) {
-            *member.buffer = member.buffer->to(device);
+            *member.buffer = moved[i];
         } else if (member.parameter && member.parameter.value().device() != device) {
             member.parameter.free_grad();
             ValueNode<Array<S>>& node = *member.parameter.node();
-            node.value = node.value.to(device);
+            node.value = moved[i];
             detail::settle(node.value, MemoryClass::parameter);
             node.gradient = detail::unwritten_like(node.value);
         }

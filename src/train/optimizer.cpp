@@ -104,6 +104,9 @@ template <class S> void Optimizer<S>::zero_grad() const {
 template <class S> detail::Update<S> Optimizer<S>::remembering(std::size_t i, std::size_t arrays) {
     const auto place = [&](std::size_t which) {
         Array<S>& array = arrays_[which].second[i];
+        const Array<S>& value = parameters_[i].value();
+        if (array.device() != value.device())  // to() has brought the parameter there
+            array = detail::ready(array) ? array.to(value.device()) : detail::unwritten_like(value);
         if (detail::ready(array)) return array.writable();
         array.materialise();
         return array.raw();
@@ -157,6 +160,7 @@ template <class S> void Optimizer<S>::decide(const Capture& of, detail::Decision
 
 template <class S> void Optimizer<S>::count_update(const Capture& of) {
     for (std::size_t i : of.reached) ++count(0)[i];
+    rate_was_set_ = false;
 }
 
 template <class S> void Optimizer<S>::tell_places(std::vector<const void*>& places) {
@@ -305,6 +309,8 @@ template <class S> void AdamA<S>::fold() {
     std::vector<std::size_t> reached;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         if (!parameters[i].has_grad()) continue;
+        parameters[i].check_thread("fold", *parameters[i].node());
+        detail::expect_free("fold", *parameters[i].node());
         detail::Update<S> change = this->remembering(i, this->moments);
         change.gradient = parameters[i].node()->gradient.data();  // not kept, as by grad()
         (folds[i] == 0 ? first : later).push_back(change);
@@ -316,21 +322,22 @@ template <class S> void AdamA<S>::fold() {
     if (!later.empty()) this->kernel().adam(later, numbers);
     for (std::size_t i : reached) {
         ++folds[i];
-        parameters[i].zero_grad();
+        parameters[i].node()->untouch();  // fails no more
     }
 }
 
 template <class S> void AdamA<S>::update() {
-    fold();
     const auto& parameters = this->parameters();
     auto &updates = this->count(0), &folds = this->count(1);
     std::map<std::int64_t, std::vector<detail::Update<S>>> lists;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-        if (folds[i] == 0) continue;
+        if (folds[i] == 0 && !parameters[i].has_grad()) continue;
         detail::Update<S> change = this->remembering(i, this->moments);
-        parameters[i].change_value([&](Array<S>& value) { change.value = value.writable(); });
+        change.state = Write::add;  // to what fold() has written by then
+        parameters[i].change_value([&](Array<S>& value) { change.value = value.writable(); }, "step");
         lists[updates[i] + 1].push_back(change);
     }
+    fold();  // of all memory it is the last that asks, before anything has changed
     for (const auto& [number, list] : lists) this->kernel().adam(list, this->numbers(number));
     for (std::size_t i = 0; i < parameters.size(); ++i) updates[i] += std::exchange(folds[i], 0) > 0 ? 1 : 0;
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/base/random.hpp"
@@ -19,7 +18,7 @@ template <class S> Var<Array<S>> number(double value, Device device) {
 }
 
 template <class S> Device device_of(const Optimizer<S>& optimizer) {
-    return optimizer.parameters().empty() ? Device::cpu : optimizer.parameters()[0].value().device();
+    return optimizer.parameters()[0].value().device();
 }
 
 // Inside Lift.
@@ -48,7 +47,6 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
         throw Error(
             "[window] " + optimizer.name() +
             " takes in each micro-batch by itself: call its fold() after each backward(), then step()");
-    if (parameters().empty()) throw Error("[window] the optimizer has no parameters");
     optimizer_.expect_finished();
     expect_untouched();
     if (options_.sum == Sum::exact)

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -194,8 +193,8 @@ private:
     template <class F> void sweep(F f) {
         const detail::Lift into(touch::sealed);
         const detail::Turning<S> turning(turned_);
-        const detail::Waiting waiting(!exact_ && options_.non_finite != NonFinite::drop_micro &&
-                                      !watching::observer && watching::checks != watching::Checks::all);
+        const detail::Waiting waiting(options_.non_finite != NonFinite::drop_micro && !watching::observer &&
+                                      watching::checks != watching::Checks::all);
         f();
     }
     template <class F> void own(F f) {

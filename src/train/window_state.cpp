@@ -97,6 +97,25 @@ template <class S> void read_parameters(Reading& saved, const Names& names,
     saved.expect_present(reached, "gradients", std::ssize(to.gradients));
 }
 
+// Its buffers, and the effects that have not happened yet.
+template <class S>
+void save_model(TrainingState& state, const std::string& under, Module<S>& model, const Effects& effects) {
+    for (const Member<S>& member : members(model)) {
+        if (member.buffer) state.put(under + "/buffers/" + member.name, *member.buffer);
+        if (member.counter)
+            state.put(under + "/buffers/" + member.name, static_cast<std::int64_t>(member.counter->item()));
+    }
+    std::size_t saved = 0;
+    for (const auto& [name, module] : modules(model))
+        if (const Effect* const effect = effects.of(module)) {
+            effect->save(state, under + "/effects/" + name);
+            ++saved;
+        }
+    state.put(under + "/effects", static_cast<std::int64_t>(saved));
+    if (saved < effects.size())
+        throw Error("[window] save: an effect was left by what is no part of the model");
+}
+
 template <class S>
 void read_model(Reading& saved, const TrainingState& state, Module<S>& model, SavedWindow<S>& to) {
     const std::int64_t largest = std::numeric_limits<std::int32_t>::max();
@@ -179,22 +198,8 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
     if (options_.schedule) state.put(under + "/schedule", said_by(*options_.schedule, updates_));
     optimizer_.save(state, under + "/optimizer");
     if (options_.average) options_.average->save(state, under + "/average");
+    if (model) save_model(state, under, *model, effects_);
     saved_ = true;
-    if (!model) return;
-    for (const Member<S>& member : members(*model)) {
-        if (member.buffer) state.put(under + "/buffers/" + member.name, *member.buffer);
-        if (member.counter)
-            state.put(under + "/buffers/" + member.name, static_cast<std::int64_t>(member.counter->item()));
-    }
-    std::size_t saved = 0;
-    for (const auto& [name, module] : modules(*model))
-        if (const Effect* const effect = effects_.of(module)) {
-            effect->save(state, under + "/effects/" + name);
-            ++saved;
-        }
-    state.put(under + "/effects", static_cast<std::int64_t>(saved));
-    if (saved < effects_.size())
-        throw Error("[window] save: an effect was left by what is no part of the model");
 }
 
 template <class S> Commit Window<S>::prepare_load(const TrainingState& state, const std::string& under,

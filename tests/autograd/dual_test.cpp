@@ -1,5 +1,7 @@
 // Forward mode inside reverse mode: Hessian-vector products against finite differences of gradients.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -60,6 +62,25 @@ void check(const char* name, F f, const Shape& shape, double low = -1.5, double 
 }
 
 }  // namespace
+
+TEST_CASE("Law: a product of duals has in its values the bits of the product of the numbers") {
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        Random r(seed);
+        const std::int64_t m = r.whole(1, 12), n = r.whole(1, 12), k = r.whole(0, 20);
+        const Array<double> a = r.array<double>({m, k}), b = r.array<double>({k, n});
+        const auto with_rates = [&](const Array<double>& x) {
+            std::vector<D> duals;
+            const Array<double> rates = r.array<double>(x.shape());
+            for (std::size_t i = 0; i < x.size(); ++i) duals.emplace_back(x.span()[i], rates.span()[i]);
+            return Array<D>(x.shape(), duals);
+        };
+        const Array<double> c = matmul(Tensor64(a), Tensor64(b)).value();
+        const Array<D> d = matmul(Var<Array<D>>(with_rates(a)), Var<Array<D>>(with_rates(b))).value();
+        INFO("seed " << seed << ": " << m << "x" << k << " times " << k << "x" << n);
+        CHECK(std::equal(c.span().begin(), c.span().end(), d.span().begin(),
+                         [](double number, D dual) { return number == dual.value; }));
+    }
+}
 
 TEST_CASE("Hessian-vector products of elementwise formulas") {
     const Shape s{2, 3};

@@ -288,6 +288,24 @@ TEST_CASE("invariant 6: a result computed over its operand takes no more than it
     CHECK(memory::in_use() == before + 1024 * sizeof(float));  // but over w + 1
 }
 
+TEST_CASE("invariant 6: a result is computed over no operand that somebody reads again") {
+    using V = std::vector<float>;
+    const Tensor x = parameter<float>({1, 2, 4, 8});
+    const Tensor held = x * 2;
+    CHECK((-held).value().to_vector() == V{-2, -4, -8, -16});
+    CHECK(held.value().to_vector() == V{2, 4, 8, 16});
+    sum(log(x * 2)).backward();  // its rule reads its operand
+    CHECK(x.grad().to_vector() == V{1, 0.5, 0.25, 0.125});
+    int seen = 0;
+    const Watch watch;  // on each value on the way
+    sum(-(x * 2)).backward([&](const Visit<Array<float>>& visit) {
+        if (visit.node.op() != std::string("mul_number")) return;
+        CHECK(visit.value.to_vector() == V{2, 4, 8, 16});
+        ++seen;
+    });
+    CHECK(seen == 1);
+}
+
 TEST_CASE("invariant 6: live nodes and bytes return to where they were after a whole training") {
     const std::int64_t nodes = live_nodes();
     const std::size_t before = memory::in_use();

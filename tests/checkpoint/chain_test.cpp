@@ -194,6 +194,19 @@ TEST_CASE("a step of Revolve that gives other values is noticed, and nothing is 
     CHECK(live_nodes() == nodes);
 }
 
+TEST_CASE("what happens once happens once in the steps of Revolve, on the way to a snapshot, too") {
+    const Tensor64 x = parameter(Random(1).array<double>({3}));
+    int happened = 0, runs = 0;
+    const Chain<Array<double>> steps(6, [&](Tensor64 h) {
+        ++runs;
+        if (!recomputing()) ++happened;
+        return sin(std::move(h));
+    });
+    sum(Revolve<Array<double>>(steps, 2)(x)).backward();
+    CHECK(happened == 6);
+    CHECK(runs > 12);
+}
+
 TEST_CASE("steps of Revolve that give another state, or look at what is not computed") {
     const Tensor64 x = parameter(Random(1).array<double>({3}));
     std::uint64_t runs = 0;

@@ -245,6 +245,23 @@ TEST_CASE("Ordinary windows and other rates may come between replays") {
     CHECK(mixed.captured->captured());
 }
 
+TEST_CASE("After replays a state is loaded, whatever rate came before them") {
+    for (const bool scheduled : {true, false}) {
+        WindowOptions<double> options = plain_options<double>();
+        if (scheduled) options.schedule = Schedule::step(0.1, 1, 0.5);
+        Trained<double> t(2, options, 2);
+        TrainingState early;
+        t.window->save(early, "w");
+        const std::vector<double> wanted = t.numbers();
+        std::int64_t number = 0;
+        until_captured(t, number);
+        if (!scheduled) t.optimizer->set_learning_rate(0.3);
+        t.update(true, number);
+        t.window->load(early, "w");
+        CHECK(same_bits(t.numbers(), wanted));
+    }
+}
+
 TEST_CASE("A replay writes to nobody else's memory") {
     Trained<float> plain(3, plain_options<float>(), 2), t(3, plain_options<float>(), 2);
     std::int64_t number = 0;

@@ -10,7 +10,9 @@
 #include "memory/memory_helpers.hpp"
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
+#include "tally/train/average.hpp"
 #include "tally/train/clip.hpp"
+#include "tally/train/layers.hpp"
 #include "tally/train/optimizer.hpp"
 
 namespace tally::test {
@@ -103,6 +105,46 @@ TEST_CASE("An optimizer steps without waiting with the CPU's bits and a clip wai
         return stepped;
     };
     CHECK(train(Device::cuda) == train(Device::cpu));
+}
+
+TEST_CASE("What an optimizer and an average remember comes along from device to device") {
+    const auto train = [](Device device) {
+        Linear<float> model(30, 7, {1, 1});
+        to(model, device);
+        Adam adam(parameters(model), AdamOptions{.learning_rate = 0.5, .weight_decay = 0.1});
+        MovingAverage<float> average(parameters(model));
+        for (std::uint64_t update = 0; update < 3; ++update) {
+            if (update > 0) to(model, update == 1 ? Device::cpu : device);
+            for (const Tensor& each : adam.parameters()) {
+                each.zero_grad();
+                each.backward(random_normal<float>(each.shape(), update, 3).to(each.value().device()));
+            }
+            adam.step();
+            average.update();
+        }
+        average.swap();
+        std::vector<std::vector<float>> numbers;
+        for (const Tensor& each : adam.parameters()) numbers.push_back(each.value().to_vector());
+        average.swap();
+        for (const Tensor& each : adam.parameters()) numbers.push_back(each.value().to_vector());
+        return numbers;
+    };
+    CHECK(train(Device::cuda) == train(Device::cpu));
+}
+
+TEST_CASE("A model for which a device has no memory stays where it is") {
+    Linear<float> model(30, 7, {1, 1});
+    const std::vector<Tensor> all = parameters(model);
+    for (const Tensor& each : all) each.backward(Array<float>::full(each.shape(), 1));
+    for (std::uint64_t n = 1; n <= 2; ++n) {
+        memory::fail_allocation(n);
+        CHECK_THROWS_AS(to(model, Device::cuda), OutOfMemory);
+        memory::fail_allocation(0);
+        for (const Tensor& each : all) {
+            CHECK(each.value().device() == Device::cpu);
+            CHECK(each.has_grad());
+        }
+    }
 }
 
 TEST_CASE("A wrong label is reported when somebody reads") {

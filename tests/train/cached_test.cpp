@@ -183,22 +183,24 @@ TEST_CASE("Effects of encoders happen once and an encoder without parameters is 
     const Array<double> x = random.array<double>({8, 3}), keys = random.array<double>({8, 5});
     const auto statistics = [&](bool cached) {
         Sequential<double> model{Linear<double>(3, 5, {1, 0}), BatchNorm<double>(5), Dropout<double>(0.5, 3)};
-        Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
+        Sgd<double> sgd(parameters(model), {.learning_rate = 0});  // the losses differ, the weights do not
         Window<double> window(sgd);
         const auto parts = split(in_order(8), 3);
-        if (cached) {
-            add_cached<double>(
-                window, parts,
-                {[&](const Items& items, Pass& pass) { return model(constant(rows(x, items)), pass); },
-                 [&](const Items& items, Pass&) { return constant(rows(keys, items)); }},
-                [](const auto& r) { return info_nce(r[0], r[1]); });
-        } else {
-            for (const Items& part : parts) {
-                const auto y = model(constant(rows(x, part)), window.pass(part.count()));
-                window.add(mse(y, constant(rows(keys, part))));
+        for (int update = 0; update < 2; ++update) {  // the second would have what the first left over
+            if (cached) {
+                add_cached<double>(
+                    window, parts,
+                    {[&](const Items& items, Pass& pass) { return model(constant(rows(x, items)), pass); },
+                     [&](const Items& items, Pass&) { return constant(rows(keys, items)); }},
+                    [](const auto& r) { return info_nce(r[0], r[1]); });
+            } else {
+                for (const Items& part : parts) {
+                    const auto y = model(constant(rows(x, part)), window.pass(part.count()));
+                    window.add(mse(y, constant(rows(keys, part))));
+                }
             }
+            CHECK(window.finish().stepped);
         }
-        CHECK(window.finish().stepped);
         std::vector<double> all;
         for (const Member<double>& member : members(model)) {
             if (member.buffer)

@@ -341,6 +341,38 @@ TEST_CASE("A gradient that is asked for apart has nothing of the rows that wait,
     window.discard();
 }
 
+// Of one weight, which both layers read: the second one's rows could wait in the first micro-batch.
+Loss<Array<float>> twice_through(const Tensor& x, const Tensor& w) {
+    return counted(linear(linear(x, w), w));
+}
+
+TEST_CASE("Rows wait for a window's gradient alone: a weight that is a result, read by two layers") {
+    Random r(3);
+    const Tensor w = parameter(r.array<float>({64, 64}, -0.1, 0.1)), twin = parameter(w.value().clone());
+    const Tensor x(r.array<float>({2, 64}, -1, 1));
+    Sgd<float> sgd({w}, {.learning_rate = 0.1});
+    Window<float> window(sgd, {.total = 256});
+    for (int micro = 0; micro < 2; ++micro) {
+        window.add(twice_through(x, w * 2));
+        (twice_through(x, twin * 2).sum / 256.0).backward();
+    }
+    CHECK(same_bits(w.grad(), twin.grad()));
+    window.discard();
+}
+
+TEST_CASE("An exact sum takes in all rows of a weight that two layers read") {
+    Random r(3);
+    const Tensor w = parameter(r.array<float>({64, 64}, -0.1, 0.1)), twin = parameter(w.value().clone());
+    const Tensor x(r.array<float>({2, 64}, -1, 1));
+    Sgd<float> sgd({w}, {.learning_rate = 0.1}), other({twin}, {.learning_rate = 0.1});
+    Window<float> window(sgd, {.total = 128, .sum = Sum::exact});
+    window.add(twice_through(x, w));
+    window.finish();
+    (twice_through(x, twin).sum / 128.0).backward();
+    other.step();
+    CHECK(same_bits(w.value(), twin.value()));
+}
+
 TEST_CASE("Another window that goes backward into rows that wait is noticed") {
     const Net net = large_net(4), other = large_net(9);
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1}), its(other.parameters, {.learning_rate = 0.1});

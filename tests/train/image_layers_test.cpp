@@ -224,13 +224,16 @@ TEST_CASE("Dropout drops nothing when training is over and layers drop apart") {
 TEST_CASE("An effect that the model does not know is not lost without a word") {
     BatchNorm<double> inside(1), outside(1);
     Sgd<double> sgd(parameters(inside), {.learning_rate = 0.1});
-    Window<double> window(sgd);
-    const Tensor64 x = constant(Array<double>({2, 1}, {1, 2}));
-    Pass& pass = window.pass(2);
-    window.add(counted(inside(x, pass) + outside(x, pass)));
-    TrainingState state;
-    CHECK_THROWS_WITH(window.save(state, "window", &inside),
-                      "[window] save: an effect was left by what is no part of the model");
+    {
+        Window<double> window(sgd);
+        const Tensor64 x = constant(Array<double>({2, 1}, {1, 2}));
+        Pass& pass = window.pass(2);
+        window.add(counted(inside(x, pass) + outside(x, pass)));
+        TrainingState state;
+        CHECK_THROWS_WITH(window.save(state, "window", &inside),
+                          "[window] save: an effect was left by what is no part of the model");
+    }
+    CHECK_THROWS_WITH(sgd.step(), contains("ended with 1 micro-batches in it"));  // it was not saved
 }
 
 TEST_CASE("A window saved in its middle keeps what batch norm has seen") {

@@ -13,6 +13,7 @@
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/tensor.hpp"
+#include "tally/files/state_file.hpp"
 
 namespace tally::test {
 namespace {
@@ -358,6 +359,61 @@ TEST_CASE("Zero gradients between the updates are steps of their own") {
         a3.load(updates > 0 ? with(saved(a3), "o/updates/0", updates) : saved(adam()), "o");
     };
     CHECK(printed(after_one_at_a_time(a3, fed, count_updates_only), -0.3689));
+}
+
+TEST_CASE("Where memory runs out a step of AdamA is made whole or not at all") {
+    const auto bytes = [](const AdamA<double>& adam) { return state_bytes(saved(adam)); };
+    const auto give = [](const AdamA<double>& adam, double g) {
+        for (const Tensor64& each : adam.parameters()) each.backward(Array<double>::full(each.shape(), g));
+    };
+    const auto made = [&] {  // one micro-batch is folded, another's gradients wait
+        auto adam = std::make_unique<AdamA<double>>(
+            Parameters<double>{parameter<double>({0.5, 2}), parameter<double>({-1, 3, 4})});
+        adam->parameters()[0].backward(Array<double>::full({2}, 0.5));
+        adam->fold();
+        give(*adam, 0.25);
+        return adam;
+    };
+    const auto wanted = made();
+    wanted->step();
+    int failures = 0;
+    for (std::uint64_t n = 1;; ++n) {
+        const auto adam = made();
+        const std::string before = bytes(*adam);
+        const std::size_t remembered = adam->remembered().now;
+        std::vector<Array<double>> held;  // so that values are not written where they lie
+        for (const Tensor64& each : adam->parameters()) held.push_back(each.value());
+        memory::fail_allocation(n);
+        bool failed = false;
+        try {
+            adam->step();
+        } catch (const OutOfMemory&) {
+            failed = true;
+        }
+        memory::fail_allocation(0);
+        if (failed) {
+            ++failures;
+            CHECK(bytes(*adam) == before);
+            CHECK(adam->remembered().now == remembered);
+            adam->step();
+        }
+        CHECK(bytes(*adam) == bytes(*wanted));
+        CHECK(same_values(adam->parameters(), wanted->parameters()));
+        if (!failed) break;
+    }
+    CHECK(failures >= 4);  // two values, two moments of the second parameter
+}
+
+TEST_CASE("A fold inside a backward is refused before it takes anything in") {
+    const Tensor64 w = parameter<double>({1, 2}), x = parameter<double>({3, 4});
+    AdamA<double> adam({w, x});
+    w.backward(Array<double>{1, 1});
+    const std::string before = state_bytes(saved(adam));
+    sum(x * x).backward([&](const Visit<Array<double>>&) {
+        CHECK_THROWS_WITH(adam.fold(), contains("[fold] inside a backward()"));
+    });
+    CHECK(state_bytes(saved(adam)) == before);
+    CHECK(w.has_grad());
 }
 
 TEST_CASE("AdamA sums squares where Adam squares sums") {

@@ -294,6 +294,24 @@ TEST_CASE("Where any call of the file system fails saving says so or has done it
     CHECK_THAT(said, contains(std::generic_category().message(reason)));
 }
 
+TEST_CASE("A temporary's name that is taken is left alone, and the next one is tried") {
+    int taken = 0;
+    for (std::int64_t n = 1;; ++n) {
+        const Folder folder;
+        const std::string path = folder / "run.state";
+        std::string words;
+        {
+            const FileFault fault(Fault::once, n, EEXIST);
+            words = message_of([&] { save_state(path, generation(1)); });
+            if (!FileFault::reached()) break;
+            if (FileFault::calls()[static_cast<std::size_t>(n - 1)] != "open") continue;
+        }
+        if (words == "no error") ++taken;
+        CHECK(same(load_state(path), generation(1)));
+    }
+    CHECK(taken == 1);  // the other file that is opened is the folder, which nobody makes
+}
+
 TEST_CASE("Where any call of the file system fails loading says so or has the state") {
     const Fault kind = GENERATE(Fault::once, Fault::from_then_on);
     const Folder folder;

@@ -398,32 +398,34 @@ TEST_CASE("Law: an evaluation weighs items whatever the batches") {
     CAPTURE(seed);
     Random random(seed);
     const std::int64_t items = random.whole(1, 20), classes = random.whole(2, 4);
+    const std::int32_t ignored = random.coin() ? -100 : 0;  // a class may be what does not count
     Sequential<double> model{Linear<double>(3, classes, {seed, 0}), Dropout<double>(0.5)};
     const Array<double> x = random.array<double>({items, 3});
     std::vector<std::int32_t> wanted;
     for (std::int64_t i = 0; i < items; ++i)
         wanted.push_back(i > 0 && random.whole(0, 3) == 0
-                             ? -100
-                             : static_cast<std::int32_t>(random.whole(0, classes - 1)));
+                             ? ignored
+                             : static_cast<std::int32_t>(random.whole(ignored == 0 ? 1 : 0, classes - 1)));
     const Array<std::int32_t> labels({items}, wanted);
     const Array<double> logits = model(constant(x)).value();
-    const auto whole = cross_entropy(constant(logits), labels);
+    const auto whole = cross_entropy(constant(logits), labels, ignored);
     double right = 0, count = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-        if (wanted[i] < 0) continue;
+        if (wanted[i] == ignored) continue;
         const auto row =
             logits.span().subspan(i * static_cast<std::size_t>(classes), static_cast<std::size_t>(classes));
         right += std::max_element(row.begin(), row.end()) - row.begin() == wanted[i];
         ++count;
     }
     const Evaluation found = evaluate<double>(
-        labels, random.whole(1, items), [&](const Items& some) { return model(constant(rows(x, some))); });
+        labels, random.whole(1, items), [&](const Items& some) { return model(constant(rows(x, some))); },
+        ignored);
     CHECK(std::abs(found.loss - whole.mean().item()) < 1e-13);
     CHECK(found.accuracy == right / count);
     CHECK(found.count == static_cast<std::int64_t>(count));
     const double loss = evaluate<double>(items, random.whole(1, items), [&](const Items& some, Pass& pass) {
         CHECK_FALSE(pass.training);
-        return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some));
+        return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some), ignored);
     });
     CHECK(std::abs(loss - found.loss) < 1e-13);
 }

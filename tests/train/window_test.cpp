@@ -285,6 +285,17 @@ TEST_CASE("What is no number is refused or dropped with its micro-batch or with 
     }
 }
 
+TEST_CASE("A window whose norm is too large for a number does not step, though each element is one") {
+    One one;
+    Window<double> window(one.sgd, {.non_finite = NonFinite::drop_window, .max_norm = 1});
+    window.add(one.loss({1e200}));
+    CHECK_FALSE(window.finish().stepped);
+    CHECK(one.gradient_of_step() == 0);
+    window.add(one.loss({1e100}));
+    CHECK(window.finish().stepped);
+    CHECK(one.gradient_of_step() == 1);
+}
+
 TEST_CASE("A dropped first micro-batch leaves the gradient untouched") {
     One one;
     Window<double> window(one.sgd, {.non_finite = NonFinite::drop_micro});
