@@ -32,9 +32,9 @@ public:
     [[gnu::always_inline]] bool reaches(Node* node) {
         const State state = node->state;  // no switch: a jump through a table costs more than all of this
         if (state == State::fresh && node->id > oldest_target_) [[likely]] {
-            waiting_.add(node);  // first: it may need memory
             node->state = State::queued;
             ++node->refs;
+            waiting_.add(node);
             return true;
         }
         if (state == State::leaf) {

@@ -38,9 +38,8 @@ public:
         else
             add_below(thing);
     }
-    Thing* take() {
-        return near_count_ ? near_[--near_count_] : static_cast<Thing*>(heap_.take());
-    }  // when it is not empty
+    // When it is not empty.
+    Thing* take() { return near_count_ ? near_[--near_count_] : static_cast<Thing*>(heap_.take()); }
 
 private:
     // Where it is not simply the last of the near ones: older than that one, no room, or something in the heap.
@@ -51,16 +50,19 @@ private:
         for (; place > 0 && thing->id < near_[place - 1]->id; --place) near_[place] = near_[place - 1];
         near_[place] = thing;
     }
-    void spill(Thing* thing) {
+    void spill(Thing* thing) try {
         if (near_count_ < near_size || thing->id <= near_[0]->id) return heap_.add(thing->id, thing);
         heap_.add(near_[0]->id, near_[0]);  // makes room: the oldest will be needed last
         --near_count_;
         for (std::size_t i = 0; i < near_count_; ++i) near_[i] = near_[i + 1];
         add(thing);
+    } catch (...) {  // no memory: whoever gives up takes it with the others
+        near_[near_count_++] = thing;
+        throw;
     }
 
     static constexpr std::size_t near_size = 32;
-    std::array<Thing*, near_size> near_;  // oldest first; `near_count_` of them
+    std::array<Thing*, near_size + 1> near_;  // oldest first; `near_count_` of them, and room for one in need
     std::size_t near_count_ = 0;
     NewestHeap heap_;
 };
