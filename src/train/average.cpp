@@ -24,9 +24,12 @@ template <class S> void MovingAverage<S>::prepare() {
 }
 
 template <class S> void MovingAverage<S>::follow() {
-    for (std::size_t i = 0; i < averages_.size(); ++i)
-        if (const Device there = parameters_[i].value().device(); averages_[i].device() != there)
-            averages_[i] = averages_[i].to(there);
+    const Device there = parameters_[0].value().device();
+    for (std::size_t i = 0; i < averages_.size(); ++i) {
+        if (const Device own = parameters_[i].value().device(); own != there)
+            detail::fail_devices("average", there, own);
+        if (averages_[i].device() != there) averages_[i] = averages_[i].to(there);
+    }
 }
 
 template <class S> detail::AverageStep<S> MovingAverage<S>::numbers() const {

@@ -366,7 +366,10 @@ template <class S> void to(Module<S>& model, Device device) {
     const std::vector<Member<S>> all = members(model);
     std::vector<Array<S>> moved;  // has all memory before the first one changes
     for (const Member<S>& member : all) {
-        if (member.parameter) detail::expect_free("to", *member.parameter.node());
+        if (member.parameter) {
+            member.parameter.check_thread("to", *member.parameter.node());
+            detail::expect_free("to", *member.parameter.node());
+        }
         moved.push_back(member.buffer      ? member.buffer->to(device)
                         : member.parameter ? member.parameter.value().to(device)
                                            : Array<S>());
@@ -374,11 +377,11 @@ template <class S> void to(Module<S>& model, Device device) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         const Member<S>& member = all[i];
         if (member.buffer) {
-            *member.buffer = moved[i];
+            *member.buffer = std::move(moved[i]);
         } else if (member.parameter && member.parameter.value().device() != device) {
             member.parameter.free_grad();
             ValueNode<Array<S>>& node = *member.parameter.node();
-            node.value = moved[i];
+            node.value = std::move(moved[i]);
             detail::settle(node.value, MemoryClass::parameter);
             node.gradient = detail::unwritten_like(node.value);
         }

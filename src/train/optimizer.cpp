@@ -102,9 +102,12 @@ template <class S> void Optimizer<S>::zero_grad() const {
 }
 
 template <class S> detail::Update<S> Optimizer<S>::remembering(std::size_t i, std::size_t arrays) {
+    const Array<S>& value = parameters_[i].value();
+    // to() may have brought part of them elsewhere.
+    if (const Device first = parameters_[0].value().device(); value.device() != first)
+        detail::fail_devices(name_.c_str(), first, value.device());
     const auto place = [&](std::size_t which) {
         Array<S>& array = arrays_[which].second[i];
-        const Array<S>& value = parameters_[i].value();
         if (array.device() != value.device())  // to() has brought the parameter there
             array = detail::ready(array) ? array.to(value.device()) : detail::unwritten_like(value);
         if (detail::ready(array)) return array.writable();
@@ -112,7 +115,7 @@ template <class S> detail::Update<S> Optimizer<S>::remembering(std::size_t i, st
         return array.raw();
     };
     detail::Update<S> update;
-    update.size = parameters_[i].value().size();
+    update.size = value.size();
     if (arrays > 0) update.first = place(0);
     if (arrays > 1) update.second = place(1);
     if (remembers(i)) update.state = Write::add;

@@ -132,6 +132,25 @@ TEST_CASE("What an optimizer and an average remember comes along from device to 
     CHECK(train(Device::cuda) == train(Device::cpu));
 }
 
+TEST_CASE("An optimizer whose parameters are on two devices says so, and steps none of them") {
+    Sequential<float> model{Linear<float>(3, 2, {1, 1}), Linear<float>(2, 1, {1, 2})};
+    const std::vector<Tensor> all = parameters(model);
+    Sgd sgd(all, {.learning_rate = 1});
+    MovingAverage<float> average(all);
+    Linear<float> second(2, 1, {1, 3});
+    second.weight = all[2];
+    second.bias = all[3];
+    to(second, Device::cuda);
+    std::vector<std::vector<float>> before;
+    for (const Tensor& each : all) {
+        before.push_back(each.value().to_vector());
+        each.backward(Array<float>::full(each.shape(), 1, each.value().device()));
+    }
+    CHECK_THROWS_WITH(sgd.step(), "[SGD] operands are on different devices: cpu and cuda");
+    CHECK_THROWS_WITH(average.update(), "[average] operands are on different devices: cpu and cuda");
+    for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i].value().to_vector() == before[i]);
+}
+
 TEST_CASE("A model for which a device has no memory stays where it is") {
     Linear<float> model(30, 7, {1, 1});
     const std::vector<Tensor> all = parameters(model);
