@@ -184,7 +184,7 @@ void Processes::settle(const std::vector<Letter>& letters) {
     bool together = !letters[0].kept.empty();
     for (const Letter& letter : letters) {
         if (!letter.begun.empty()) begun.push_back(early_round(letter.begun));
-        together = together && letter.call == letters[0].call && letter.kept == letters[0].kept;
+        together = together && letter.kept == letters[0].kept;
     }
     settle(std::move(begun), together ? std::optional(early_round(letters[0].kept)) : std::nullopt);
 }
