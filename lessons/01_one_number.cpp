@@ -86,7 +86,9 @@ struct OneNumber {
             const double above = plain(a_is + h, b_is, c_is), below = plain(a_is - h, b_is, c_is);
             nudges.row(h, (above - y_is) / h, (above - below) / (2 * h));
         }
-        note("From both sides a parabola shows its slope exactly. Each nudged by h = 1/1024:");
+        note(
+            "From both sides a parabola shows its slope exactly, but for its last digits. Each nudged by h = "
+            "1/1024:");
         const std::vector<double> slopes =
             nudged(1.0 / 1024);  // a power of two: here nothing is rounded at all
         show("a, b, c", slopes);

@@ -93,7 +93,7 @@ struct TheDiamond {
         check_equal("our own sweep, newest first", in_time, a.grad());
         check_equal("too early: a third of it", 3 * too_early, 24 * a_is * a_is);
 
-        step("Backward a second time is refused; forward a second time adds.");
+        step("Backward a second time is refused; forward and backward a second time adds.");
         std::string refusal = "it was not refused";
         try {
             code(1);

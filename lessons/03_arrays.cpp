@@ -54,14 +54,16 @@ struct Arrays {
         show("V", V);
         show("G", G);
 
-        predict(say("V has the shape (2, 4), X ({}, 2) and G ({}, 4). V.grad is", n, n),
-                {right("X^T G"),
-                 wrong("G X^T", say("({}, 4) times (2, {}): the inner sizes must be the same.", n, n)),
-                 wrong("G V^T", "That has the shape of X: it is the gradient of X."),
-                 wrong("X G", say("({}, 2) times ({}, 4): the inner sizes must be the same.", n, n))},
-                hint("Which of them has V's shape, (2, 4)?",
-                     "^T exchanges rows and columns. The inner sizes must meet, the outer ones stay."),
-                "V's numbers were used in all rows of X: these are added up. X.grad is G V^T.");
+        predict(
+            say("V has the shape (2, 4), X ({}, 2) and G ({}, 4). V.grad is", n, n),
+            {right("X^T G"),
+             wrong("G X^T", say("({}, 4) times (2, {}): the inner sizes must be the same.", n, n)),
+             wrong("G V^T", "That has the shape of X: it is the gradient of X."),
+             wrong("X G", n == 2 ? "It fits, as X is square. But each row of X goes with the same row of G."
+                                 : say("({}, 2) times ({}, 4): the inner sizes must be the same.", n, n))},
+            hint("Which of them has V's shape, (2, 4)?",
+                 "^T exchanges rows and columns. The inner sizes must meet, the outer ones stay."),
+            "V's numbers were used in all rows of X: these are added up. X.grad is G V^T.");
         show("X.grad", X.grad());
         show("V.grad", V.grad());
         check_product(V, G);

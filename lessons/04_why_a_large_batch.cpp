@@ -56,7 +56,7 @@ struct WhyALargeBatch {
         show(say("4 x {}", micro), accumulated(batch));
         check_the_same(batch);
         const double variance = measured([&](int draw) { return accumulated(items(b, draws + draw)); });
-        show("variance of 2000", variance);
+        show("variance over 2000 draws", variance);
         check_close(say("fresh draws: variance / (4 / {})", b), variance / (4.0 / b), 1.0, allowed);
 
         const double left_by_one = 1 - rate, left_by_four = std::pow(left_by_one, 4);
@@ -169,6 +169,6 @@ const Given<WhyALargeBatch> lesson({.number = 4,
                                     .steps = 5,
                                     .dials = {
                                         one_of("items", "items of the large batch", 64, {32, 64, 128, 256}),
-                                        real_number("rate", "learning rate", 0.1, 0.01, 0.9)}});
+                                        real_number("rate", "learning rate", 0.1, 0.03, 0.9)}});
 
 }  // namespace

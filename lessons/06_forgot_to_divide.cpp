@@ -134,11 +134,11 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
             const double ends = std::abs(values(wrong)[i]) + n * std::abs(values(right)[i]);
             step_bound.push_back(rate * bound[i] * roundings(17) / roundings(8) + roundings(1) * ends);
         }
-        check(say("before rounding: {}.00 {}.00 {}.00 times as far", n, n, n),
+        check(say("before printing: {}.00 {}.00 {}.00 times as far", n, n, n),
               row_text(Numbers(ratios), 2) == say(" {}.00  {}.00  {}.00", n, n, n));
         check_close(n == 1 ? "moved as far" : say("moved {} times as far", n), way(wrong), expected,
                     step_bound);
-        check_close(say("{} x g", n * rate), way(wrong), column_sums(-n * rate / 6), step_bound);
+        check_close(say("-{} x g", n * rate), way(wrong), column_sums(-n * rate / 6), step_bound);
     }
 
     // n x full: weight, product, 5 additions, times n, so 8 roundings at most. A sum of halves or wholes is exact

@@ -81,7 +81,8 @@ struct Divide : Toy {  // six rows x, three weights w
             {right("the same bits"),
              wrong("equal to rounding", "So it is where the additions come in another order. Do they here?"),
              wrong("another gradient", "Each mean is divided by 4: the mathematics has not changed."),
-             wrong("it varies by run", "Nothing is drawn here, and threads do not share a sum.")},
+             wrong("it varies by run",
+                   "The rows are drawn once, by the seed, and threads do not share a sum.")},
             hint("Who chooses the order of the additions, and does a cut change it?",
                  "Follow one element of w.grad from row 0 to row 999, in one batch and in four."),
             "tally's products add row after row at any size. BLAS, a library for products, has an order of "
@@ -89,7 +90,7 @@ struct Divide : Toy {  // six rows x, three weights w
         const Tensor many =
             random_uniform<real>({1000, 32}, options().seed, 7, real(-1), real(1)).to(options().device);
         const auto W = parameter(Array<real>::zeros({32, 16}, options().device));
-        auto kinds = table({"products", "4 x 250 and 1000", "weights that differ", "microseconds"});
+        auto kinds = table({"products", "4 x 250 and 1000", "numbers that differ", "microseconds, at once"});
         const auto [ordered, ordered_parts] = both_ways(kinds, Products::ordered, many, W);
         const auto [by_blas, blas_parts] = both_ways(kinds, Products::blas, many, W);
         check_equal("ordered products: 1000 rows as 4 x 250", ordered_parts, ordered);

@@ -47,9 +47,9 @@ struct Rounding {
         note("A ratio of printed numbers is not a ratio.");
 
         predict(
-            "1/7, then divided by 5, has not the bits of 1/35. For which N from 7 to 11 is 1/N, then / b, "
+            "1/7, then divided by 11, has not the bits of 1/77. For which N from 7 to 11 is 1/N, then / b, "
             "sure to be 1/(N b), whatever b is?",
-            {right(8), wrong(7, "That is the one that goes wrong, with b = 5."),
+            {right(8), wrong(7, "That is one that goes wrong, with b = 11."),
              wrong(9, "1/9 has no end in binary: it is rounded, and then once more."),
              wrong(10, "Ten is round for us. In binary 1/10 is rounded."),
              wrong(11, "A prime does not help: 1/11 is rounded, and then once more.")},
@@ -80,8 +80,9 @@ struct Rounding {
         check("N = 8: none. The other four: some",
               pairs[1] == 0 && std::count(pairs.begin(), pairs.end(), 0) == 1);
         check_weights(differ, differ_with_power_of_two, engine_differs);
-        graph("rounding", "One rounding and two: the numbers around 1/35, with their bits",
-              around(7, 5, weight(7, 5)));
+        graph("rounding",
+              say("One rounding and two: the numbers around 1/{}, with their bits", smallest_n * smallest_b),
+              around(smallest_n, smallest_b, weight(smallest_n, smallest_b)));
 
         const std::string sums = many_in_words(parts, "sums");
         predict(say("{} random numbers, added as {} x {}. Which way keeps the bits of one long sum?", items,

@@ -16,11 +16,13 @@ struct TheTail : Toy {
 
     void talk() {
         if (left == n)
-            step(say("{} images, 16 at a time, an update after every {} micro-batches: no tail.", images, n));
+            step(say(
+                "{} images, 16 at a time, an update after every {} micro-batches: the last one has all {}.",
+                images, n, n));
         else
             predict(
                 say("{} images, 16 at a time; an update after every {} micro-batches and at the end. The "
-                    "last update has how many?",
+                    "last update has how many micro-batches?",
                     images == 60000 ? "60 000" : say("{}", images), n),
                 {right(left), wrong(n, say("{} micro-batches are no multiple of {}.", micros, n)),
                  wrong(1,
@@ -229,7 +231,9 @@ struct TheTail : Toy {
     // A wrong part of the listing's: what is missing, or one.
     const int other = 2 * last == n ? 1 : n - last;
     std::string part(int of_n) const {
-        return 2 * of_n == n ? "half of it" : 4 * of_n == n ? "a quarter of it" : say("{}/{} of it", of_n, n);
+        return 2 * of_n == n   ? "half of the right one"
+               : 4 * of_n == n ? "a quarter of the right one"
+                               : say("{}/{} of the right one", of_n, n);
     }
 
     void drawn(Picture& p) const {
@@ -280,7 +284,7 @@ struct TheTail : Toy {
         if (2 * last == n)
             check_equal("exactly half", by_n, part_of_it);
         else
-            check_close(say("{}/{} of it", last, n), by_n, part_of_it, 2 * bound);
+            check_close(say("{}/{} of the right one", last, n), by_n, part_of_it, 2 * bound);
         check_close("right", right, exact_means(std::size_t(6 - last)), bound);
     }
 

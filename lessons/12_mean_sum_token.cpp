@@ -30,7 +30,7 @@ struct MeanSumToken : Toy {
         show(many_in_words(n, "micro-batches"), w.grad());
         show("six rows at once", whole);
         show("the six rows twice", twice);
-        show(in_words(n) + " / six at once", double(w.grad().to_vector()[0]) / double(whole[0]));
+        show("ratio to six at once", double(w.grad().to_vector()[0]) / double(whole[0]));
         check_sums(whole, twice);
         note("A sum grows with the batch, and the step with it: retune the rate.");
 
@@ -61,7 +61,7 @@ struct MeanSumToken : Toy {
         show("mean of means", of_means);
         check_words(truth, of_means);
 
-        step("The weights n_k / n: a window takes sums and counts, and divides once.");
+        step("Weights: words / all words. A window takes sums and counts, and divides once.");
         const auto v = zeros(3);
         const std::vector<real> by_window = gradient_by_window(v, [&](Window<real>& window) {
             for (const auto& micro : split(tokens, in_micro_batch)) {
@@ -73,7 +73,7 @@ struct MeanSumToken : Toy {
         for (const auto& micro : split(tokens, in_micro_batch))
             (mean(matmul(micro, w)) * (double(micro.shape()[0]) / double(tokens.shape()[0]))).backward();
         show("a window", by_window);
-        show("means times n_k / 16", w.grad());
+        show("means times words / 16", w.grad());
         check_weighed(by_window);
         graph("mean-sum-token", "One token and three: each micro-batch's sum, divided by the four of both",
               [](Picture& p) {
@@ -304,7 +304,7 @@ struct MeanSumToken : Toy {
 
     void check_weighed(const std::vector<real>& by_window) const {
         check_close("window", by_window, exact_words(), word_bound);
-        check_close("n_k / n", w.grad(), exact_words(), word_bound);
+        check_close("words / all words", w.grad(), exact_words(), word_bound);
     }
 };
 

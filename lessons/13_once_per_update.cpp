@@ -13,7 +13,9 @@ struct OncePerUpdate {
     const double rate = dial("rate");
 
     void talk() {
-        step("Two micro-batches, of gradients [2 0] and [0 2]; limit 1. Three ways to clip:");
+        step(
+            "Clipping shortens what is longer than a limit. Two micro-batches, [2 0] and [0 2], limit 1, "
+            "three ways:");
         const auto two = two_directions();
         speaks = true;
         const Array<real> two_once = once(two, 1), two_running = running(two, 1, false),
@@ -63,7 +65,7 @@ struct OncePerUpdate {
         show("right at 0.15", short_once);
         check_luck(short_once, short_running, running(micros, 0.5, false));
 
-        step(say("Decay shrinks w by 1 - {} x 0.5: once per window, or after each of {}.", rate, n));
+        step(say("Decay leaves w 1 - {} x 0.5 of itself: once per window, or after each of {}.", rate, n));
         auto decayed_once = number(1), decayed_each = number(1);
         Sgd decays_once({decayed_once}, {.learning_rate = rate, .weight_decay = 0.5});
         Sgd decays_each({decayed_each}, {.learning_rate = rate, .weight_decay = 0.5});
@@ -112,9 +114,9 @@ struct OncePerUpdate {
         carried.row("once per window", momentum[0], -rate * lengths[0]);
         carried.row("zeros in between", momentum[1], -rate * lengths[1]);
         check_momentum(momentum, lengths);
-        note("A gradient of zeros is a gradient. No gradient would be skipped.");
+        note("A gradient of zeros is a gradient. A parameter that has none would be skipped.");
 
-        step("Adam, likewise. Its t may count the calls, or the windows.");
+        step("Adam, likewise: it divides its averages by 1 - beta^t. t may count calls, or windows.");
         auto a_once = number(0), a_zeros = number(0);
         Adam adam_once({a_once}, {.learning_rate = rate}), adam_zeros({a_zeros}, {.learning_rate = rate});
         const Vector adam{through_windows(adam_once, a_once), zeros_in_between(adam_zeros, a_zeros),

@@ -91,7 +91,7 @@ struct AdamHidesIt {
         check_steps(steps, formula);
 
         step("Not hidden: the norm in your log, and decay that is added to the gradient.");
-        auto seen = table({"", "norm on the toy", "w, if g = -0.3, decay 0.5"});
+        auto seen = table({"", "norm on the toy", "w, from 1: g = -0.3, decay 0.5"});
         for (const int divisor : {n, 1}) {
             auto w = Toy::weights(), one = number(1);  // decay's part of the gradient is 0.5 w = 0.5
             Adam adam_l2({one}, {.learning_rate = rate, .weight_decay = 0.5});
@@ -118,7 +118,7 @@ struct AdamHidesIt {
         }
         sums.step(), squares.step();
 
-        predict("After +1/2 and -1/2 Adam's v, the mean of squares, is 0. AdamA's is",
+        predict("After +1/2 and -1/2 Adam squares their sum: its v is 0. AdamA's is",
                 {right(0.5), wrong(0, "That is Adam's: the square of the sum."),
                  wrong(0.25, "That is one of the two squares."),
                  wrong(1, "Squares are added, not sizes: (1/2)^2 is 1/4.")},
@@ -132,7 +132,7 @@ struct AdamHidesIt {
         moments.row("AdamA", of_adam_a, steps_down(folded));
         check_close("v: 0 against 0.5", {of_adam, of_adam_a}, {0.0, 0.5}, roundings(8));
 
-        step("And where all four agree, each 1/4 of the mean: Adam and AdamA again.");
+        step("And where four micro-batches agree, each 1/4 of the mean: Adam and AdamA again.");
         auto mean_w = number(0), folded_w = number(0);
         Adam on_mean({mean_w}, {.learning_rate = rate});
         AdamA on_each({folded_w}, {.learning_rate = rate});
@@ -252,7 +252,8 @@ struct AdamHidesIt {
         // The magnitudes of a column weigh up to 1, n times; where sums of thirds are rounded, twice as often.
         check_close(say("{} times the norm", n), seen.column("norm on the toy"), {exact, n * exact},
                     roundings(n > 2 ? 8 : 16) * n);
-        check_close("0.9 against 1.1", seen.column("w, if g = -0.3, decay 0.5"), {1 - rate, 1 + rate}, 1e-6);
+        check_close("0.9 against 1.1", seen.column("w, from 1: g = -0.3, decay 0.5"), {1 - rate, 1 + rate},
+                    1e-6);
     }
 
     void check_sgd(const std::vector<double>& sgd, const std::vector<double>& sgd_sum) const {

@@ -29,6 +29,7 @@ struct WhenItLies {
         show("x", as_words(some_values, 0, items));
         show("targets t", as_words(some_targets, 0, items));
 
+        const std::string last_pair = as_words(some_values, items - 2, items);
         const double of_first = (-some_targets[0] + some_targets[1]) / 2;
         predict(
             say("Each two become -1 1, and d gain, the gain's gradient, is the mean of t x result. {} of "
@@ -37,7 +38,8 @@ struct WhenItLies {
                 n == 2 ? "Half" : one_in(std::int64_t(n))),
             {right(std::round(batch_norm_in_parts() * 1e4) / 1e4).within(0.001),
              wrong(std::round(by_definition(0, items).to_gain / double(items) * 100) / 100,
-                   "That is the full batch, where 4 is compared with all. In 4 6 it is below the mean."),
+                   say("That is the full batch, where {} is compared with all. In {} it is below the mean.",
+                       some_values[items - 2], last_pair)),
              wrong(batch_norm_in_parts() * double(n),
                    say("Each counts {}: divide by {} once more.", one_in(std::int64_t(n)), n)),
              wrong(of_first, "That is the first of them."),
@@ -46,8 +48,8 @@ struct WhenItLies {
             hint("What is the mean of (1)(-1) and (-2)(1)? And of (0.5)(-1) and (3)(1)?",
                  n == 2 ? "-1.5 and 1.25: half of each, added."
                         : say("-1.5, 1.25 and so on: {} of each, added.", one_in(std::int64_t(n)))),
-            say("In one batch {}: there 4 is compared with all, in 4 6 it is the small one.",
-                rounded(by_definition(0, items).to_gain / double(items))));
+            say("In one batch {}: there {} is compared with all, in {} it is the small one.",
+                rounded(by_definition(0, items).to_gain / double(items)), some_values[items - 2], last_pair));
         auto of = table({"batch", "mean", "variance", "d gain"});
         gain.zero_grad();
         const auto normed = batch_norm(x, gain, bias, 0.0);
@@ -80,7 +82,7 @@ struct WhenItLies {
         const auto to_s = [&](const Tensor& y) { return std::abs(grad(mean(t * y), {s}).front().item()); };
         const double in_one = to_s(batch_norm(x * s, gain, bias, 0.0).y),
                      not_repaired = to_s(batch_norm(x * s, gain, bias, fixed, 0.0));
-        show("d s, a scale before it", std::vector<double>{in_one, not_repaired});
+        show("d s, of a scale before it: in one batch, pooled", std::vector<double>{in_one, not_repaired});
         check("in one batch 0; pooled, what lies before is not repaired", in_one < 1e-6 && not_repaired > 1);
         note(
             "For this layer's gain and bias: to it the pooled statistics are constants. For what lies before "

@@ -68,7 +68,7 @@ struct ARealTraining {
 
         const bool ordered = products() == Products::ordered;
         // Which of the first two is right depends on who multiplies.
-        const std::string cut = say("{} x {}", micro_batch, n);
+        const std::string cut = say("{} x {}", n, micro_batch);
         predict("The same by " + cut + ". After an epoch the weights are",
                 {Option{"the same bits",
                         ordered ? "" : say("BLAS adds 64 rows in another order than {}.", micro_batch)},
@@ -349,7 +349,8 @@ struct ARealTraining {
         // such may be three of its own by luck alone, which matters in small twins: theirs are a few dozen.
         const double a = untrained.accuracy, luck = 3 * std::sqrt(2 * a * (1 - a) / double(images));
         const bool many = images >= 1000;
-        check(many ? "the accuracy has risen, by more than luck" : "the accuracy has risen, but for luck",
+        check(many ? "the accuracy has risen, by more than luck"
+                   : "the accuracy has not fallen by more than luck",
               after_64.accuracy > untrained.accuracy + (many ? luck : -luck),
               written("luck is up to %.1f%%", 100 * luck));
         // Behind either lie 64 additions of real at most before they go on in double; the last digits of an image's

@@ -52,7 +52,7 @@ struct Agn {
         auto three = table({"", "w after the four items"});
         three.row("plain accumulation", plain);
         three.row("AGN, lambda = 4", committed);
-        three.row("local SGD", path.back());
+        three.row("local SGD: all of the way", path.back());
         check_close("a quarter of the way", committed, exact.back() / 4, bound(5));
         if (!turned()) check_close("0.1038", committed, 4152.0 / 10000 / 4, bound(5));
         check("not the step of accumulation", std::abs(double(committed - plain)) > 0.2 * rate * rate);
@@ -291,6 +291,6 @@ const Given<Agn> lesson({.number = 18,
                          .title = "accumulated gradient normalisation",
                          .minutes = 10,
                          .steps = 7,
-                         .dials = {real_number("rate", "learning rate", 0.1, 0.02, 0.2)}});
+                         .dials = {real_number("rate", "learning rate", 0.1, 0.05, 0.2)}});
 
 }  // namespace

@@ -29,7 +29,7 @@ struct WhereMemoryGoes {
             hint("What do 14949 and 8681 differ by?", "Two equations: F + 4 a = 14949 and F + a = 8681."),
             "3 items are 6268 MB, one is 2089.");
         const double a = (14949.0 - 8681) / 3, fixed = 8681 - a;
-        auto rows = table({"", "Time", "longer by %", "MB", "of items", "fixed"});
+        auto rows = table({"", "Time", "% longer than above", "MB", "of items", "fixed"});
         rows.row("BEFORE  batch 4", "57.82", "", 14949, std::lround(4 * a), std::lround(fixed));
         rows.row("AFTER   4 x 1", "66.03", std::lround((66.03 / 57.82 - 1) * 100), 8681, std::lround(a),
                  std::lround(fixed));
@@ -40,7 +40,9 @@ struct WhereMemoryGoes {
     }
 
     static void fixed_and_items() {
-        step("Ours: 4 layers of 32 units under Adam. Two sizes give F and A, two more test them.");
+        step(
+            "Ours: 4 layers of 32 units under Adam. Two sizes give F, what is fixed, and A, an item's; two "
+            "more test them.");
         auto rows = table({"items", "peak, bytes", "F + items x A", "residual"});
         std::vector<std::int64_t> peaks, line;
         const std::vector<std::int64_t> sizes{64, 128, 256, 512};
@@ -62,7 +64,7 @@ struct WhereMemoryGoes {
         show("F, and 4 x the weights", {fixed, 4 * weights});
         check_equal("residual 0", peaks, line);
         check("F: weights, gradients, two averages", fixed >= 4 * weights && fixed < 4 * weights + 2048);
-        note("Less than 2 KiB on top: sums, counts, the loss.");
+        note("Less than 2 KiB on top: sums, counts, the loss. The items themselves are not counted.");
     }
 
     void what_gets_smaller() const {

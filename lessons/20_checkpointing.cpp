@@ -28,7 +28,7 @@ struct Checkpointing {
         check_equal(say("x and {} results, at the peak", depth), plain.buffers, depth + 1);
         check_equal("begun", plain.begun, depth);
 
-        step(say("The same layers in {} segments: of each, its input is kept and nothing else.",
+        step(say("The same layers in {} segments: of each but the last, only its input is kept.",
                  in_words(std::int64_t(root))));
         {
             const SavedValues kept;
@@ -67,7 +67,7 @@ struct Checkpointing {
                                    in_words(std::int64_t(root)))),
                   "");
         }
-        check_equal(say("{} begun, {} of them again", depth, depth - root), cut_up.begun,
+        check_equal(say("{} begun, and {} again", depth, depth - root), cut_up.begun,
                     2 * depth - depth / root);
         check_equal(say("{} gradients: the same bits", depth), numbers(cut_up.gradients),
                     numbers(plain.gradients));

@@ -60,8 +60,8 @@ struct TheBestSchedule {
              wrong(12, "4 parts of 3: but a part has snapshots of its own."),
              wrong(10, "So many if a step may run twice only."), wrong(4, "So many with one snapshot.")},
             hint("With one snapshot: 4 steps, of which the last is recorded at once. And with two?",
-                 "4, then 10: C(1 + 3, 1), C(2 + 3, 2)."),
-            "C(c + r, c) = C(6, 3).");
+                 "4, then 10: C(1 + 3, 1), C(2 + 3, 2), where C(n, k) is n over k."),
+            "c snapshots and r runs: C(c + r, c) = C(6, 3), which is 6 over 3.");
         auto lengths = table({"r", "longest, C(3 + r, 3)", "a step runs at most", "one step longer"});
         std::vector<std::size_t> most, expected;
         for (std::size_t r = 1; r <= 5; ++r) {
@@ -72,7 +72,8 @@ struct TheBestSchedule {
         }
         check_equal("r, and r + 1 where it is one longer", most, expected);
 
-        step("How many steps only run: counted, and by the formula r l - C(c + r, r - 1).");
+        step(
+            "How often steps run without being recorded: counted, and by the formula r l - C(c + r, r - 1).");
         auto cases = table({"steps l", "snapshots c", "only run", "formula", "for each step"});
         std::vector<std::size_t> counted, formula;
         for (const auto& [l, c] :
@@ -93,7 +94,7 @@ struct TheBestSchedule {
                 hint("What does it keep less of, and what is that paid for with?",
                      "C(5 + 3, 5) = 56 is a little less than 64: most steps run up to 3 times."),
                 say("It goes below twice the root of 64, and pays for it: {} begun.", 64 + fewest(64, 5)));
-        auto compared = table({"64 layers", "begun", "peak", "if a layer keeps 8", "peak"});
+        auto compared = table({"64 layers", "begun", "peak", "begun, 8 results a layer", "peak"});
         Tower thin(64), thick(64, 8);
         std::vector<Row> rows;
         const auto row = [&](const std::string& name, auto way, std::size_t number) {

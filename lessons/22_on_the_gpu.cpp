@@ -144,7 +144,8 @@ struct OnTheGpu {
 
     static void train_on_both() {
         const std::int64_t count = images_wanted(), updates = (count + batch - 1) / batch;
-        step("Lesson 16's training, " + std::to_string(count) + " images as 16 x 4, on both devices.");
+        step("Lesson 16's training, " + std::to_string(count) +
+             " images as 4 x 16, rate 0.001, on both devices.");
         const Pictures<real> pictures = generated_pictures<real>(count, options().seed);
         const Epoch start = train(pictures, 0, Device::cpu, How::ordinary);
         const Epoch first = train(pictures, batch, Device::cpu, How::ordinary);
@@ -173,8 +174,8 @@ struct OnTheGpu {
         timed("cuda", there);
         timed("cuda, captured", replayed);
         note(
-            "A window waits for its count and for whether its gradients are numbers; a replay once for "
-            "both.");
+            "A window waits three times: for its count, its gradients and its loss; a replay once for "
+            "all.");
     }
 
     // Lessons 5 to 7 on one device: the full batch, n micro-batches added up, n divided by n.
@@ -246,7 +247,7 @@ struct OnTheGpu {
         bool captured = false;
     };
 
-    // One epoch in order, 16 x 4; each window by itself, or those of 64 images as one graph.
+    // One epoch in order, 4 x 16; each window by itself, or those of 64 images as one graph.
     static Epoch train(const Pictures<real>& pictures, std::int64_t count, Device device, How how) {
         const std::uint64_t seed = options().seed;
         Sequential<real> model(Linear<real>(fashion_pixels, 512, {seed, 1}), ReLU<real>(),

@@ -77,7 +77,7 @@ struct WhatTheNoiseSays {
             windows.row(size, run.sum.trace() / d - 1, run.sum.square() / G2 - 1, spread_of_square(size) / 10,
                         run.below_0);
         }
-        note("Off: a mean of 100, relative. Spread: by how much |G|^2 should be off.");
+        note("Off: a mean of 100, relative. Spread: by how much |G|^2 may well be off.");
         note("Small windows tell tr(Sigma) well, |G|^2 badly; large ones tell both.");
         const Run small = after(100, scale / 25);
         const std::vector<Plane::Points> estimates{{"|G|^2", small.tens, small.square},
@@ -122,7 +122,9 @@ struct WhatTheNoiseSays {
             batches.row(int(std::round(part * critical())), int(std::round(run.updates)), S,
                         int(std::round(run.items)), E, (S - 1) * (E - 1));
         }
-        note("product: (S/S_min - 1)(E/E_min - 1). Fewer of one is more of the other.");
+        note(
+            "S_min, E_min: the fewest. product: (S/S_min - 1)(E/E_min - 1). Fewer of one is more of the "
+            "other.");
         check_law(batches);
 
         predict(

@@ -180,9 +180,9 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         check_bits(neighbours, cards, running, exact);
 
         step(P == 1 ? "Exact sums round once. Whoever computes what, the bits are the same."
-                    : say("With exact sums a lost rank costs time, not bits: rank {} gets nothing, the "
-                          "others do its work.",
-                          last));
+                    : say("With exact sums a lost rank costs time, not bits: rank {} gets nothing, {} "
+                          "its work.",
+                          last, P == 2 ? "the other does" : "the others do"));
         code(3);
         const auto without = on_ranks([&](Processes& here) {
             const int others = std::max(1, P - 1);
@@ -195,8 +195,8 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         if (P == 1)
             step("A file is missing: alone the error is one's own.");
         else
-            predict(say("Rank {} cannot read its third micro-batch, and throws. The others are in finish():",
-                        last),
+            predict(say("Rank {} cannot read its third micro-batch, and throws. {} in finish():", last,
+                        P == 2 ? "The other is" : "The others are"),
                     {right("an error there, and no step"),
                      wrong("they step without it", "With whose count? The sum would be another window's."),
                      wrong("they wait for ever", "So MPI alone would. But who leaves says so before."),

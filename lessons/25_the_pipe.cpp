@@ -82,7 +82,8 @@ struct ThePipe {
         predict(
             "More micro-batches, less waiting. How many until a stage waits a tenth of its time?",
             {right(9 * (p - 1)), wrong(10 * (p - 1), "That is a tenth of the work. Of the time it is less."),
-             wrong(10 * p, say("{} come before the last stage begins, not {}.", p - 1, p)),
+             wrong(10 * p, say("{} before the last stage begins, not {}.",
+                               p == 2 ? "1 comes" : say("{} come", p - 1), p)),
              wrong(10, "So many for a wait of one, and beside the work.")},
             hint("Of ten parts of the time, how many are work?",
                  say("The wait is as long as {}.", many(p - 1, "micro-batches"))),
@@ -108,7 +109,7 @@ struct ThePipe {
             hint("What can fill the waiting at the beginning, and what at the end?",
                  "Count the dots of the last lane before its first F; at its end there is W to do, while it "
                  "lasts."),
-            "W can wait until there is nothing else to do, which is never so at first.");
+            "W fills the waiting once a stage has had its first B; before that there is none to do.");
         drawn("zero-bubble", "Zero bubble", split);
         show("units that a stage waits", split.seconds - 3 * m);
         check_split(split);

@@ -30,7 +30,7 @@ void examine(exercise::Look& look, const Functions& yours) {
             look.equal("gradient", place, wanted);
     };
     look_at("factor 3, dy [1 2], Write::set, at a place that holds [0 0]", 3, {1, 2}, {0, 0}, Write::set);
-    look_at("factor 3, dy [1 2], Write::add, at a place that holds [10 20]", 3, {1, 2}, {10, 20}, Write::add);
+    look_at("factor 3, dy [1 2], Write::add, at a place that holds [10 30]", 3, {1, 2}, {10, 30}, Write::add);
     look_at("factor 3, dy [1 2], Write::set, at a place that holds the rubbish [7 7]", 3, {1, 2}, {7, 7},
             Write::set);
     look_at("factor 3, dy [1 2], Write::set, at a place that holds no numbers at all (NaN)", 3, {1, 2},

@@ -59,7 +59,7 @@ void examine(exercise::Look& look, const Functions& yours) {
         if (look.runs([&] {
                 found = yours.gradient_of_all(sum_of_all(yours, x, w, dealt), static_cast<int>(dealt.size()));
             }))
-            look.equal("the gradient", exercise::Numbers(found.begin(), found.end()), wanted);
+            look.equal("gradient", exercise::Numbers(found.begin(), found.end()), wanted);
     };
     for (const Dealt& dealt :
          {Dealt{{2}, {2}, {2}}, {{4}, {2}, {}}, {{1, 2}, {3}}, {{}, {2, 1, 1}, {1, 1}}, {{6}}})

@@ -40,11 +40,14 @@ double factor_between(const Numbers& yours, const Numbers& right) {
 
 std::string written(const Numbers& values, int digits) {
     if (values.empty()) return "nothing";
-    if (values.size() == 1) return fmt::format("{:.{}f}", values[0], digits);
+    const auto number = [digits](double value) {  // which sign a NaN has is the compiler's choice
+        return std::isnan(value) ? "nan" : fmt::format("{:.{}f}", value, digits);
+    };
+    if (values.size() == 1) return number(values[0]);
     std::string text = "[";
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (i == 12) return text + fmt::format(" ... {} numbers]", values.size());
-        text += fmt::format("{}{:.{}f}", i == 0 ? "" : " ", values[i], digits);
+        text += (i == 0 ? "" : " ") + number(values[i]);
     }
     return text + "]";
 }
@@ -82,8 +85,10 @@ bool Look::equal(const std::string& what, const Numbers& yours, const Numbers& r
     if (close(yours, right, tolerance * std::max(largest(right), 1e-30))) return true;
     int digits = whole_numbers(yours) && whole_numbers(right) ? 0 : 4;
     while (digits > 0 && digits < 12 && written(yours, digits) == written(right, digits)) digits += 4;
-    std::vector<std::string> lines{fmt::format("{:<16} {}", "your " + what, written(yours, digits)),
-                                   fmt::format("{:<16} {}", "the right one", written(right, digits))};
+    const std::string name = "your " + what;
+    const std::size_t width = std::max<std::size_t>(16, name.size());
+    std::vector<std::string> lines{fmt::format("{:<{}} {}", name, width, written(yours, digits)),
+                                   fmt::format("{:<{}} {}", "the right one", width, written(right, digits))};
     if (yours.empty()) {
         lines.push_back("nothing has come there");
     } else if (yours.size() != right.size()) {

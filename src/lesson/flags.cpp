@@ -6,20 +6,26 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <limits>
 
 #include "tally/lesson/files.hpp"
+#include "tally/lesson/terminal.hpp"
 #include "tally/lesson/text.hpp"
 
 namespace tally::lesson {
 
 namespace {
 
-// Otherwise -1 would wrap around to a large seed.
-std::string only_digits(const std::string& text) {
-    return text.find_first_not_of("0123456789") == std::string::npos
+// Otherwise -1 would wrap around to a large seed, and one that is too large would be the largest.
+std::string a_seed(const std::string& text) {
+    std::uint64_t seed = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+    return error == std::errc() && end == text.data() + text.size()
                ? ""
-               : "'" + text + "' is not a whole number from 0 up";
+               : fmt::format("'{}' is not a whole number from 0 to {}", text,
+                             std::numeric_limits<std::uint64_t>::max());
 }
 
 }  // namespace
@@ -45,9 +51,7 @@ void add_flags(CLI::App& app, Flags& flags) {
     app.add_option("--width", flags.width, "columns (default: the window's, at most 80)")
         ->type_name("N")
         ->check(CLI::Range(20, 1000));
-    app.add_option("--seed", flags.seed, "of everything random (default 0)")
-        ->type_name("N")
-        ->check(only_digits);
+    app.add_option("--seed", flags.seed, "of everything random (default 0)")->type_name("N")->check(a_seed);
     app.add_option("--digits", flags.digits, "after the point (default 4)")
         ->type_name("D")
         ->check(CLI::Range(0, 20));
@@ -80,7 +84,12 @@ void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only) {
             }
         }
         app.add_option_function<std::string>(
-               "--" + name, [&flags, name = name](const std::string& text) { flags.dials[name] = text; },
+               "--" + name,
+               [&flags, name = name](const std::string& text) {
+                   if (text.empty() || text.starts_with("--"))  // CLI11 takes the next word for what is empty
+                       throw CLI::ValidationError("--" + name, "its value is missing");
+                   flags.dials[name] = text;
+               },
                says)
             ->type_name(with_commas ? "A,B,..." : "N")
             ->group(group);
@@ -137,6 +146,10 @@ Parsed parse(CLI::App& app, int argc, const char* const* argv) {
     } catch (const CLI::CallForHelp&) {
         write_to(STDOUT_FILENO, app.help());
         return {true, 0};
+    } catch (const CLI::RequiredError& error) {
+        complain(app.get_name(),
+                 fmt::format("{} (./learn list has the lessons, ./learn score the exercises)", error.what()));
+        return {true, 2};
     } catch (const CLI::ParseError& error) {
         complain(app.get_name(), fmt::format("{} (--help lists what there is)", error.what()));
         return {true, 2};
@@ -186,7 +199,11 @@ Mode mode_for(const Flags& flags, const Surroundings& around) {
     style.accessible = !around.accessible.empty() && around.accessible != "0";
     mode.rewrites = interactive && !style.accessible;
     style.digits = flags.digits;
-    if (flags.width > 0) style.width = static_cast<std::size_t>(flags.width);
+    if (flags.width > 0) {
+        style.width = static_cast<std::size_t>(flags.width);
+    } else if (const auto window = around.output_is_terminal ? window_width() : std::nullopt) {
+        style.width = std::clamp<std::size_t>(*window, 20, 80);
+    }
 
     std::string locale = around.locale;
     for (auto& c : locale) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

@@ -130,12 +130,16 @@ def test_what_does_not_compile_is_shown_in_the_learners_file(runner):
                                      ("    Tensor loss = w.bakward();", 3, "nothing of this name"), ("    int n = std::string(\"a\");", 3, "another type"),
                                      ("    matmul(3, w);", 3, "takes such arguments"), ("    for (;;) {", 4, "brace"),
                                      ("    const int n = 1;\n    n = 2;", 4, "promised not to change"),
+                                     ("    std::cuot << size;", 3, "nothing of this name, or it lies in a header"),
                                      ("    void constant(int, double); void constant(double, int); constant(1, 1);", 3, "Several functions")):
             result = check_divide(learner, body)
             assert result.returncode == 1 and sentence in words_of(result.stdout), (body, result.stdout)
             assert re.search(rf"05_divide.cpp, line {line}$", result.stdout, re.M), (body, result.stdout)
             assert len(result.stdout.splitlines()) < 12, result.stdout
-        assert learner.log() == ["divide error"] * 8
+        assert learner.log() == ["divide error"] * 9
+        learner.write("08_tokens", '#include "08_tokens.hpp"\n' + learner.answer("tokens").replace("return ", "if (false) return "))
+        nothing = learner.run("check", "tokens")
+        assert nothing.returncode == 1 and "can end without returning anything" in words_of(nothing.stdout), nothing
         in_ours = check_divide(learner, "    Tensor y = checkpoint([](const Tensor& h) { return 3; }, x);")
         assert ", line 3" in in_ours.stdout and "checkpoint([]" in in_ours.stdout, in_ours.stdout
 
@@ -155,8 +159,9 @@ def test_what_ends_otherwise_is_said(runner):
         for body, sentence in (("    int* nowhere = nullptr;\n    *nowhere = 1;", "crashed"), ("    accumulate(x, w, size + 1);", "without end"),
                                ("    std::abort();", "ended itself"), ("    std::exit(0);", "exit?"), ("    volatile int zero = 0;\n    zero = 7 / zero;", "by zero"),
                                ("    std::vector<std::vector<double>> all;\n    while (true) all.emplace_back(1 << 20);", "more memory"),
-                               ("    while (true) {\n    }", "never ends"), ("    throw std::runtime_error(\"no idea\");", "no idea"), ("    throw 3;", "nobody caught"),
-                               ("    ::pause();", "in which it waited"),
+                               ("    while (true) {\n    }", "never ends"),
+                               ("    std::vector<int> three(3);\n    three[std::size_t(size) + 7] = 1;", "An index out of range"), ("    throw std::runtime_error(\"no idea\");", "no idea"), ("    throw 3;", "no std::exception"),
+                               ("    ::pause();", "in which it mostly waited"),
                                ("    mean(matmul(w, x)).backward();", "[matmul]")):
             result = check_divide(learner, body)
             assert result.returncode == 1 and sentence in words_of(result.stdout), (body, result.stdout)
@@ -176,7 +181,7 @@ def test_a_function_that_is_not_there_is_named(runner):
 
 def test_what_an_answer_prints_is_seen(runner):
     with Learner(runner) as learner:
-        learner.write("05_divide", '#include <iostream>\n#include "05_divide.hpp"\nvoid accumulate(const Tensor&, const Tensor&, int n) { std::cout << "size " << n << std::endl; }\n')
+        learner.write("05_divide", '#include "05_divide.hpp"\nvoid accumulate(const Tensor&, const Tensor&, int n) { std::cout << "size " << n << std::endl; }\n')
         assert "size 2\n" in learner.run("check", "divide").stdout
 
 
@@ -222,7 +227,9 @@ def test_beginning_again_keeps_what_was_written(runner):
 
 def test_an_unknown_exercise_names_the_nearest(runner):
     with Learner(runner) as learner:
-        for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), "1 to 27"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "'t' could be the-tail, tokens, two-passes, two-segments (./learn score)"), (("hint", "xyzzy"), "no exercise 'xyzzy'")):
+        for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), "1 to 27"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "'t' could be the-tail, tokens, two-passes, two-segments (./learn score)"), (("hint", "xyzzy"), "no exercise 'xyzzy' (./learn score)"), (("check", "NaN"), "no exercise 'NaN' (./learn score)"),
+                            (("check", "9" * 30), "there are 1 to 27"), (("reset",), "./learn score the exercises"), (("check", "--micro", "3"), "an exercise has none"),
+                            (("check", "--seed", "18446744073709551616"), "0 to 18446744073709551615")):
             result = learner.run(*words)
             assert result.returncode == 2 and part in result.stderr and result.stdout == "", result
         for which in ("5", "05", "div", "05_divide"):
@@ -292,6 +299,14 @@ def test_a_pass_stays_until_the_exercise_is_begun_again(runner):
             assert f"{passed} of 27 passed" in learner.run("score").stdout, (text, learner.log())
         learner.run("reset", "divide", "--yes")
         assert "0 of 27 passed" in learner.run("score").stdout
+
+
+def test_a_disk_that_is_full_is_no_fault_of_the_answer(runner):
+    with Learner(runner) as learner:
+        learner.write("05_divide", '#include "05_divide.hpp"\n' + learner.answer("divide"))
+        result = learner.run("check", "divide", no_file_over=1000)
+        assert result.returncode == 5 and "cannot write" in result.stderr and result.stdout == "", result
+        assert learner.log() == ["divide shown"], learner.log()
 
 
 def test_what_was_kept_is_named_when_beginning_again_fails(runner):

@@ -210,7 +210,7 @@ def test_who_has_read_enough_leaves_silently(runner, sample):
 def test_usage(runner, sample):
     with Course(runner, *THREE) as course:
         for arguments in (["frobnicate"], ["run"], ["graph", "divide"], ["--device=gpu"], ["run", "divide", "--dtype=half"],
-                          ["bench"], ["web"], ["hint"], ["check", "--wach"]):
+                          ["bench"], ["web"], ["reset"], ["check", "--wach"]):
             result = course.run(*arguments)
             assert result.returncode == 2 and result.stdout == "" and result.stderr.count("\n") == 1, (arguments, result)
         help_text = course.run("--help")

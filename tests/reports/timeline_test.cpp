@@ -289,4 +289,5 @@ TEST_CASE("a timeline that saw nothing says so") {
     CHECK_THROWS_WITH(timeline.svg(), "[timeline] nothing was computed while it looked on");
     CHECK_THROWS_WITH(timeline.strip(), "[timeline] nothing was computed while it looked on");
     CHECK_THROWS_WITH(timeline.strip({.columns = 0}), "[timeline] a strip of 0 columns");
+    CHECK_THROWS_WITH(timeline.strip({.columns = 1}), "[timeline] nothing was computed while it looked on");
 }

@@ -14,7 +14,7 @@ std::optional<std::size_t> meant(const std::vector<Named>& all, const std::strin
                                  std::string_view kind, std::string_view see, std::string& message) {
     int number = 0;
     const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), number);
-    const bool is_number = error == std::errc() && end == which.data() + which.size();
+    const bool is_number = error != std::errc::invalid_argument && end == which.data() + which.size();
     std::vector<std::size_t> begin_so, have_it;
     std::size_t nearest = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -34,7 +34,9 @@ std::optional<std::size_t> meant(const std::vector<Named>& all, const std::strin
     const auto& candidates = begin_so.empty() ? have_it : begin_so;
     if (candidates.size() == 1) return candidates.front();
     if (candidates.empty() || which.empty()) {
-        message = fmt::format("no {} '{}'; the nearest is '{}' ({})", kind, which, all[nearest].slug, see);
+        const bool near = 2 * edit_distance(which, all[nearest].slug) <= which.size();
+        message = fmt::format("no {} '{}'{} ({})", kind, which,
+                              near ? fmt::format("; the nearest is '{}'", all[nearest].slug) : "", see);
     } else {
         std::vector<std::string> names;
         for (const std::size_t i : candidates) names.push_back(all[i].slug);

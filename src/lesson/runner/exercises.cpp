@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -43,6 +44,9 @@ std::string Exercise::stem() const {
 }
 
 std::string text_of(const std::string& path) {
+    std::error_code unknown;
+    if (std::filesystem::is_directory(path, unknown))
+        throw std::runtime_error(path + " is a folder, not a file");
     std::ifstream file(path, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(file), {}};
     if (!file) throw std::runtime_error("cannot read " + path);

@@ -101,6 +101,15 @@ public:
         return run(all);
     }
 
+    int next_or_all() {
+        if (mode_.not_waiting == "TERM is dumb") {  // somebody sits there all the same
+            complain("learn",
+                     "TERM is dumb: one lesson, and nothing waits; ./learn run all runs all of them");
+            return next();
+        }
+        return mode_.not_waiting.empty() ? next() : run_all();
+    }
+
     int run_named(const std::string& which) {
         const Program* program = named(which);
         return program == nullptr ? usage : run({program});
@@ -367,8 +376,7 @@ int main_of_the_runner(int argc, const char* const* argv) {
         if (*run && help) return which == "all" ? shown(app.help()) : runner.help(which);
         if (*on_paper) return runner.handout(lessons_on_paper, file);
         if (*run) return which == "all" ? runner.run_all() : runner.run_named(which);
-        const Mode mode = mode_for(flags, Surroundings::of_this_process());
-        return mode.not_waiting.empty() ? runner.next() : runner.run_all();
+        return runner.next_or_all();
     } catch (const AskedToEnd& asked) {
         return exit_code_of(asked.signal);
     } catch (const NobodyReads&) {

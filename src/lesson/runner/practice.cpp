@@ -51,8 +51,8 @@ public:
     }
 
     int hint(const std::string& which) {
-        const Exercise* exercise = named(which);
-        if (exercise == nullptr) return usage;
+        const Exercise* exercise = which.empty() ? next() : named(which);
+        if (exercise == nullptr) return which.empty() ? good : usage;
         const std::size_t number = static_cast<std::size_t>(notebook_.entry(*exercise).hints);
         const std::size_t all = exercise->hints.size(), shown = std::min(number, all - 1);
         if (number < all) notebook_.note(*exercise, "hint");
@@ -127,12 +127,11 @@ public:
             }
             std::string line = fmt::format("{:>3}  {:<18}  {:>3} min  {:<6}", exercise.number, exercise.slug,
                                            exercise.minutes, state);
-            if (entry.tries > 0)
-                line += fmt::format("  {} {}", entry.tries, entry.tries == 1 ? "try" : "tries");
-            if (entry.hints > 0)
-                line += fmt::format(", {} {}", entry.hints, entry.hints == 1 ? "hint" : "hints");
-            if (entry.shown) line += ", answer shown";
-            print(line);
+            std::vector<std::string> how;
+            if (entry.tries > 0) how.push_back(many(entry.tries, "try", "tries"));
+            if (entry.hints > 0) how.push_back(many(entry.hints, "hint", "hints"));
+            if (entry.shown) how.push_back("answer shown");
+            print(line + (how.empty() ? "" : "  " + joined(how, ", ")));
         }
         if (!flags_.json) print(fmt::format("{} of {} passed", passed, exercises_.all.size()));
         return good;
@@ -147,6 +146,13 @@ public:
     }
 
 private:
+    // What an answer or a compiler says must not steer the terminal.
+    static std::string visible(std::string text) {
+        for (char& c : text)
+            if ((static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f') c = '?';
+        return text;
+    }
+
     static void print(const std::string& line) { write_to(STDOUT_FILENO, line + "\n"); }
 
     void say(const std::string& text, std::size_t indent = 0) const {
@@ -177,6 +183,10 @@ private:
         return exercise;
     }
 
+    static std::string many(std::int64_t count, const char* one, const char* several) {
+        return fmt::format("{} {}", count, count == 1 ? one : several);
+    }
+
     void tell_lessons() const {
         const auto& units = syllabus();
         const auto done = std::count_if(units.begin(), units.end(), [&](const Unit& unit) {
@@ -193,9 +203,9 @@ private:
                       .dump());
             return;
         }
-        print(fmt::format(
-            "{} of {} lessons are done; {} questions answered, {} of them at once, {} at the second try",
-            done, units.size(), all.asked - all.skipped, all.at_once, all.later));
+        print(fmt::format("{} of {} lessons are done; {} answered, {} of them at once, {} at the second try",
+                          done, units.size(), many(all.asked - all.skipped, "question", "questions"),
+                          all.at_once, all.later));
     }
 
     const Exercise* next() {
@@ -281,12 +291,13 @@ private:
         const bool todo = verdict.judged == Judged::not_yet;
         print(painted(todo ? " [todo] " : " [wrong] ", todo ? Tone::warn : Tone::bad, mode_.style) + file +
               (verdict.judged == Judged::not_compiled && !verdict.where.empty() ? ", " + verdict.where : ""));
-        say(verdict.sentence, 2);
+        say(visible(verdict.sentence), 2);
         if (flags_.quiet) return;
         if (verdict.judged == Judged::wrong || verdict.judged == Judged::broken) {
-            if (!verdict.where.empty()) say("with " + verdict.where + ":", 2);
+            if (!verdict.where.empty()) say("with " + verdict.where + (verdict.shown.empty() ? "." : ":"), 2);
         }
-        for (const auto& line : verdict.shown) print("    " + (mode_.style.ascii ? to_ascii(line) : line));
+        for (const auto& line : verdict.shown)
+            print("    " + visible(mode_.style.ascii ? to_ascii(line) : line));
         if (!verdict.cases.empty()) say(verdict.cases, 2);
         say(fmt::format("./learn hint {} asks a question that helps.", exercise.slug), 2);
     }
@@ -341,7 +352,8 @@ void add_practice(CLI::App& app, PracticeWords& words) {
     words.hint = command("hint", "the next hint: a question, a pointer, almost the code");
     words.reset = command("reset", "begin an exercise again (asks; yours is kept)");
     words.solution = command("solution", "an answer, after yours has passed (or with --yes)");
-    for (auto* one : {words.hint, words.reset, words.solution})
+    words.hint->add_option("SLUG", words.which, "a slug or a part of one, or a number (default: the next)");
+    for (auto* one : {words.reset, words.solution})
         one->add_option("SLUG", words.which, "a slug or a part of one, or a number")->required();
     words.score = command("score", "lessons and exercises, and how it went");
     words.dev_check = command("dev-check", "whether each exercise knows its answer and its mistakes");
@@ -357,6 +369,10 @@ bool asked_for_practice(const PracticeWords& words) {
 
 int practice(const PracticeWords& words, const Flags& flags, const std::string& built,
              const std::string& work) {
+    if (!flags.dials.empty()) {
+        complain("learn", turned_in(flags) + " turns a number of a lesson; an exercise has none");
+        return usage;
+    }
     Practice doing(flags, built, work);
     if (*words.hint) return doing.hint(words.which);
     if (*words.reset) return doing.reset(words.which);

@@ -50,8 +50,12 @@ constexpr std::array in_words{
             "There is nothing of this name here: a slip of the pen, or a variable of another block?"},
     InWords{"use of undeclared",
             "There is nothing of this name here: a slip of the pen, or a variable of another block?"},
-    InWords{"has no member", "It has nothing of this name: see docs/tensors.md for what a tensor has."},
-    InWords{"no member named", "It has nothing of this name: see docs/tensors.md for what a tensor has."},
+    InWords{"is not a member of 'std'",
+            "The standard library has nothing of this name, or it lies in a header that is not included."},
+    InWords{"in namespace 'std'",
+            "The standard library has nothing of this name, or it lies in a header that is not included."},
+    InWords{"has no member", "It has nothing of this name. What a tensor has is in docs/tensors.md."},
+    InWords{"no member named", "It has nothing of this name. What a tensor has is in docs/tensors.md."},
     InWords{"no match for", "These two do not fit together: what is the type of each of them?"},
     InWords{"invalid operands", "These two do not fit together: what is the type of each of them?"},
     InWords{"no matching function",
@@ -92,9 +96,8 @@ std::string demangled(const std::string& name) {
 std::string missing_function(const Exercises& exercises, const Exercise& exercise,
                              const std::string& function) {
     return fmt::format(
-        "The check looks for {}, and the file has no such function. Keep its first line as it was, outside "
-        "of any "
-        "namespace, below the #include: {}",
+        "The check looks for {}, and the file has no function of this name that takes what it should. Keep "
+        "its first line as it was, outside of any namespace, below the #include: {}",
         function, exercises.declaration(exercise, function));
 }
 
@@ -129,7 +132,9 @@ struct Report {
                 if (word == name) *place = remaining;
         }
     }
-    std::string first_said() const { return said.empty() ? "an error" : said.front(); }
+    std::string first_said() const {
+        return said.empty() ? "what was thrown is no std::exception" : said.front();
+    }
 };
 
 std::string of_cases(const std::string& three) {  // right, all, seed
@@ -147,14 +152,17 @@ struct Ending {
 };
 
 constexpr std::array endings{
-    Ending{"too-long", "It was stopped after 5 seconds. Is there a loop that never ends?"},
-    Ending{
-        "waits",
-        "It was stopped after half a minute in which it waited. Does it read from the keyboard, or sleep?"},
+    Ending{"too-long",
+           "It was stopped after 5 seconds. Is there a loop that never ends, or something found again and "
+           "again?"},
+    Ending{"waits",
+           "It was stopped after half a minute in which it mostly waited. Does it read from the keyboard, "
+           "sleep, "
+           "or print without end?"},
     Ending{"crashed",
            "It crashed: it read or wrote where nothing is. An index out of range? A function that calls "
            "itself without end?"},
-    Ending{"aborted", "It ended itself (abort). An assertion, or an error that nobody caught?"},
+    Ending{"aborted", "It ended itself (abort). An index out of range, or an error that nobody caught?"},
     Ending{"divided-by-zero", "It divided a whole number by zero."},
     Ending{"too-much-memory",
            "It asked for more memory than an exercise has (2 GiB). Does something grow without end?"},
@@ -235,11 +243,15 @@ Verdict first_error(const std::string& said, const std::string& file) {
     }
     verdict.sentence = meaning_of(error);
     const int number = std::atoi(in_file.c_str());
+    const auto without_blanks_behind = [](const std::string& words) {
+        return words.substr(0, words.find_last_not_of(" \t\r") + 1);
+    };
     if (number > 0) verdict.where = fmt::format("line {}", number);
     verdict.shown.push_back(error);
     std::istringstream source(text_of(file));
     std::string line;
     for (int i = 0; i < number; ++i) std::getline(source, line);
+    line = without_blanks_behind(line);
     if (number > 0) {
         const std::string margin = fmt::format("{:>5} | ", number);
         verdict.shown.push_back(margin + line);
@@ -253,6 +265,7 @@ Verdict first_error(const std::string& said, const std::string& file) {
 Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::string& file,
               const std::string& scratch, std::uint64_t seed) {
     make_folder(scratch);
+    write_whole(scratch + "/.writable", ".");  // or the compiler would say it, and seem to mean the answer
     const std::string library = fmt::format("{}/{}.{}.so", scratch, exercise.stem(), ::getpid());
     // In the words that in_words knows; within 4 GiB and two minutes.
     std::vector<std::string> command{
@@ -266,6 +279,9 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
     if (failed && compiled.asked_by == 0 && !said(": error: ") && !said(no_memory))
         compiled = run_capturing(command, STDERR_FILENO);  // the compiler itself failed: once more
     Verdict verdict;
+    for (const char* const full :
+         {"error writing to", "cannot open output file", "final link failed", "No space left"})
+        if (failed && said(full)) throw WriteError(fmt::format("cannot write {}: {}", library, full));
     if (compiled.asked_by != 0) {
         verdict.asked_by = compiled.asked_by;
     } else if (compiled.code != 0 || compiled.signal != 0) {
