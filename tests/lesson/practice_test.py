@@ -369,6 +369,15 @@ def test_watching_sees_what_is_saved(runner):
         assert learner.log()[-3:] == ["divide wrong not_divided", "divide wrong divided_by_rows", "divide passed"]
 
 
+def test_a_narrow_terminal_is_enough(runner):
+    with Learner(runner) as learner:
+        learner.write("05_divide", "#error nothing\n")
+        with Terminal([runner, "hint", "divide"], columns=40, TALLY_WORK=learner.work) as t:
+            assert t.wait() == 0, t.seen
+        lines = t.seen.splitlines()
+        assert len(lines) > 1 and max(map(len, lines)) <= 40, lines
+
+
 def test_a_terminal_is_asked_before_beginning_again(runner):
     if not have_terminals():
         return

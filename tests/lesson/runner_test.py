@@ -213,9 +213,19 @@ def test_usage(runner, sample):
                           ["bench"], ["web"], ["reset"], ["check", "--wach"]):
             result = course.run(*arguments)
             assert result.returncode == 2 and result.stdout == "" and result.stderr.count("\n") == 1, (arguments, result)
+        for empty in (["--micro", ""], ["--micro="], ["--split=", "--quiet"]):
+            result = course.run("run", "divide", *empty)
+            assert result.returncode == 2 and "missing" in result.stderr, (empty, result)
         help_text = course.run("--help")
         assert help_text.returncode == 0 and all(w in help_text.stdout for w in ("list", "run", "graph", "doctor", "check", "reset", "handout", "--dtype", "--present"))
         assert not any(w in help_text.stdout for w in ("bench", "web"))
+
+
+def test_at_a_dumb_terminal_one_lesson_is_run(runner, sample):
+    with Course(runner, (5, "full-batch", "ok"), (7, "divide", "ok")) as course:
+        with Terminal([course.runner], TALLY_WORK=course.work, TERM="dumb") as t:
+            assert t.wait() == 0, t.seen
+        assert "TERM is dumb: one lesson" in t.seen and "this is full-batch" in t.seen and "this is divide" not in t.seen, t.seen
 
 
 def test_what_a_class_answers_is_nobodys_own(runner, sample):
