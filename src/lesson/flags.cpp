@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <limits>
@@ -86,7 +87,9 @@ void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only) {
         app.add_option_function<std::string>(
                "--" + name,
                [&flags, name = name](const std::string& text) {
-                   if (text.empty() || text.starts_with("--"))  // CLI11 takes the next word for what is empty
+                   // CLI11 takes the next word for what is empty.
+                   const bool a_flag = text.size() > 2 && text.starts_with("--") && std::isalpha(text[2]);
+                   if (text.empty() || a_flag)
                        throw CLI::ValidationError("--" + name, "its value is missing");
                    flags.dials[name] = text;
                },
