@@ -47,7 +47,7 @@ def row_of(columns, row):
     """Without what was measured: a time, or how far two roundings are apart, if at all."""
     if row[0].startswith(("BEFORE", "AFTER", "blas")) or any(re.search(r"\b(seconds|done)\b", name) for name in columns):
         return row[:1]
-    return [cell for name, cell in zip(columns, row) if name not in ("bits", "max|diff|", "microseconds")]
+    return [cell for name, cell in zip(columns, row) if name not in ("bits", "max|diff|", "microseconds, at once")]
 
 
 def printed(event):
