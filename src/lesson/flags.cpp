@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <limits>
@@ -88,7 +87,8 @@ void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only) {
                "--" + name,
                [&flags, name = name](const std::string& text) {
                    // CLI11 takes the next word for what is empty.
-                   const bool a_flag = text.size() > 2 && text.starts_with("--") && std::isalpha(text[2]);
+                   const bool a_flag =
+                       text.size() > 2 && text.starts_with("--") && text[2] >= 'a' && text[2] <= 'z';
                    if (text.empty() || a_flag)
                        throw CLI::ValidationError("--" + name, "its value is missing");
                    flags.dials[name] = text;
@@ -202,11 +202,10 @@ Mode mode_for(const Flags& flags, const Surroundings& around) {
     style.accessible = !around.accessible.empty() && around.accessible != "0";
     mode.rewrites = interactive && !style.accessible;
     style.digits = flags.digits;
-    if (flags.width > 0) {
+    if (flags.width > 0)
         style.width = static_cast<std::size_t>(flags.width);
-    } else if (const auto window = around.output_is_terminal ? window_width() : std::nullopt) {
-        style.width = std::clamp<std::size_t>(*window, 20, 80);
-    }
+    else if (around.output_is_terminal)
+        style.width = text_width();
 
     std::string locale = around.locale;
     for (auto& c : locale) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

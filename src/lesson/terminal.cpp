@@ -8,6 +8,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -213,6 +214,8 @@ std::optional<std::size_t> window_width() {
     if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
     return size.ws_col;
 }
+
+std::size_t text_width() { return std::clamp<std::size_t>(window_width().value_or(80), 20, 80); }
 
 void catch_interrupts() {
     reader = ::pthread_self();

@@ -30,6 +30,7 @@ struct KeyPress {
 };
 
 std::optional<std::size_t> window_width();  // of the terminal on standard output
+std::size_t text_width();                   // of the window, from 20 to 80; without one 80
 
 // From here on Ctrl-C is exit code 130, and a closed pipe is an error to report rather than a death.
 void catch_interrupts();

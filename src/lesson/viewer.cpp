@@ -56,9 +56,7 @@ std::string bar(const ProgressMade& made, const Style& style) {
 
 Style TextViewer::style() const {
     Style style = mode_.style;
-    if (width_is_fixed_) return style;
-    style.width = 80;
-    if (const auto window = window_width()) style.width = std::clamp<std::size_t>(*window, 20, 80);
+    if (!width_is_fixed_) style.width = text_width();  // which may have changed
     return style;
 }
 

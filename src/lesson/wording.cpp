@@ -43,8 +43,8 @@ std::string capital(std::string text) {
 namespace {
 // "rows" of 1 is "row", "micro-batches" "micro-batch".
 std::string of_one(const std::string& things) {
-    const bool es = things.size() > 4 && things.compare(things.size() - 4, 4, "ches") == 0;
-    return things.substr(0, things.size() - (es ? 2 : 1));
+    if (things.ends_with("ries")) return things.substr(0, things.size() - 3) + "y";
+    return things.substr(0, things.size() - (things.ends_with("ches") ? 2 : 1));
 }
 }  // namespace
 

@@ -27,7 +27,7 @@ template <class... T> std::string say(std::string_view pattern, const T&... fill
 
 std::string in_words(std::int64_t n);    // "three"; from thirteen on its digits
 std::string capital(std::string words);  // "Three"
-// The things are given as several: of one the s goes, or the es of "micro-batches".
+// The things are given as several: of one the s goes, or the es of "micro-batches"; "tries" are a "try".
 std::string many(std::int64_t n, const std::string& things);           // "2 rows", "1 row"
 std::string many_in_words(std::int64_t n, const std::string& things);  // "two rows", "one row"
 std::string times(std::int64_t n);                                     // "once", "twice", "three times"

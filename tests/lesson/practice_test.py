@@ -307,6 +307,10 @@ def test_a_disk_that_is_full_is_no_fault_of_the_answer(runner):
         result = learner.run("check", "divide", no_file_over=1000)
         assert result.returncode == 5 and "cannot write" in result.stderr and result.stdout == "", result
         assert learner.log() == ["divide shown"], learner.log()
+        os.rmdir(learner.work + "/exercises/.built")
+        os.symlink("/proc", learner.work + "/exercises/.built")  # no file can be made there, by nobody
+        result = learner.run("check", "divide")
+        assert result.returncode == 5 and ".built" in result.stderr and learner.log() == ["divide shown"], result
 
 
 def test_what_was_kept_is_named_when_beginning_again_fails(runner):
@@ -367,6 +371,13 @@ def test_watching_sees_what_is_saved(runner):
             terminal.type("\x03")
             assert terminal.wait() == 130 and terminal.restored()
         assert learner.log()[-3:] == ["divide wrong not_divided", "divide wrong divided_by_rows", "divide passed"]
+
+
+def test_what_an_answer_says_does_not_steer_the_terminal(runner):
+    with Learner(runner) as learner:
+        for body in ('    throw std::runtime_error("\\x1b[31mred");', '    losss("\x1b[31mred");'):
+            result = check_divide(learner, body)
+            assert result.returncode == 1 and "[31mred" in result.stdout and "\x1b" not in result.stdout, (body, result)
 
 
 def test_a_narrow_terminal_is_enough(runner):

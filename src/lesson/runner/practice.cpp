@@ -24,6 +24,7 @@
 #include "tally/lesson/runner/syllabus.hpp"
 #include "tally/lesson/runner/verdict.hpp"
 #include "tally/lesson/text.hpp"
+#include "tally/lesson/wording.hpp"
 
 namespace tally::lesson {
 
@@ -128,8 +129,8 @@ public:
             std::string line = fmt::format("{:>3}  {:<18}  {:>3} min  {:<6}", exercise.number, exercise.slug,
                                            exercise.minutes, state);
             std::vector<std::string> how;
-            if (entry.tries > 0) how.push_back(many(entry.tries, "try", "tries"));
-            if (entry.hints > 0) how.push_back(many(entry.hints, "hint", "hints"));
+            if (entry.tries > 0) how.push_back(many(entry.tries, "tries"));
+            if (entry.hints > 0) how.push_back(many(entry.hints, "hints"));
             if (entry.shown) how.push_back("answer shown");
             print(line + (how.empty() ? "" : "  " + joined(how, ", ")));
         }
@@ -146,13 +147,6 @@ public:
     }
 
 private:
-    // What an answer or a compiler says must not steer the terminal.
-    static std::string visible(std::string text) {
-        for (char& c : text)
-            if ((static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f') c = '?';
-        return text;
-    }
-
     static void print(const std::string& line) { write_to(STDOUT_FILENO, line + "\n"); }
 
     void say(const std::string& text, std::size_t indent = 0) const {
@@ -183,10 +177,6 @@ private:
         return exercise;
     }
 
-    static std::string many(std::int64_t count, const char* one, const char* several) {
-        return fmt::format("{} {}", count, count == 1 ? one : several);
-    }
-
     void tell_lessons() const {
         const auto& units = syllabus();
         const auto done = std::count_if(units.begin(), units.end(), [&](const Unit& unit) {
@@ -204,8 +194,8 @@ private:
             return;
         }
         print(fmt::format("{} of {} lessons are done; {} answered, {} of them at once, {} at the second try",
-                          done, units.size(), many(all.asked - all.skipped, "question", "questions"),
-                          all.at_once, all.later));
+                          done, units.size(), many(all.asked - all.skipped, "questions"), all.at_once,
+                          all.later));
     }
 
     const Exercise* next() {
@@ -291,13 +281,13 @@ private:
         const bool todo = verdict.judged == Judged::not_yet;
         print(painted(todo ? " [todo] " : " [wrong] ", todo ? Tone::warn : Tone::bad, mode_.style) + file +
               (verdict.judged == Judged::not_compiled && !verdict.where.empty() ? ", " + verdict.where : ""));
-        say(visible(verdict.sentence), 2);
+        say(in_one_line(verdict.sentence), 2);
         if (flags_.quiet) return;
         if (verdict.judged == Judged::wrong || verdict.judged == Judged::broken) {
             if (!verdict.where.empty()) say("with " + verdict.where + (verdict.shown.empty() ? "." : ":"), 2);
         }
         for (const auto& line : verdict.shown)
-            print("    " + visible(mode_.style.ascii ? to_ascii(line) : line));
+            print("    " + in_one_line(mode_.style.ascii ? to_ascii(line) : line));
         if (!verdict.cases.empty()) say(verdict.cases, 2);
         say(fmt::format("./learn hint {} asks a question that helps.", exercise.slug), 2);
     }

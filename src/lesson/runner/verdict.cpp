@@ -132,9 +132,7 @@ struct Report {
                 if (word == name) *place = remaining;
         }
     }
-    std::string first_said() const {
-        return said.empty() ? "what was thrown is no std::exception" : said.front();
-    }
+    std::string first_said() const { return said.empty() ? "an error" : said.front(); }
 };
 
 std::string of_cases(const std::string& three) {  // right, all, seed
@@ -193,7 +191,9 @@ Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const F
     for (const auto& known : endings)
         if (report.verdict == known.verdict) verdict.sentence = known.sentence;
     if (report.verdict == "threw")
-        verdict.sentence = "It ended in an error that nobody caught: " + report.first_said();
+        verdict.sentence =
+            "It ended in an error that nobody caught: " +
+            (report.said.empty() ? "what was thrown is no std::exception" : report.first_said());
     if (report.verdict == "missing")
         verdict.sentence = missing_function(exercises, exercise, report.function);
     if (report.verdict == "not-loaded")
@@ -243,15 +243,12 @@ Verdict first_error(const std::string& said, const std::string& file) {
     }
     verdict.sentence = meaning_of(error);
     const int number = std::atoi(in_file.c_str());
-    const auto without_blanks_behind = [](const std::string& words) {
-        return words.substr(0, words.find_last_not_of(" \t\r") + 1);
-    };
     if (number > 0) verdict.where = fmt::format("line {}", number);
     verdict.shown.push_back(error);
     std::istringstream source(text_of(file));
     std::string line;
     for (int i = 0; i < number; ++i) std::getline(source, line);
-    line = without_blanks_behind(line);
+    line.erase(line.find_last_not_of(" \t\r") + 1);
     if (number > 0) {
         const std::string margin = fmt::format("{:>5} | ", number);
         verdict.shown.push_back(margin + line);
@@ -265,7 +262,6 @@ Verdict first_error(const std::string& said, const std::string& file) {
 Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::string& file,
               const std::string& scratch, std::uint64_t seed) {
     make_folder(scratch);
-    write_whole(scratch + "/.writable", ".");  // or the compiler would say it, and seem to mean the answer
     const std::string library = fmt::format("{}/{}.{}.so", scratch, exercise.stem(), ::getpid());
     // In the words that in_words knows; within 4 GiB and two minutes.
     std::vector<std::string> command{
@@ -279,6 +275,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
     if (failed && compiled.asked_by == 0 && !said(": error: ") && !said(no_memory))
         compiled = run_capturing(command, STDERR_FILENO);  // the compiler itself failed: once more
     Verdict verdict;
+    // The disk's fault, which is said like one of the answer.
     for (const char* const full :
          {"error writing to", "cannot open output file", "final link failed", "No space left"})
         if (failed && said(full)) throw WriteError(fmt::format("cannot write {}: {}", library, full));
