@@ -259,7 +259,8 @@ private:
                         "' is just being swept");
         if (node.state == detail::State::constant)
             throw Error(std::string("[") + what + "] nothing to differentiate: this value of " +
-                        detail::form(node.value) + " depends on no parameter");
+                        detail::form(node.value) +
+                        " depends on no parameter; was it made inside NoGrad, or detached?");
         if (seed && !detail::ready(*seed)) detail::refuse_empty("seed");
         if (!seed && !detail::single(node.value))
             throw Error(std::string("[") + what + "] needs a seed: the result is " +

@@ -189,7 +189,10 @@ public:
     }
 
     Lines operator()(const End& end) const {
-        if (end.outcome == Outcome::quit) return {};
+        if (end.outcome == Outcome::quit) {  // in the midst: how to come back
+            if (end.steps < 2 || end.steps == lesson_.steps) return {};
+            return wrapped("       go on: " + command(lesson_, end, end.steps), style_.width, indent);
+        }
         const std::string mark = fmt::format("[{}]", to_string(end.outcome));
         std::string text =
             fmt::format(" {} lesson {}: {} steps, {} checks", mark, lesson_.slug, end.steps, end.checks);
@@ -197,7 +200,8 @@ public:
         if (!end.detail.empty()) text += ": " + said(end.detail);
         Lines lines = wrapped(text, style_.width, indent);
         if (end.outcome == Outcome::fail)
-            append(lines, wrapped("       " + how_to_repeat(lesson_, end), style_.width, indent));
+            append(lines,
+                   wrapped("       again: " + command(lesson_, end, end.failed_step), style_.width, indent));
         const Tone tone = end.outcome == Outcome::ok     ? Tone::good
                           : end.outcome == Outcome::fail ? Tone::bad
                                                          : Tone::warn;
@@ -205,11 +209,9 @@ public:
         return lines;
     }
 
-    static std::string how_to_repeat(const Lesson& lesson, const End& end) {
-        std::string command = fmt::format("again: ./learn run {}", lesson.slug);
-        command += end.with;
-        if (end.failed_step > 1) command += fmt::format(" --from {}", end.failed_step);
-        return command;
+    static std::string command(const Lesson& lesson, const End& end, int from) {
+        const std::string command = fmt::format("./learn run {}{}", lesson.slug, end.with);
+        return from > 1 ? fmt::format("{} --from {}", command, from) : command;
     }
 
 private:
@@ -338,7 +340,7 @@ std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double 
     Lines lines{fmt::format("{}  {}", head, end.detail)};
     if (end.outcome == Outcome::fail) {
         const std::string place = end.file.empty() ? "" : fmt::format("{}:{}   ", end.file, end.line);
-        lines.push_back(fmt::format("  {}{}", place, Layout::how_to_repeat(lesson, end)));
+        lines.push_back(fmt::format("  {}again: {}", place, Layout::command(lesson, end, end.failed_step)));
     }
     return lines;
 }

@@ -278,9 +278,10 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
             case Key::next:
             case Key::digit:
             case Key::other:
-                say(prediction.is_typed ? "Type a number, then ENTER, or s to see the answer (q quits)."
-                                        : fmt::format("Press 1 to {}, or s to see the answer (q quits).",
-                                                      prediction.options.size()));
+                say(prediction.is_typed
+                        ? "Type a number (-0.5), then ENTER, or s to see the answer (q quits)."
+                        : fmt::format("Press 1 to {}, or s to see the answer (q quits).",
+                                      prediction.options.size()));
                 typed.clear();
                 break;
             case Key::resumed:

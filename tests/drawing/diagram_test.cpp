@@ -141,6 +141,12 @@ std::string layout_fault(const Diagram& diagram) {
     return "";
 }
 
+#ifdef NDEBUG
+constexpr unsigned random_diagrams = 500;
+#else
+constexpr unsigned random_diagrams = 100;  // with assertions, and under the sanitizers
+#endif
+
 // Random graphs, the same everywhere: a few operands each, mostly recent ones, in one lane or several.
 Diagram random_diagram(unsigned seed) {
     unsigned state = seed * 2654435761u + 12345u;
@@ -217,7 +223,7 @@ TEST_CASE("text stays in its shape and no wire runs through a box or along anoth
         INFO(name);
         CHECK(layout_fault(diagram) == "");
     }
-    for (unsigned seed = 0; seed < 500; ++seed) {
+    for (unsigned seed = 0; seed < random_diagrams; ++seed) {
         INFO("random diagram " << seed);
         CHECK(layout_fault(random_diagram(seed)) == "");
     }
@@ -266,7 +272,7 @@ TEST_CASE("a long picture wraps into lines, none of them lonely") {
 }
 
 TEST_CASE("lines are no wider than was asked for, unless one column is") {
-    for (unsigned seed = 0; seed < 500; ++seed) {
+    for (unsigned seed = 0; seed < random_diagrams; ++seed) {
         INFO("random diagram " << seed);
         Diagram diagram = random_diagram(seed);
         diagram.widest = 900 + 100 * static_cast<int>(seed % 6);

@@ -187,6 +187,20 @@ TEST_CASE("Gradients go while backward runs, each once: no byte more than at the
     }
 }
 
+TEST_CASE(
+    "All has gone before the window's end where backward still has to come to what the window does not "
+    "train") {
+    Deep deep(true);
+    const Tensor input = parameter(random_uniform<float>({3, 4}, 2, me(), -1, 1));
+    Tensor h = tanh(input);
+    for (const Tensor& weight : deep.weights) h = tanh(matmul(h, weight));
+    const Sent own = world().sent();
+    deep.window.add({sum(h * h), constant(Array<float>::full({}, 3))});
+    CHECK(world().sent().sums - own.sums == (ranks() > 1 ? 10 : 0));  // of 96 numbers in buckets of 10
+    deep.window.finish();
+    CHECK(world().sent().sums - own.sums == (ranks() > 1 ? 10 : 0));
+}
+
 TEST_CASE("A weight that the model reads twice goes when both have been there, and once") {
     Deep with(true), without(false);
     const std::uint64_t before = numbers_of_all();

@@ -240,6 +240,24 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("Every stage is one process's, neighbours are together, and no process has two more than another") {
+    for (int stages = world().size(); stages <= 3 * world().size() + 1; ++stages) {
+        std::string own;
+        for (const int stage : own_stages(world(), stages)) own += std::to_string(stage) + " ";
+        std::string all, expected;
+        std::size_t fewest = 1000, most = 0;
+        for (const std::string& one : world().meet("own stages", own)) {
+            all += one;
+            const auto count = static_cast<std::size_t>(std::ranges::count(one, ' '));
+            fewest = std::min(fewest, count);
+            most = std::max(most, count);
+        }
+        for (int stage = 0; stage < stages; ++stage) expected += std::to_string(stage) + " ";
+        CHECK(all == expected);
+        CHECK(most - fewest <= 1);
+    }
+}
+
 TEST_CASE("What fails in a stage is said on each process, and nothing of that run meets the next one") {
     const std::uint64_t seed = common_seed("failing pipes");
     for (std::uint64_t i = 0; i < 60; ++i) a_failure_is_heard<float>(seed + i);
