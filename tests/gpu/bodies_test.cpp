@@ -26,6 +26,18 @@ template <class S, class Call> std::string in_both(Dice& dice, std::size_t resul
     return bit_difference(got, want);
 }
 
+// The host, with a library that counts how often it is asked.
+struct WithLibrary : gpu::OnHost {
+    static inline Products chosen = Products::blas;
+    static inline int asked = 0;
+
+    static Products products() { return chosen; }
+    template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
+        ++asked;
+        OnHost::multiply(p, a, b, c);
+    }
+};
+
 }  // namespace
 
 TEMPLATE_TEST_CASE("Every slot of the table has a body", "", float, double) {
@@ -252,6 +264,43 @@ TEMPLATE_TEST_CASE("A walk with a step scatters to every second place and leaves
         plain<S>().scatter(walk, dy.data(), into(want, how));
         CHECK(difference(x, want, 0) == "");
     }
+}
+
+TEMPLATE_TEST_CASE("A library is asked for a large product, unless the order of its sums is to be kept", "",
+                   float, double) {
+    using S = TestType;
+    struct Size {
+        std::size_t m, n, k;
+        bool is_large;
+    };
+    for (const auto& [m, n, k, is_large] :
+         {Size{16, 16, 16, false}, Size{16, 16, 17, true}, Size{1, 1, 4097, true}, Size{100, 100, 1, false},
+          Size{100, 100, 2, true}, Size{3, 0, 9, false}})
+        for (const Products chosen : {Products::blas, Products::ordered}) {
+            CAPTURE(m, n, k, static_cast<int>(chosen));
+            const int expected = is_large && chosen == Products::blas;
+            const Buffer<S> a(m * k), b(k * n), bias(n), c(m * n);
+            for (const Buffer<S>* each : {&a, &b, &bias}) std::fill(each->begin(), each->end(), S(1));
+            const auto asked = [&](auto compute) {
+                WithLibrary::chosen = chosen;
+                WithLibrary::asked = 0;
+                compute();
+                return WithLibrary::asked;
+            };
+            CHECK(asked([&] {
+                      gpu::matmul<WithLibrary, S>({m, n, k, false, false}, a.data(), b.data(),
+                                                  into(c, Write::set));
+                  }) == expected);
+            for (const bool has_bias : {true, false}) {
+                const S* const added = has_bias ? bias.data() : nullptr;
+                CHECK(asked([&] {
+                          gpu::linear<WithLibrary, S>(a.data(), b.data(), added, c.data(), m, n, k);
+                      }) == expected);
+                CHECK(asked([&] {
+                          gpu::linear_relu<WithLibrary, S>(a.data(), b.data(), added, c.data(), m, n, k);
+                      }) == expected);
+            }
+        }
 }
 
 TEMPLATE_TEST_CASE("An ignored label may be a class and others may be smoothed", "", float, double) {
