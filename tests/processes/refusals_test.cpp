@@ -29,6 +29,12 @@ template <class F> std::string heard(F open) {
 
 }  // namespace
 
+TEST_CASE("A patience that is none is refused before MPI is looked at") {
+    const auto said = [](double patience) { return message_of([&] { Processes({.patience = patience}); }); };
+    CHECK(said(0) == "[processes] a patience of 0 s is none; give it some seconds");
+    CHECK(said(-0.25) == "[processes] a patience of -0.25 s is none; give it some seconds");
+}
+
 TEST_CASE("Windows that differ are not opened, and all hear which rank has what") {
     if (ranks() == 1) return;
     const auto open = [](const std::vector<Tensor>& parameters, WindowOptions<float> options = {},

@@ -319,7 +319,12 @@ TEST_CASE("A file that does not fit is refused on all processes, which have then
         on_all(save({}, {3}), "micro-batch 3 was added by rank 0 and by rank 1");
         TrainingState epoch;
         epoch.put("epoch", std::int64_t{last});
-        on_all(save(epoch, {}), "rank " + std::to_string(ranks() - 1) + " has epoch 1, rank 0 has 0");
+        const std::string who = "rank " + std::to_string(ranks() - 1) + " has ";
+        on_all(save(epoch, {}), who + "epoch 1, rank 0 has 0");
+        TrainingState none, one_more;
+        one_more.put("zest", std::int64_t{7});  // comes last
+        on_all(save(last ? one_more : none, {}), who + "zest 7, rank 0 has none");
+        on_all(save(last ? none : one_more, {}), who + "no zest, rank 0 has 7");
     }
     on_all(message_of([&] { one.across.save(folder / "no/folder.state", one.window); }), "no/folder.state");
     CHECK(!std::filesystem::exists(never));
