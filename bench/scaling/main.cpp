@@ -99,7 +99,7 @@ void curves(const std::string& folder) {
     tally::bench::Sweep sweep{.name = "scaling",
                               .title = "A billion parameters over many devices",
                               .x = "devices",
-                              .y = "share of the time in which a device computes",
+                              .y = "efficiency",
                               .lines = {}};
     for (const int micro_batches : {64, 8, 1}) {
         tally::bench::Line line{"N = " + std::to_string(micro_batches), {}};

@@ -369,6 +369,15 @@ template <class S> const std::vector<Kind<S>>& kinds() {
                  return slice(both, last, 1, x.shape()[last] + 1);
              });
          }},
+        {"rows", Form::any,
+         [](N& n) {
+             elementwise(n, [](const V& x) {
+                 std::vector<std::int32_t> turned(static_cast<std::size_t>(x.shape()[0]));
+                 std::iota(turned.rbegin(), turned.rend(), 0);
+                 const Array<std::int32_t> last_first({x.shape()[0]}, turned);
+                 return rows(tanh(rows(x, last_first)), last_first);
+             });
+         }},
         {"permute", Form::sequence,
          [](N& n) {
              elementwise(n, [](const V& x) { return permute(x, {0, 2, 1}); });

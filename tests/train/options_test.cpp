@@ -397,7 +397,8 @@ TEST_CASE("docs/options.md is the table that these tests go through") {
         "`set_learning_rate()`\n"
         "after loading. A schedule is a function: its values are compared at the updates 0, 1, 2, 4, 8, "
         "... and the last one\n"
-        "made, so it may change from now on, but not for the past.\n" +
+        "made, so it may change from now on, but not for the past (a change between these updates is not "
+        "noticed).\n" +
         told("TrainerOptions", trainer_rows(unused)) + told("WindowOptions", window_rows(nullptr)) +
         told("SgdOptions", sgd_rows()) + told("AdamOptions: Adam, AdamW, AdamA", adam_rows()) +
         told("AverageOptions", average_rows()) +
