@@ -273,12 +273,12 @@ TEMPLATE_TEST_CASE("A library is asked for a large product, unless the order of 
         std::size_t m, n, k;
         bool is_large;
     };
-    for (const auto& [m, n, k, is_large] :
-         {Size{16, 16, 16, false}, Size{16, 16, 17, true}, Size{1, 1, 4097, true}, Size{100, 100, 1, false},
-          Size{100, 100, 2, true}, Size{3, 0, 9, false}})
+    for (const Size& size : {Size{16, 16, 16, false}, Size{16, 16, 17, true}, Size{1, 1, 4097, true},
+                             Size{100, 100, 1, false}, Size{100, 100, 2, true}, Size{3, 0, 9, false}})
         for (const Products chosen : {Products::blas, Products::ordered}) {
+            const std::size_t m = size.m, n = size.n, k = size.k;
             CAPTURE(m, n, k, static_cast<int>(chosen));
-            const int expected = is_large && chosen == Products::blas;
+            const int expected = size.is_large && chosen == Products::blas;
             const Buffer<S> a(m * k), b(k * n), bias(n), c(m * n);
             for (const Buffer<S>* each : {&a, &b, &bias}) std::fill(each->begin(), each->end(), S(1));
             const auto asked = [&](auto compute) {
