@@ -346,7 +346,7 @@ struct ARealTraining {
                              std::int64_t images) {
         check("the loss has fallen", after_64.loss < untrained.loss);
         // A share a of so many images has the standard deviation sqrt(a (1 - a) / images). The difference of two
-        // such may be three of its own by luck alone, which matters in small twins: theirs are a few dozen.
+        // such may be three of its own by luck alone, which matters in small twins, of 64 to a few hundred.
         const double a = untrained.accuracy, luck = 3 * std::sqrt(2 * a * (1 - a) / double(images));
         const bool many = images >= 1000;
         check(many ? "the accuracy has risen, by more than luck"

@@ -144,8 +144,24 @@ def checks():
             yield f"tests/mutations.txt has no line that takes {name}() out of src/watching/trial.hpp: does a test see it?"
 
 
+def invariants():
+    """The table of docs/invariants.md has every test and every mutation that carries a promise's number, and no other."""
+    tests, mutations = {}, {}
+    for path in sorted((ROOT / "tests").rglob("*_test.cpp")):
+        for number, name in re.findall(r'TEST_CASE\(\s*"invariant (\d+): ((?:[^"]|"\s*")*)"', path.read_text()):
+            tests.setdefault(number, set()).add(f"{path.name}: " + re.sub(r'"\s*"', "", name))
+    for number, breaks in re.findall(r"\| invariant (\d+): ([^|]*?) \|", text_of("tests/mutations.txt")):
+        mutations.setdefault(number, set()).add(breaks)
+    rows = re.findall(r"^\| (\d+) \| .* \| (.*) \| (.*) \|$", text_of("docs/invariants.md"), re.M)
+    assert len(rows) == 12, "the search finds no table any more"
+    for number, guards, broken in rows:
+        said = {f"{file}: " + re.sub(r" \([^)]*\)$", "", name) for file, names in re.findall(r"\[(\w+\.cpp)\]\(\S*\): ([^<]*)", guards) for name in names.split("; ")}
+        for fault in sorted(said ^ tests.get(number, set())) + sorted(set(broken.split("; ")) ^ mutations.get(number, set())):
+            yield f"docs/invariants.md, row {number}, and the tests or the mutations differ: {fault}"
+
+
 def main():
-    faults = [fault for look in (unfilled_slots, operations, optimizers, losses, policies, scalars, readers, reports, lessons, checks) for fault in look()]
+    faults = [fault for look in (unfilled_slots, operations, optimizers, losses, policies, scalars, readers, reports, lessons, checks, invariants) for fault in look()]
     print("\n".join(faults or ["nothing is forgotten"]))
     return 1 if faults else 0
 

@@ -113,6 +113,7 @@ std::string what_matters(const Flags& flags) {
     if (!flags.dtype.empty()) words += fmt::format(" --dtype {}", flags.dtype);
     if (flags.threads != 1) words += fmt::format(" --threads {}", flags.threads);
     if (!flags.products.empty()) words += fmt::format(" --products {}", flags.products);
+    if (flags.present) words += " --present";
     return words;
 }
 

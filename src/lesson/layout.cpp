@@ -189,10 +189,9 @@ public:
     }
 
     Lines operator()(const End& end) const {
-        if (end.outcome == Outcome::quit) {  // in the midst: how to come back
-            if (end.steps < 2 || end.steps == lesson_.steps) return {};
+        if (end.outcome == Outcome::quit && end.steps < 2) return {};  // there is nothing to come back to
+        if (end.outcome == Outcome::quit)
             return wrapped("       go on: " + command(lesson_, end, end.steps), style_.width, indent);
-        }
         const std::string mark = fmt::format("[{}]", to_string(end.outcome));
         std::string text =
             fmt::format(" {} lesson {}: {} steps, {} checks", mark, lesson_.slug, end.steps, end.checks);

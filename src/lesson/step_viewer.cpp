@@ -279,7 +279,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
             case Key::digit:
             case Key::other:
                 say(prediction.is_typed
-                        ? "Type a number (-0.5), then ENTER, or s to see the answer (q quits)."
+                        ? "A number such as -0.5, then ENTER, or s to see the answer (q quits)."
                         : fmt::format("Press 1 to {}, or s to see the answer (q quits).",
                                       prediction.options.size()));
                 typed.clear();

@@ -9,6 +9,7 @@
 
 #include "tally/base/error.hpp"
 #include "tally/processes/early_sums.hpp"
+#include "tally/train/require.hpp"
 
 namespace tally {
 
@@ -19,12 +20,7 @@ constexpr int looks = 20;        // until MPI has noticed what lies there
 
 std::string rank_in_words(std::size_t rank) { return "rank " + std::to_string(rank); }
 
-std::string seconds_in_words(double seconds) {
-    std::string text = std::to_string(seconds);
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.back() == '.') text.pop_back();
-    return text + " s";
-}
+std::string seconds_in_words(double seconds) { return in_words(seconds) + " s"; }
 
 // Looked at before MPI is started, which must be ended by who has started it.
 const ProcessesOptions& checked(const ProcessesOptions& options) {

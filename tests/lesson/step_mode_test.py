@@ -126,7 +126,7 @@ def test_what_is_no_number_is_asked_again(lesson):
         to_number(t)
         for typed in ("\r", "--\r", "1e\r", "2.5.\r", "x", "2 "):
             t.type(typed)
-            t.expect("Type a number (-0.5), then ENTER")
+            t.expect("A number such as -0.5, then ENTER")
             t.expect(PROMPT)
         t.type("?")
         t.expect("minus, point and e")
@@ -326,6 +326,12 @@ def test_quit_in_the_midst_says_how_to_go_on(lesson):
         at_step(t, 2)
         t.type("q")
         t.expect("go on: ./learn run sample --seed 3 --from 2")
+        assert t.wait() == 0
+    with Terminal([lesson, "--present", "--from", "3"]) as t:
+        t.expect("[3/5]")
+        t.expect("> ")
+        t.type("q")
+        t.expect("go on: ./learn run sample --present --from 3")
         assert t.wait() == 0
 
 
@@ -582,7 +588,7 @@ def test_presenting_a_class_may_answer_as_well(lesson):
         t.expect("SPACE shows the answer; type a number, ENTER")
         t.expect("> ")
         t.type("2.5.\r")
-        t.expect("Type a number (-0.5), then ENTER")
+        t.expect("A number such as -0.5, then ENTER")
         t.expect("> ")
         t.type("5 ")
         t.expect("Answer: 2.5.")

@@ -187,9 +187,7 @@ TEST_CASE("Gradients go while backward runs, each once: no byte more than at the
     }
 }
 
-TEST_CASE(
-    "All has gone before the window's end where backward still has to come to what the window does not "
-    "train") {
+TEST_CASE("All has gone before the window's end where backward has more to do than its weights") {
     Deep deep(true);
     const Tensor input = parameter(random_uniform<float>({3, 4}, 2, me(), -1, 1));
     Tensor h = tanh(input);

@@ -29,7 +29,7 @@ template <class F> std::string heard(F open) {
 
 }  // namespace
 
-TEST_CASE("A patience that is none is refused before MPI is looked at") {
+TEST_CASE("A patience that is none is refused") {
     const auto said = [](double patience) { return message_of([&] { Processes({.patience = patience}); }); };
     CHECK(said(0) == "[processes] a patience of 0 s is none; give it some seconds");
     CHECK(said(-0.25) == "[processes] a patience of -0.25 s is none; give it some seconds");
