@@ -114,7 +114,7 @@ struct Operations : Observer {
     void computed(const Computed& operation) override { names.insert(operation.op); }
 };
 
-// In how many cases what was: layers and ways of use by the names in law_nets.hpp, and operations.
+// In how many cases what was: layers and ways of use by the names in law_nets.cpp, and operations.
 struct Seen {
     std::map<std::string, int> kinds, operations;
 };
