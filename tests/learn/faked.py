@@ -27,6 +27,7 @@ FAKES = {
             --preset)
                 folder=build/release
                 [ "${3:-}" != -B ] || folder=$4
+                [ -z "${CMAKE_GENERATOR:-}" ] || echo "by $CMAKE_GENERATOR" >>"$calls"
                 mkdir -p "$folder" && touch "$folder/Makefile"
                 echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >"$folder/CMakeCache.txt" ;;
             --build)

@@ -124,6 +124,27 @@ class FirstContact(Faked):
         self.assertIn("dnf install gcc-c++", result.stderr)
         self.assertIn("(untested)", result.stderr)
 
+    def test_ninja_builds_where_it_is_and_make_where_it_is_not(self):
+        self.state(installed="")
+        for ninja, make, asked, by in ((False, True, None, None), (True, True, None, "Ninja"), (True, False, None, "Ninja"),
+                                       (True, True, "Unix Makefiles", "Unix Makefiles")):
+            with self.subTest(ninja=ninja, make=make, asked=asked):
+                for name, there in (("ninja", ninja), ("make", make)):
+                    (self.bin / name).unlink(missing_ok=True)
+                    if there:
+                        self.fake(name, "exit 0")
+                shutil.rmtree(self.tree / "build", ignore_errors=True)
+                self.calls()
+                self.assertEqual(self.learn("list", **({"CMAKE_GENERATOR": asked} if asked else {})).returncode, 77)
+                self.assertEqual([call[3:] for call in self.calls() if call.startswith("by ")], [by] if by else [])
+        for name in ("ninja", "make"):
+            (self.bin / name).unlink()
+        shutil.rmtree(self.tree / "build")
+        result = self.learn("list", TALLY_NO_INSTALL="1")
+        self.assertChangedNothing(result)
+        self.assertIn("missing: Ninja or make\n", result.stderr)
+        self.assertIn("apt-get install --no-install-recommends ninja-build\n", result.stderr)
+
     def test_installed_but_unusable(self):
         self.fake("c++", 'echo "this compiler is broken"; exit 1')
         result = self.learn("list")
