@@ -137,6 +137,8 @@ TEST_CASE("threads that copy and drop one array at the same time leave its count
                     const detail::Saved<Array<float>> saved(&rows);
                     const Array<float> copy = rows;
                 }
+                for (int i = 0; i < 500'000; ++i)
+                    const Array<float> copy = data;  // for longer than a busy core runs one of them
             });
         for (std::thread& thread : running) thread.join();
         CHECK(memory::holders(data.storage()) == 1);
