@@ -220,4 +220,19 @@ TEST_CASE("Who ends another window than the others, which shares one Ranks with 
     CHECK_THAT(said, contains(", rank 0 has "));
 }
 
+TEST_CASE("What is done when a letter is seen was done before it: the letter is heard at the next meeting") {
+    if (ranks() == 1) return;
+    if (last()) {
+        world().fail("its own call", "it cannot go on");
+    } else {
+        const int failing = world().size() - 1;
+        REQUIRE(
+            world().wire().wait(world().patience(), [&] { return world().wire().next(failing) != nullptr; }));
+        int asked = 0;  // not done at first; done once the letter has been seen
+        CHECK(world().watch("a wait", "", world().patience(), [&] { return ++asked == 2; }));
+        CHECK_THAT(message_of([] { world().meet("a meeting"); }), contains("it cannot go on"));
+    }
+    world().meet("all go on");
+}
+
 }  // namespace tally::test
