@@ -150,10 +150,10 @@ TEST_CASE("A view to write copies what is shared and raises the version") {
         Array<double> a = random.array<double>(shape);
         const std::vector<double> before = a.to_vector();
         const Array<double> copy = a, view_of_it = a.reshaped({static_cast<std::int64_t>(a.size())});
-        const std::uint32_t version = detail::version_of(a);
+        const std::uint32_t first_version = detail::version_of(a);
         auto view = as_writable_xtensor(a);
         expect_shape(a, view);
-        CHECK(detail::version_of(a) == version + 1);
+        CHECK(detail::version_of(a) == first_version + 1);
         CHECK(view.data() == a.data());
         CHECK(a.storage() != copy.storage());
         const double* const home = a.data();
@@ -166,7 +166,7 @@ TEST_CASE("A view to write copies what is shared and raises the version") {
         CHECK(view_of_it.to_vector() == before);
         as_writable_xtensor(a) *= 0;  // alone: in place
         CHECK(a.data() == home);
-        CHECK(detail::version_of(a) == version + 2);
+        CHECK(detail::version_of(a) == first_version + 2);
     }
 }
 
