@@ -150,6 +150,14 @@ def orphans():
             before = text
 
 
+def names_of_one_catch():
+    """Catch2 2 and 3 name things differently: tests/catch.hpp has what tests use, and a test of one Debian fails to compile on the next."""
+    for path in sorted((ROOT / "tests").rglob("*.[hc]pp")):
+        for line, text in enumerate(path.read_text().split("\n"), 1):
+            if not path.name.startswith("catch") and "Catch::" in text:
+                yield f"{path.relative_to(ROOT)}:{line}: a name of Catch2's own, which may be that of one version only; see tests/catch.hpp"
+
+
 def defined_elsewhere():
     """A function that X.hpp declares is defined in X.hpp, X.cpp, or X_more.cpp beside it."""
     contracts = {what for kind, what in budgets() if kind == "contract"}
@@ -195,7 +203,7 @@ def main(words):
         faults = list(header_faults(*words[1:]))
     else:
         seen = rooms()
-        faults = [*wrong_rooms(seen), *wrong_includes(seen), *foreign_includes(), *wrong_sizes(), *orphans(), *defined_elsewhere()]
+        faults = [*wrong_rooms(seen), *wrong_includes(seen), *foreign_includes(), *wrong_sizes(), *orphans(), *names_of_one_catch(), *defined_elsewhere()]
         print(f"{len(sources())} files in {len(seen)} rooms")
     print("\n".join(faults))
     return 1 if faults else 0
