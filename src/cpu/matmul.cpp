@@ -213,19 +213,22 @@ template <class S>
                  [&](std::size_t j, std::size_t n, const Workspace&) { multiply_row(p, a, b, c, j, n); });
 }
 
+// c (m, n) (+)= a (m, 1) · b (1, n). By value: what is captured would be read again for each row.
+template <class S> void add_outer_rows(const S* a, const S* b, Into<S[]> c, std::size_t m, std::size_t n) {
+    for (std::size_t i = 0; i < m; ++i, c.dst += n)
+        if (c.how == Write::set)
+            each<Write::set>(n, n, c.dst, Times(), One<S>(a[i]), Run<S>{b});
+        else
+            each<Write::set>(
+                n, n, c.dst, [w = Batch<S>(a[i])](auto v, auto r) { return fused(w, r, v); }, Run<S>{c.dst},
+                Run<S>{b});
+}
+
 template <class S>
 [[gnu::noinline]] void add_outer_product(const Product& p, const S* a, const S* b, Into<S[]> c) {
     constexpr std::size_t least = 1 << 15;
     const auto rows = [&](std::size_t first, std::size_t count) {
-        for (std::size_t i = first; i < first + count; ++i) {
-            const Into<S[]> row = from(c, i * p.n);
-            if (c.how == Write::set)
-                each<Write::set>(p.n, p.n, row.dst, Times(), One<S>(a[i]), Run<S>{b});
-            else
-                each<Write::set>(
-                    p.n, p.n, row.dst, [w = Batch<S>(a[i])](auto v, auto r) { return fused(w, r, v); },
-                    Run<S>{row.dst}, Run<S>{b});
-        }
+        add_outer_rows(a + first, b, from(c, first * p.n), count, p.n);
     };
     // So many rows end where a line of memory ends, beyond which nothing is read: it may be another thread's.
     constexpr std::size_t unit = line / sizeof(float);
