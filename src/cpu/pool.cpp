@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "tally/cpu/cores.hpp"
 #include "tally/kernels/kernels.hpp"
 
 namespace tally::cpu {
@@ -94,12 +95,20 @@ public:
 private:
     struct Helper {
         Workspace workspace;
-        std::atomic<unsigned> calls{0};
+        std::atomic<unsigned> calls{0}, heard{0};
+        std::atomic<int> core{-1};  // where it waits
         std::thread thread;
 
+        // A system may wake a thread on the core of who called it, and leave both there. They would not work side by side:
+        // before this one has its turn, the caller has done all parts. So who waits there, or has not heard the last call,
+        // is sent elsewhere.
         void call() {
-            calls.fetch_add(1);
-            calls.notify_one();
+            const auto wake = [this] {
+                calls.fetch_add(1);
+                calls.notify_one();
+            };
+            const int here = this_core();
+            core == here || heard != calls ? wake_off_core(thread, here, wake) : wake();
         }
     };
 
@@ -133,10 +142,11 @@ private:
     }
 
     void serve(Helper& helper) {
-        for (unsigned heard = 0; !ending_; heard = helper.calls.load()) {
+        while (!ending_) {
             take_parts(helper.workspace);
-            // So long that the system sees two awake threads on one core, and moves one of them.
-            wait_while(helper.calls, heard, std::chrono::milliseconds(2), std::this_thread::yield);
+            helper.core = this_core();
+            wait_while(helper.calls, helper.heard, std::chrono::microseconds(200), std::this_thread::yield);
+            helper.heard = helper.calls.load();
         }
     }
 

@@ -1,4 +1,6 @@
 // The pool of threads: every part runs once, and whoever comes while it is at work computes alone.
+#include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <thread>
 
 #include "kernel_testing.hpp"
+#include "tally/cpu/cores.hpp"
 #include "tally/cpu/pool.hpp"
 #include "tally/memory/memory.hpp"
 
@@ -20,6 +23,13 @@ struct Threads {
     ~Threads() { set_threads(1); }
     Threads(const Threads&) = delete;
 };
+
+cpu_set_t cores_of(std::thread& thread) {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    REQUIRE(pthread_getaffinity_np(thread.native_handle(), sizeof cores, &cores) == 0);
+    return cores;
+}
 
 }  // namespace
 
@@ -81,6 +91,42 @@ TEST_CASE("Nobody waits for a part that no thread has begun, and everybody for t
         CHECK(slow_done);
         CHECK(too_long == 0);
     }
+}
+
+TEST_CASE(
+    "While it is woken a thread may use each of its cores but one, and then all again; its only one it "
+    "keeps") {
+    std::atomic<int> step{0};
+    std::thread waits([&] { step.wait(0); });
+    const cpu_set_t all = cores_of(waits);
+    const int core = cpu::this_core();
+    CHECK(CPU_ISSET(core, &all));
+    const auto while_woken = [&] {
+        cpu_set_t cores;
+        int calls = 0;
+        cpu::wake_off_core(waits, core, [&] {
+            cores = cores_of(waits);
+            ++calls;
+        });
+        CHECK(calls == 1);
+        return cores;
+    };
+    cpu_set_t others = all, one;
+    if (CPU_COUNT(&all) > 1) CPU_CLR(core, &others);
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+
+    cpu_set_t cores = while_woken();
+    CHECK(CPU_EQUAL(&cores, &others));
+    cores = cores_of(waits);
+    CHECK(CPU_EQUAL(&cores, &all));
+
+    REQUIRE(pthread_setaffinity_np(waits.native_handle(), sizeof one, &one) == 0);
+    cores = while_woken();
+    CHECK(CPU_EQUAL(&cores, &one));
+    step = 1;
+    step.notify_one();
+    waits.join();
 }
 
 TEST_CASE("The ledger's report knows the packing buffer of each thread that multiplies, until it ends") {
