@@ -32,22 +32,28 @@ inline double median(std::vector<double> xs) {
     return xs[xs.size() / 2];
 }
 
-// After a turn, until threads that stay awake for a while have gone to sleep: the next turn has the cores to itself.
-inline void let_threads_sleep() { std::this_thread::sleep_for(std::chrono::milliseconds(3)); }
+// How a turn begins and ends: several threads wake up in work that does not count, and rest until all are asleep again.
+struct Turn {
+    bool warm_up = false;
+    std::chrono::milliseconds rest{3};
+};
 
 // Runs all in turn for `rounds`, after one round that does not count: the time of one unit in ns, for each
 // contestant and round. `finish` waits for what was started, where starting returns early.
 inline std::vector<std::vector<double>> measure(
-    const std::vector<Contestant>& contestants, int rounds, const std::function<void()>& finish = [] {}) {
+    const std::vector<Contestant>& contestants, int rounds, const std::function<void()>& finish = [] {},
+    Turn turn = {}) {
     std::vector<std::vector<double>> times(contestants.size());
     for (int round = -1; round < rounds; ++round) {
         for (std::size_t i = 0; i < contestants.size(); ++i) {
             const Contestant& c = contestants[i];
+            for (std::size_t n = 0; turn.warm_up && n < c.repeat; ++n) c.run();
+            finish();
             const double start = nanoseconds(c.clock);
             for (std::size_t n = 0; n < c.repeat; ++n) c.run();
             finish();
             const double took = nanoseconds(c.clock) - start;
-            let_threads_sleep();
+            std::this_thread::sleep_for(turn.rest);
             if (round >= 0) times[i].push_back(took / static_cast<double>(c.repeat) / c.units);
         }
     }
