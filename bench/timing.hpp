@@ -32,7 +32,7 @@ inline double median(std::vector<double> xs) {
     return xs[xs.size() / 2];
 }
 
-// How a turn begins and ends: several threads wake up in work that does not count, and rest until all are asleep again.
+// How a turn begins and ends: several threads wake up in work that does not count, and are given time to fall asleep.
 struct Turn {
     bool warm_up = false;
     std::chrono::milliseconds rest{3};
@@ -47,11 +47,13 @@ inline std::vector<std::vector<double>> measure(
     for (int round = -1; round < rounds; ++round) {
         for (std::size_t i = 0; i < contestants.size(); ++i) {
             const Contestant& c = contestants[i];
-            for (std::size_t n = 0; turn.warm_up && n < c.repeat; ++n) c.run();
-            finish();
+            const auto work = [&] {
+                for (std::size_t n = 0; n < c.repeat; ++n) c.run();
+                finish();
+            };
+            if (turn.warm_up) work();
             const double start = nanoseconds(c.clock);
-            for (std::size_t n = 0; n < c.repeat; ++n) c.run();
-            finish();
+            work();
             const double took = nanoseconds(c.clock) - start;
             std::this_thread::sleep_for(turn.rest);
             if (round >= 0) times[i].push_back(took / static_cast<double>(c.repeat) / c.units);

@@ -104,9 +104,9 @@ Result race(const Row& row, const Effort& effort) {
         contestants.push_back(contestant(side, units_a_turn(side.run, effort.milliseconds), row.units,
                                          effort.processor && row.threads == 1));
     const int rounds = std::min(effort.rounds, row.rounds);
-    const bool several = row.threads > 1;
-    const auto times =
-        measure(contestants, rounds, [] {}, {several, std::chrono::milliseconds(several ? 20 : 3)});
+    const Turn turn = row.threads == 1 ? Turn{} : Turn{true, std::chrono::milliseconds(20)};
+    const auto times = measure(
+        contestants, rounds, [] {}, turn);
     set_all_threads(1);
 
     Result result{row.name, row.title, row.note, row.threads, rounds, {}, {}, {}};

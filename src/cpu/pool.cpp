@@ -66,7 +66,7 @@ public:
             return;
         }
         ending_ = true;
-        for (auto& helper : helpers_) helper->call();
+        for (auto& helper : helpers_) helper->wake();
         for (auto& helper : helpers_) helper->thread.join();
     }
 
@@ -80,7 +80,8 @@ public:
         work_ = work;
         unfinished_.store(parts);
         untaken_.store(parts);  // from here on whoever is awake takes of them
-        for (unsigned i = 0; i < helpers; ++i) helpers_[i]->call();
+        // With more threads than cores, some share one anyway.
+        for (unsigned i = 0; i < helpers; ++i) hands <= cores_ ? helpers_[i]->call() : helpers_[i]->wake();
         take_parts(workspace);
         for (unsigned n = unfinished_.load(); n != 0; n = unfinished_.load())
             wait_while(unfinished_, n, std::chrono::microseconds(50), [] {});
@@ -99,16 +100,19 @@ private:
         std::atomic<int> core{-1};  // where it waits
         std::thread thread;
 
+        void wake() {
+            calls.fetch_add(1);
+            calls.notify_one();
+        }
         // A system may wake a thread on the core of who called it, and leave both there. They would not work side by side:
         // before this one has its turn, the caller has done all parts. So who waits there, or has not heard the last call,
         // is sent elsewhere.
         void call() {
-            const auto wake = [this] {
-                calls.fetch_add(1);
-                calls.notify_one();
-            };
             const int here = this_core();
-            core == here || heard != calls ? wake_off_core(thread, here, wake) : wake();
+            if (core == here || heard != calls)
+                wake_off_core(thread, here, [this] { wake(); });
+            else
+                wake();
         }
     };
 
@@ -150,6 +154,7 @@ private:
         }
     }
 
+    const unsigned cores_ = std::thread::hardware_concurrency();
     std::mutex mutex_;
     std::vector<std::unique_ptr<Helper>> helpers_;
     Work work_;

@@ -99,6 +99,7 @@ TEST_CASE("A thread is woken off one core, if it may use others, and then has al
     const int core = cpu::this_core();
     const auto while_woken = [&] {
         cpu_set_t cores;
+        CPU_ZERO(&cores);
         cpu::wake_off_core(waits, core, [&] {
             cores = cores_of(waits);
             ++calls;
