@@ -37,8 +37,8 @@ struct Training {
     static std::vector<Tensor> drawn(int layers, int width) {
         std::vector<Tensor> weights;
         for (int i = 0; i < layers; ++i)
-            weights.push_back(
-                parameter(random_uniform<float>({width, width}, 1, std::uint64_t(i), -0.05F, 0.05F)));
+            weights.push_back(parameter(random_uniform<float>(
+                {width, width}, {.seed = 1, .stream = std::uint64_t(i)}, -0.05F, 0.05F)));
         return weights;
     }
     void update(const Array<float>& x) {
@@ -61,7 +61,8 @@ int main(int count, char** words) {
     const auto number = [&](int i, int otherwise) { return count > i ? std::atoi(words[i]) : otherwise; };
     const int layers = number(1, 8), width = number(2, 512), items = number(3, 256), updates = number(4, 30);
     Processes processes({.patience = 60});
-    const Array<float> x = random_uniform<float>({items, width}, 2, std::uint64_t(processes.rank()), 0, 1);
+    const Array<float> x =
+        random_uniform<float>({items, width}, {.seed = 2, .stream = std::uint64_t(processes.rank())}, 0, 1);
     Training apart(processes, false, layers, width), overlapped(processes, true, layers, width);
     for (int update = -1; update < updates; ++update) {
         for (Training* training : {&apart, &overlapped}) {

@@ -155,16 +155,18 @@ struct WhenItLies {
         code(3);
         const auto embed_x = [&](std::size_t part) { return xq_micro[part] * a; };
         const auto embed_y = [&](std::size_t part) { return yk_micro[part] * b; };
-        cached_backward<real>(n, {embed_x, embed_y}, contrasted);
+        void(cached_backward<real>(n, {embed_x, embed_y}, contrasted));
         check_equal("the same bits", gradients_of({a, b}), repaired);
 
         step(say("Dropout, {} items. A mask is drawn from a key: seed, layer, and the first item's number.",
                  2 * items));
-        const auto rows = constant(
-            random_normal<real>({2 * std::int64_t(items), 16}, options().seed, 1).to(options().device));
+        const auto rows =
+            constant(random_normal<real>({2 * std::int64_t(items), 16}, {.seed = options().seed, .stream = 1})
+                         .to(options().device));
         const auto rows_micro = split(rows, 2);
         const std::uint64_t seed = options().seed, layer = 0;
-        auto w = parameter(random_normal<real>({16}, options().seed, 2).to(options().device));
+        auto w =
+            parameter(random_normal<real>({16}, {.seed = options().seed, .stream = 2}).to(options().device));
         const auto accumulated = [&](bool by_item) {
             w.zero_grad();
             std::uint64_t row = 0;

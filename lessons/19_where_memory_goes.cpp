@@ -201,11 +201,11 @@ struct WhereMemoryGoes {
         for (int i = 0; i < 10; ++i) blocks.push_back(numbers(block));
         const std::string full = in_their_words(block);
         check("full: refused",
-              refusal([&] { numbers(block); }, ":").find("out of memory") != std::string::npos);
+              refusal([&] { void(numbers(block)); }, ":").find("out of memory") != std::string::npos);
         for (std::size_t i = 0; i < 10; i += 2) blocks[i] = Array<real>();
         memory::drop_cache(options().device);
         const std::string in_pieces = in_their_words(2 * block),
-                          ours = refusal([&] { numbers(2 * block); }, "; use");
+                          ours = refusal([&] { void(numbers(2 * block)); }, "; use");
         const memory::Report now = memory::report(options().device);
         note("Full. " + full);
         note("In pieces. " + in_pieces);
@@ -387,7 +387,8 @@ struct WhereMemoryGoes {
     // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
 
     static Array<real> drawn(Shape shape, std::uint64_t stream, double most) {
-        return random_uniform<real>(shape, options().seed, stream, real(-most), real(most))
+        return random_uniform<real>(shape, {.seed = options().seed, .stream = stream}, real(-most),
+                                    real(most))
             .to(options().device);
     }
 

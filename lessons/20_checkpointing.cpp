@@ -342,7 +342,8 @@ struct Checkpointing {
     // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
 
     static Array<real> drawn(Shape shape, std::uint64_t stream, double most) {
-        return random_uniform<real>(shape, options().seed, stream, real(-most), real(most))
+        return random_uniform<real>(shape, {.seed = options().seed, .stream = stream}, real(-most),
+                                    real(most))
             .to(options().device);
     }
 

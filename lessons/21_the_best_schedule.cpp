@@ -226,7 +226,8 @@ struct TheBestSchedule {
 
         explicit Tower(std::size_t n, std::size_t deep = 1, std::int64_t items = 64, std::int64_t width = 8) {
             const auto drawn = [](Shape shape, std::uint64_t stream) {
-                return random_uniform<real>(shape, options().seed, stream, real(-0.5), real(0.5))
+                return random_uniform<real>(shape, {.seed = options().seed, .stream = stream}, real(-0.5),
+                                            real(0.5))
                     .to(options().device);
             };
             x = constant(drawn({items, width}, 0));

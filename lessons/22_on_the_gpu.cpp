@@ -33,7 +33,7 @@ struct OnTheGpu {
         check_equal("there and back: the same bits", back, rows);
         std::string refusal;
         try {
-            matmul<real>(there, weights);
+            void(matmul<real>(there, weights));
         } catch (const Error& error) {
             refusal = error.what();
         }
@@ -71,8 +71,10 @@ struct OnTheGpu {
         std::vector<double> all_cpu, all_cuda, all_bounds;
         for (const auto& [b, k, columns] : {std::tuple(6, 3, 1), std::tuple(16, 16, 16),
                                             std::tuple(17, 16, 16), std::tuple(1024, 32, 16)}) {
-            const Array<real> X = random_uniform<real>({b, k}, options().seed, 1, real(-1), real(1));
-            const Array<real> W = random_uniform<real>({k, columns}, options().seed, 2, real(-1), real(1));
+            const Array<real> X =
+                random_uniform<real>({b, k}, {.seed = options().seed, .stream = 1}, real(-1), real(1));
+            const Array<real> W =
+                random_uniform<real>({k, columns}, {.seed = options().seed, .stream = 2}, real(-1), real(1));
             set_products(Products::ordered);
             ordered_are_equal = ordered_are_equal && same_bits(product_and_gradient(X, W, Device::cpu),
                                                                product_and_gradient(X, W, Device::cuda));
@@ -211,10 +213,12 @@ struct OnTheGpu {
     // Forward and backward of mean(X W), all extents equal: until the CPU is free again, and until the loss can
     // be read, which is queued behind all that. The best of five; one before them warms up.
     static Microseconds time_on(Device device, int extent) {
-        const auto X =
-            constant(random_uniform<real>({extent, extent}, options().seed, 1, real(-1), real(1)).to(device));
+        const auto X = constant(
+            random_uniform<real>({extent, extent}, {.seed = options().seed, .stream = 1}, real(-1), real(1))
+                .to(device));
         const auto W = parameter(
-            random_uniform<real>({extent, extent}, options().seed, 2, real(-1), real(1)).to(device));
+            random_uniform<real>({extent, extent}, {.seed = options().seed, .stream = 2}, real(-1), real(1))
+                .to(device));
         constexpr double never = std::numeric_limits<double>::infinity();
         Microseconds best{never, never};
         for (int pass = 0; pass <= 5; ++pass) {

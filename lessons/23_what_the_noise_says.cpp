@@ -173,7 +173,8 @@ struct WhatTheNoiseSays {
     // The mean of so many items, normal numbers of variance 1, is normal with variance 1 / items.
     static Tensor mean_of_items(double items, int draw) {
         const auto stream = static_cast<std::uint64_t>(draw) << 32 | static_cast<std::uint64_t>(items * 8);
-        return Tensor(random_normal<real>({d}, options().seed, stream, real(0), real(1 / std::sqrt(items)))
+        return Tensor(random_normal<real>({d}, {.seed = options().seed, .stream = stream}, real(0),
+                                          real(1 / std::sqrt(items)))
                           .to(options().device));
     }
     // The items' losses together, but for a constant: they count their number.

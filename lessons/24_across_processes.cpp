@@ -281,7 +281,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
     double sent_by_sums(Processes& here, int n) const {
         const auto before = here.sent().numbers;
         for (int micro = 0; micro < n; ++micro)
-            sum_of_all(here, grad(mean(matmul(part(here.rank()), w)), {w}).front());
+            void(sum_of_all(here, grad(mean(matmul(part(here.rank()), w)), {w}).front()));
         return double(here.sent().numbers - before);
     }
 
@@ -392,7 +392,8 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
 
     static Tensor one() { return Array<real>::full({}, real(1), options().device); }
     static Tensor gradient_of(int k) {  // of micro-batch k
-        return random_normal<real>({1000}, options().seed, std::uint64_t(k), real(0), real(1))
+        return random_normal<real>({1000}, {.seed = options().seed, .stream = std::uint64_t(k)}, real(0),
+                                   real(1))
             .to(options().device);
     }
     static std::vector<real> of_way(const std::vector<real>& three, int way) {

@@ -243,8 +243,8 @@ struct ThePipe {
     static PipeOptions by(PipeSchedule schedule) { return {schedule, options().device}; }
 
     static Array<real> uniform(int stream) {
-        return random_uniform<real>({rows, width}, options().seed, std::uint64_t(stream), real(-0.5),
-                                    real(0.5))
+        return random_uniform<real>({rows, width}, {.seed = options().seed, .stream = std::uint64_t(stream)},
+                                    real(-0.5), real(0.5))
             .to(options().device);
     }
     static Array<real> batch(int k) { return uniform(100 + k); }

@@ -98,8 +98,8 @@ void train(Processes& processes, std::int64_t updates, const std::string& folder
         const Items drawn = shuffled(poem.letters.shape()[0], seed, update).part(0, batch);
         for (const Items& micro : window.share(split(drawn, micro_batches))) {
             const Var<Array<S>> logits = model(rows(poem.letters, micro));
-            window.add(
-                cross_entropy(logits, rows(poem.next, micro).reshaped({logits.shape()[0]}), no_letter));
+            window.add(cross_entropy(logits, rows(poem.next, micro).reshaped({logits.shape()[0]}),
+                                     {.ignore = no_letter}));
         }
         const Finished<S> done = window.finish();
         if (first)

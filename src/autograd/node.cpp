@@ -68,6 +68,12 @@ void refuse_number(std::size_t input, std::size_t count) {
                 (count == 1 ? " input" : " inputs") + ", numbered from 0");
 }
 
+void refuse_forgotten(const char* op, std::size_t input, const std::string& form) {
+    throw Error("[backward] the backward function of '" + std::string(op) + "' gave no gradient to input " +
+                std::to_string(input) + " of " + form +
+                ", which wants one; give() it, as zeros if the output does not depend on it");
+}
+
 void refuse_in_sweep(const char* what) {
     throw Error(
         std::string("[") + what +

@@ -104,6 +104,7 @@ inline void let_go_of(Node* node, Node*& doomed) {
 [[noreturn]] void refuse_placeholder();
 [[noreturn]] void refuse_untouched(const Node& node, const std::string& form);
 [[noreturn]] void refuse_unwanted(std::size_t input);
+[[noreturn]] void refuse_forgotten(const char* op, std::size_t input, const std::string& form);
 [[noreturn]] void refuse_number(std::size_t input, std::size_t count);
 // Changing a leaf or its gradient while some backward() is on its way.
 [[noreturn]] void refuse_in_sweep(const char* what);
@@ -116,14 +117,14 @@ inline std::int64_t live_nodes() {
 }
 
 // While one lives, operations on this thread compute values and record nothing.
-struct NoGrad : private detail::Meanwhile<bool> {
-    NoGrad() : Meanwhile(detail::context.recording, false) {}
+struct [[nodiscard]] NoGrad : private detail::Meanwhile<bool> {
+    [[nodiscard]] NoGrad() : Meanwhile(detail::context.recording, false) {}
 };
 
 // While one lives, recorded nodes keep their values and their constant inputs, so that a picture
 // can show them.
-struct Watch : private detail::Meanwhile<bool> {
-    Watch() : Meanwhile(detail::context.watching, true) {}
+struct [[nodiscard]] Watch : private detail::Meanwhile<bool> {
+    [[nodiscard]] Watch() : Meanwhile(detail::context.watching, true) {}
 };
 
 }  // namespace tally

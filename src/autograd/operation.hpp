@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -69,6 +70,17 @@ public:
             if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
         });
     }
+    // A node of its own for each input that wants a gradient, whose gradient is zeros that no rule has set.
+    std::vector<ValueNode<T>*> own_places(std::deque<ValueNode<T>>& own) const {
+        std::vector<ValueNode<T>*> places;
+        for_each_input(nodes_, [&](ValueNode<T>* input) {
+            if (!input) return places.push_back(nullptr);
+            ValueNode<T>& place = own.emplace_back(T(input->value), State::constant);
+            place.gradient = zeros_like(input->value);
+            places.push_back(&place);
+        });
+        return places;
+    }
     void forget() {
         for_each_input(nodes_, [](ValueNode<T>*& input) {
             if (input) let_go_of(std::exchange(input, nullptr));
@@ -113,6 +125,7 @@ public:
     void pull(Sweep& sweep) override {
         if (watching::checks != watching::Checks::none) [[unlikely]]
             return pull_on_trial(*this, sweep);
+        if constexpr (custom) return pull_with(sweep, [this] { call_custom_rule(); });
         pull_with(sweep, [this] { call_rule(!this->target); });
     }
     template <class Call> [[gnu::always_inline]] void pull_with(Sweep& sweep, Call call) {
@@ -134,6 +147,24 @@ public:
                 rule_(inputs_.pull(spare), std::as_const(this->gradient), kept.get(op())...);
             },
             kept_);
+    }
+
+    // The backward function of a custom operation writes to zeros of its own: it may set or add, and must not
+    // forget an input.
+    [[gnu::noinline]] void call_custom_rule() {
+        std::deque<ValueNode<T>> own;
+        const std::vector<ValueNode<T>*> places = inputs_.own_places(own);
+        std::apply(
+            [&](const auto&... kept) {
+                rule_(Pull<T>(places.data(), places.size(), false), std::as_const(this->gradient),
+                      kept.get(op())...);
+            },
+            kept_);
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            if (!places[i]) continue;
+            if (!places[i]->has_gradient()) refuse_forgotten(op(), i, form(places[i]->value));
+            inputs_.pull(false).give(i, places[i]->gradient);
+        }
     }
 
     const char* op() const override { return name_.text(); }

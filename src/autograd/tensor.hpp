@@ -25,12 +25,6 @@ template <class S> Var<Array<S>> constant(std::initializer_list<S> vector) {
 
 // ---- constants to begin from: zeros({2, 3}), randn({3}, {.seed = 7}), ones<double>({6}, {.device = Device::cuda}) ----
 
-// Where a constant is made, and from which randomness.
-struct Making {
-    Device device = Device::cpu;
-    std::uint64_t seed = 0, stream = 0;  // of random ones
-};
-
 // All elements alike.
 template <class S = float> Var<Array<S>> full(const Shape& shape, double value, const Making& how = {}) {
     return constant(Array<S>::full(shape, static_cast<S>(value), how.device));
@@ -49,13 +43,12 @@ template <class S = float> Var<Array<S>> eye(std::int64_t size, const Making& ho
     return constant(detail::identity<S>(size).to(how.device));
 }
 template <class S = float> Var<Array<S>> randn(const Shape& shape, const Making& how = {}) {
-    return constant(random_normal<S>(shape, how.seed, how.stream).to(how.device));
+    return constant(random_normal<S>(shape, how));
 }
 // From `low` on, below `high`.
 template <class S = float>
 Var<Array<S>> uniform(const Shape& shape, double low = 0, double high = 1, const Making& how = {}) {
-    return constant(random_uniform<S>(shape, how.seed, how.stream, static_cast<S>(low), static_cast<S>(high))
-                        .to(how.device));
+    return constant(random_uniform<S>(shape, how, static_cast<S>(low), static_cast<S>(high)));
 }
 
 // Value, shape, and how it was made: "[0.5000 -1.2500  0.7500] (3), parameter".

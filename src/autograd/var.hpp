@@ -111,7 +111,7 @@ template <class T> struct Visit {  // what an observer of the sweep sees: a node
     const T& gradient;
 };
 
-template <Value T> class Var {
+template <Value T> class [[nodiscard]] Var {
 public:
     using value_type = T;
 
@@ -124,7 +124,9 @@ public:
     explicit Var(ValueNode<T>* node) : node_(node) {}
 
     Var(const Var& other) : node_(other.node_) {
-        if (node_) ++node_->handles;
+        if (!node_) return;
+        check_thread("copy", *node_);  // handles are counted without a lock
+        ++node_->handles;
     }
     Var(Var&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
     Var& operator=(Var other) & noexcept {
@@ -148,11 +150,13 @@ public:
     template <class Other> void operator/=(const Other&) { not_in_place<Other>(); }
 
     explicit operator bool() const { return node_ != nullptr; }
-    const T& value() const { return checked("value").value; }
-    auto item() const {  // the only element
+    const T& value() const& { return checked("value").value; }
+    T value() const&& { return checked("value").value; }  // a temporary's value outlives it
+    auto item() const {                                   // the only element
         return detail::item(value());
     }
-    const Shape& shape() const { return detail::shape_of(value()); }
+    const Shape& shape() const& { return detail::shape_of(value()); }
+    Shape shape() const&& { return detail::shape_of(checked("shape").value); }
     // x[i]: the i-th along the first axis, which goes; -1 is the last. x.t(): the last two axes swapped. (ops/shape.hpp)
     Var operator[](std::int64_t i) const requires(!Number<T>) { return at(*this, i); }
     Var t() const requires(!Number<T>) { return transpose(*this); }
@@ -160,12 +164,13 @@ public:
 
     // ---- the gradient of a leaf ----
     bool has_grad() const { return node_ && node_->has_gradient(); }
-    const T& grad() const {
+    [[nodiscard]] const T& grad() const& {
         const ValueNode<T>& node = checked("grad");
         if (!node.has_gradient()) detail::refuse_untouched(node, detail::form(node.value));
         detail::show(node.touched);
         return node.gradient;
     }
+    [[nodiscard]] T grad() const&& { return grad(); }
     void zero_grad() const { free("zero_grad").untouch(); }  // its buffer stays for the next window
     void free_grad() const {
         ValueNode<T>& node = free("free_grad");
@@ -287,6 +292,7 @@ private:
     template <class F> void change(const char* what, F f, T ValueNode<T>::*part) const {
         ValueNode<T>& node = *node_;
         f(node.*part);
+        if (!detail::ready(node.*part)) replace_lost(what, part);
         if (detail::same_form(node.value, node.gradient)) return;
         const std::string value = detail::form(node.value), gradient = detail::form(node.gradient);
         const bool of_value = part == &ValueNode<T>::value;
@@ -294,6 +300,20 @@ private:
         node.gradient = detail::unwritten_like(node.value);
         throw Error(std::string("[") + what + "] a parameter of " + (of_value ? gradient : value) +
                     " was given a " + (of_value ? "value of " + value : "gradient of " + gradient));
+    }
+
+    // The function moved the memory away, or put an array without memory in its place.
+    [[noreturn, gnu::cold]] void replace_lost(const char* what, T ValueNode<T>::*part) const {
+        ValueNode<T>& node = *node_;
+        const bool of_value = part == &ValueNode<T>::value;
+        if (of_value)
+            node.value = detail::nans_like(node.gradient);
+        else
+            free_grad();
+        throw Error(std::string("[") + what + "] the function left the parameter of " +
+                    detail::form(node.gradient) + " without " +
+                    (of_value ? "a value: it is NaN now; assign() new numbers" : "its gradient") +
+                    "; write into the array, or replace it by one with memory");
     }
 
     ValueNode<T>* node_ = nullptr;

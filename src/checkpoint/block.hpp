@@ -23,8 +23,8 @@ inline constinit thread_local bool verifying = true;  // false inside Unverified
 
 // A checkpointed function that runs for the first time while one lives, on this thread, is not compared value
 // by value when it runs again.
-struct Unverified : private detail::Meanwhile<bool> {
-    Unverified() : Meanwhile(detail::verifying, false) {}
+struct [[nodiscard]] Unverified : private detail::Meanwhile<bool> {
+    [[nodiscard]] Unverified() : Meanwhile(detail::verifying, false) {}
 };
 
 // True while a checkpointed function runs again. What shall happen only once (an effect, a line

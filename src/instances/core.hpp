@@ -110,7 +110,7 @@
     WORD template struct Loss<Array<S>>; \
     WORD template Loss<Array<S>> mse(Var<Array<S>>, Var<Array<S>>); \
     WORD template Loss<Array<S>> binary_cross_entropy(Var<Array<S>>, Var<Array<S>>); \
-    WORD template Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::int32_t>&, std::int32_t, double); \
+    WORD template Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::int32_t>&, const CrossEntropyOptions&); \
     WORD template Loss<Array<S>> info_nce(Var<Array<S>>, Var<Array<S>>, double);
 // clang-format on
 

@@ -18,7 +18,8 @@ namespace tally {
 // told. What is saved meanwhile must stay as it was, and fresh memory is filled with NaN.
 class CheckRules {
 public:
-    CheckRules() : before_((detail::this_thread(), watching::set_checks(watching::Checks::all))) {
+    [[nodiscard]] CheckRules()
+        : before_((detail::this_thread(), watching::set_checks(watching::Checks::all))) {
         memory::poison_meanwhile(true);
     }
     ~CheckRules() {

@@ -23,10 +23,10 @@ struct SourceLine {
 inline constexpr SourceLine nowhere;
 
 // For this thread, while one lives. Several nest.
-class Here {
+class [[nodiscard]] Here {
 public:
-    explicit Here(SourceLine at = SourceLine::current()) : Here("", at) {}
-    explicit Here(std::string name, SourceLine at = SourceLine::current())
+    [[nodiscard]] explicit Here(SourceLine at = SourceLine::current()) : Here("", at) {}
+    [[nodiscard]] explicit Here(std::string name, SourceLine at = SourceLine::current())
         : name_(std::move(name)), at_(at), outer_(std::exchange(innermost_, this)) {}
     ~Here() { innermost_ = outer_; }
     Here(const Here&) = delete;

@@ -14,8 +14,8 @@ namespace tally {
 // share the list.
 class Items {
 public:
-    Items(std::int64_t from, std::int64_t to);          // from, from + 1, ..., to - 1
-    explicit Items(std::vector<std::int32_t> numbers);  // in this order
+    explicit Items(std::int64_t from, std::int64_t to);  // from, from + 1, ..., to - 1
+    explicit Items(std::vector<std::int32_t> numbers);   // in this order
 
     std::int64_t count() const { return to_ - from_; }
     std::int64_t operator[](std::int64_t i) const {

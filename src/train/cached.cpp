@@ -93,7 +93,8 @@ Var<Array<S>> cached_backward(std::size_t parts,
 template <class S>
 void add_cached(Window<S>& window, const std::vector<Items>& parts,
                 const std::vector<std::function<Var<Array<S>>(const Items&, Pass&)>>& encoders,
-                const std::function<Loss<Array<S>>(const Representations<S>&)>& loss, double weight) {
+                const std::function<Loss<Array<S>>(const Representations<S>&)>& loss,
+                const MicroBatchOptions& options) {
     if (window.options().non_finite == NonFinite::drop_micro)
         throw Error(
             "[cached] a loss of all items has no micro-batch that could be dropped; choose NonFinite::raise "
@@ -109,7 +110,9 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
         encoders.size(), parts.size(), [&](std::size_t encoder, std::size_t part, bool second) {
             const Items& items = parts[part];
             if (second) {
-                Pass same{true, pass->seed, first_items[part], {}, pass->seed_at};
+                Pass same = pass->again();
+                same.first_item = first_items[part];
+                same.items = items.count();
                 return encoders[encoder](items, same);  // its effects are there already
             }
             if (encoder == 0) {
@@ -118,7 +121,7 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
             }
             return encoders[encoder](items, *pass);
         });
-    window.add(loss(cache.all()), weight);
+    window.add(loss(cache.all()), options);
     window.whole([&] {
         cache.backward([&](const Var<Array<S>>& y, const Array<S>& gradient) {
             window.backward([&] { y.backward(gradient); });
@@ -132,7 +135,8 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
                                            const std::function<Var<Array<S>>(const Representations<S>&)>&); \
     template void add_cached(Window<S>&, const std::vector<Items>&,                                         \
                              const std::vector<std::function<Var<Array<S>>(const Items&, Pass&)>>&,         \
-                             const std::function<Loss<Array<S>>(const Representations<S>&)>&, double);
+                             const std::function<Loss<Array<S>>(const Representations<S>&)>&,               \
+                             const MicroBatchOptions&);
 TALLY_MADE_FOR(float)
 TALLY_MADE_FOR(double)
 #undef TALLY_MADE_FOR

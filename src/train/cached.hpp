@@ -38,6 +38,7 @@ Var<Array<S>> cached_backward(std::size_t parts,
 template <class S>
 void add_cached(Window<S>& window, const std::vector<Items>& parts,
                 const std::vector<std::function<Var<Array<S>>(const Items&, Pass&)>>& encoders,
-                const std::function<Loss<Array<S>>(const Representations<S>&)>& loss, double weight = 1);
+                const std::function<Loss<Array<S>>(const Representations<S>&)>& loss,
+                const MicroBatchOptions& options = {});
 
 }  // namespace tally

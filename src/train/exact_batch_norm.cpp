@@ -89,7 +89,9 @@ template <class S> void add_with_exact_batch_norm(
         std::vector<std::int64_t> first_items;
         std::int64_t first_item = begun.first_item;
         const auto before = [&](std::size_t k) {  // what its layers leave there is left in 2
-            Pass apart{true, begun.seed, first_items[k], {}, begun.seed_at};
+            Pass apart = begun.again();
+            apart.first_item = first_items[k];
+            apart.items = micro_batches[k].count();
             return through(input(micro_batches[k]), 0, at, apart);
         };
         BatchStatistics<S> all;

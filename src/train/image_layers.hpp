@@ -104,7 +104,7 @@ public:
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
-        if (!pass.training) return batch_norm(std::move(x), weight, bias, running, eps_);
+        if (!detail::trains("batch norm", pass)) return batch_norm(std::move(x), weight, bias, running, eps_);
         BatchNormed<S> normed = batch_norm(std::move(x), weight, bias, eps_);
         if (normed.batch.count > 0) leave(pass, std::move(normed.batch));
         return std::move(normed.y);

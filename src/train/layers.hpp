@@ -117,14 +117,25 @@ public:
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
-        if (!pass.training) return x;
+        if (!detail::trains("dropout", pass)) return x;
         if (!recomputing()) pass.draws.draw(stream_.number(), stream_.layer(), pass.seed, pass.first_item);
-        return dropout(
-            std::move(x), p_,
-            {pass.seed, stream_.number(), static_cast<std::uint64_t>(pass.first_item), pass.seed_at});
+        const std::int64_t per_item = rows_per_item(x.shape(), pass);
+        // Masks of 2 rows an item are not those of 1 row an item, so that micro-batches of both draw separately.
+        const std::uint64_t layer = stream_.number() + (static_cast<std::uint64_t>(per_item - 1) << 32);
+        const auto first = static_cast<std::uint64_t>(pass.first_item * per_item);
+        return dropout(std::move(x), p_, {pass.seed, layer, first, pass.seed_at});
     }
 
 private:
+    // An item may be several rows, as after reshape(x, {items * places, width}).
+    static std::int64_t rows_per_item(const Shape& shape, const Pass& pass) {
+        if (!pass.items || shape.rank() == 0 || shape[0] == *pass.items) return 1;
+        if (*pass.items > 0 && shape[0] % *pass.items == 0) return shape[0] / *pass.items;
+        throw Error("[dropout] " + to_string(shape) + " has " + std::to_string(shape[0]) +
+                    " rows, but pass() was given " + std::to_string(*pass.items) +
+                    " items; give pass() the number of items, of which the rows are a multiple");
+    }
+
     double p_;
     LayerStream stream_;
 };
@@ -245,12 +256,13 @@ public:
     // Its layers as functions of what comes in, for checkpoints: each has what the pass says now, and only
     // the first time leaves its effects there.
     Chain<Array<S>> chain(Pass& pass) const {
+        detail::use(pass);
         Chain<Array<S>> functions;
         for (std::size_t i = 0; i < layers_.size(); ++i)
-            functions.push_back([i, layer = layers_[i], seed_at = pass.seed_at, of = &pass,
-                                 training = pass.training, seed = pass.seed,
-                                 first = pass.first_item](Var<Array<S>> x) {
-                Pass own{training, seed, first, {}, seed_at};
+            functions.push_back([i, layer = layers_[i], of = &pass, training = pass.training,
+                                 seed = pass.seed, first = pass.first_item, seed_at = pass.seed_at,
+                                 items = pass.items, implied = pass.implied](Var<Array<S>> x) {
+                Pass own{training, seed, first, {}, seed_at, {}, items, false, implied};
                 x = run(i, *layer, std::move(x), own);
                 if (!recomputing()) {
                     of->effects.join(std::move(own.effects));
@@ -301,7 +313,7 @@ private:
         return layer(std::move(x), pass);
     }
     void measure(const Var<Array<S>>& x, const Pass& pass) {
-        Pass unseen{pass.training, pass.seed, pass.first_item, {}, pass.seed_at};
+        Pass unseen = pass.again();
         segmentation_ = fit_into(chain(unseen), x, bytes_);
         sizes_ = segmentation_->sizes;
         bytes_ = 0;

@@ -122,7 +122,32 @@ struct Pass {
     Effects effects{};
     const std::uint64_t* seed_at = nullptr;  // in a captured window, whose seed the device looks up
     Draws draws{};
+    std::optional<std::int64_t> items = {};  // of this micro-batch, where a window knows it
+    bool over = false;                       // the window of this pass is finished or discarded
+    bool implied = false;                    // the layer was called without a pass
+
+    // The same items and randomness, for a second run or another part of the model; without effects and draws.
+    Pass again() const {
+        Pass same{training, seed, first_item, {}, seed_at};
+        same.items = items;
+        same.over = over;
+        same.implied = implied;
+        return same;
+    }
 };
+
+namespace detail {
+
+// The pass that a window of this thread has begun, and that no layer has used yet.
+inline constinit thread_local const Pass* unused_pass = nullptr;
+inline void use(const Pass& pass) {
+    if (unused_pass == &pass) unused_pass = nullptr;
+}
+
+// Asked by a layer that does something else in training. Says whether it trains.
+bool trains(const char* layer, const Pass& pass);
+
+}  // namespace detail
 
 // Where a layer's randomness comes from. No two layers of a model share a stream.
 struct Stream {
@@ -240,6 +265,7 @@ public:
     // Without a pass: as it is used when training is over.
     Var<Array<S>> operator()(Var<Array<S>> x) {
         Pass pass;
+        pass.implied = true;
         return forward(std::move(x), pass);
     }
     void list(Members<S>&) override {}

@@ -75,6 +75,7 @@ template <class S> void NoiseMeter<S>::take_in(const V& counted, double each, co
     const auto count = static_cast<double>(so_far.item());
     if (!(count > 0)) return;
     const double length = grad_norm(parameters_) * (total_ > 0 ? total_ : 1) / count;
+    if (!std::isfinite(length * length)) return;  // the window will not step, and may be saved before it ends
     first_ = {.firsts = 1,
               .squares = length * length,
               .shares = static_cast<double>(squares_.item()) / (count * count)};

@@ -43,6 +43,7 @@ template <class S> void Optimizer<S>::schedule_learning_rate(double rate) {
 template <class S> void Optimizer<S>::step() {
     expect_finished();
     expect_free("step");
+    expect_current();
     try {
         update();
     } catch (...) {
@@ -57,6 +58,16 @@ template <class S> void Optimizer<S>::expect_finished() const {
         throw Error("[window] the last window of this " + name_ + " ended with " + std::to_string(lost) +
                     " micro-batches in it: they were let go and nothing was updated. finish() or discard() a "
                     "window before it ends");
+}
+
+template <class S> void Optimizer<S>::expect_current(std::uint32_t owners) const {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        if (!parameters_[i].has_grad() && parameters_[i].node()->handles <= owners)
+            throw Error(
+                "[" + name_ + "] no gradient has reached parameter " + std::to_string(i) + " of " +
+                to_string(parameters_[i].shape()) +
+                ", and no variable refers to it any more; if the variable was replaced by a new parameter, "
+                "make the optimizer after that, or write assign(variable, numbers)");
 }
 
 template <class S> void Optimizer<S>::expect_free(const char* what) const {

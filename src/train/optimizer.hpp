@@ -36,6 +36,9 @@ public:
     // next step, or the next window, says so.
     void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
     void expect_finished() const;
+    // An Error for a parameter that no gradient has reached and that only `owners` still refer to: its variable was
+    // replaced after the optimizer was made.
+    void expect_current(std::uint32_t owners = 1) const;
 
     // Of what is remembered: now, and once a gradient has reached every parameter.
     struct Bytes {
@@ -175,11 +178,22 @@ private:
     AdamOptions options_;
 };
 
-// Weight decay shrinks the value, apart from the gradient.
+// Options of AdamW: those of Adam, with PyTorch's weight decay.
+struct AdamWOptions {
+    double learning_rate = 1e-3;
+    double beta1 = 0.9, beta2 = 0.999;
+    double eps = 1e-8;
+    double weight_decay = 1e-2;
+};
+
+// Weight decay shrinks the value separately from the gradient.
 template <class S> class AdamW : public Adam<S> {
 public:
-    AdamW(std::vector<Var<Array<S>>> parameters, AdamOptions options = {.weight_decay = 1e-2})
-        : Adam<S>("AdamW", std::move(parameters), options, {"updates"}) {}
+    AdamW(std::vector<Var<Array<S>>> parameters, AdamWOptions options = {})
+        : Adam<S>("AdamW", std::move(parameters),
+                  AdamOptions{options.learning_rate, options.beta1, options.beta2, options.eps,
+                              options.weight_decay},
+                  {"updates"}) {}
 
 protected:
     bool shrinks() const override { return true; }
@@ -206,7 +220,7 @@ protected:
 
 template <class S> Sgd(std::initializer_list<Var<Array<S>>>, SgdOptions) -> Sgd<S>;
 template <class S> Adam(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> Adam<S>;
-template <class S> AdamW(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamW<S>;
+template <class S> AdamW(std::initializer_list<Var<Array<S>>>, AdamWOptions = {}) -> AdamW<S>;
 template <class S> AdamA(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamA<S>;
 
 extern template class Optimizer<float>;

@@ -385,18 +385,18 @@ double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trai
 
 template <class S> Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
                                        const std::function<Var<Array<S>>(const Items&)>& logits,
-                                       std::int32_t ignore) {
+                                       const CrossEntropyOptions& options) {
     double sum = 0, right = 0, count = 0;
     in_batches(labels.shape().rank() == 1 ? labels.shape()[0] : 0, batch_size, [&](const Items& batch) {
         const Var<Array<S>> y = logits(batch);
         const Array<std::int32_t> wanted = rows(labels, batch);
-        const Loss<Array<S>> found = cross_entropy(y, wanted.to(y.value().device()), ignore);
+        const Loss<Array<S>> found = cross_entropy(y, wanted.to(y.value().device()), options);
         sum += static_cast<double>(found.sum.item());
         count += static_cast<double>(found.count.item());
         const std::vector<S> scores = y.value().to_vector();
         const auto classes = static_cast<std::ptrdiff_t>(y.shape()[1]);
         for (std::size_t row = 0; row < wanted.size(); ++row) {
-            if (wanted.span()[row] == ignore) continue;
+            if (wanted.span()[row] == options.ignore) continue;
             const auto first = scores.begin() + static_cast<std::ptrdiff_t>(row) * classes;
             right += std::max_element(first, first + classes) - first == wanted.span()[row];
         }
@@ -409,8 +409,10 @@ template class Trainer<double>;
 template double evaluate<float>(std::int64_t, std::int64_t, const Trainer<float>::LossOf&);
 template double evaluate<double>(std::int64_t, std::int64_t, const Trainer<double>::LossOf&);
 template Evaluation evaluate<float>(const Array<std::int32_t>&, std::int64_t,
-                                    const std::function<Var<Array<float>>(const Items&)>&, std::int32_t);
+                                    const std::function<Var<Array<float>>(const Items&)>&,
+                                    const CrossEntropyOptions&);
 template Evaluation evaluate<double>(const Array<std::int32_t>&, std::int64_t,
-                                     const std::function<Var<Array<double>>(const Items&)>&, std::int32_t);
+                                     const std::function<Var<Array<double>>(const Items&)>&,
+                                     const CrossEntropyOptions&);
 
 }  // namespace tally

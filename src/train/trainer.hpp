@@ -140,10 +140,10 @@ struct Evaluation {
 template <class S>
 double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trainer<S>::LossOf& loss);
 
-// Of a classifier, by its logits (items, classes); items labelled `ignore` do not count.
+// Of a classifier, by its logits (items, classes); with the options of its loss.
 template <class S> Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
                                        const std::function<Var<Array<S>>(const Items&)>& logits,
-                                       std::int32_t ignore = -100);
+                                       const CrossEntropyOptions& options = {});
 
 extern template class Trainer<float>;
 extern template class Trainer<double>;

@@ -67,6 +67,7 @@ template <class S> void Window<S>::plan(std::int64_t micro_batches) {
 }
 
 template <class S> Window<S>::~Window() {
+    forget_pass();
     if (!hold_.on()) return;
     if (!saved_ && !broken_ && std::uncaught_exceptions() <= exceptions_)
         optimizer_.unfinished(micro_batches_);
@@ -109,6 +110,7 @@ template <class S> void Window<S>::expect_not_full(const char* what) const {
     if (full())
         throw Error(std::string("[window] ") + what + ": it is full with its " +
                     std::to_string(micro_batches_) + " micro-batches; finish() it first");
+    expect_reached(what);
     hold_.expect_as_left(what);
 }
 
@@ -125,7 +127,8 @@ template <class S> void Window<S>::expect_own_pass(const V& sum) const {
             "before each forward");
 }
 
-template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight) {
+template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const MicroBatchOptions& options) {
+    const double weight = options.weight;
     expect_loss(loss, weight);
     const Loss<Array<S>> share = denominator_.share(loss, weight);
     remember();
@@ -133,6 +136,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight
         if (!hold_.on()) hold_.take(detail::Hold<S>::Sweeps::own);
         if (exact_) exact_->begin();
         sweep([&] { go_backward(denominator_.divided(share.sum)); });
+        unreached_ = !hold_.met();
         ++micro_batches_;
         if (dropped(share.sum))
             pass_.effects = {};
@@ -140,6 +144,15 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, double weight
             count(share, denominator_.each(loss, weight));
         come();
     });
+}
+
+// A loss of another model would count, and bring nothing.
+template <class S> void Window<S>::expect_reached(const char* what) const {
+    if (unreached_)
+        throw Error(std::string("[window] ") + what + ": the loss of micro-batch " +
+                    std::to_string(micro_batches_) + " has reached none of the " +
+                    std::to_string(parameters().size()) +
+                    " parameters; is it the loss of another model? discard() the window");
 }
 
 template <class S> void Window<S>::expect_loss(const Loss<Array<S>>& loss, double weight) const {
@@ -162,6 +175,7 @@ template <class S> void Window<S>::expect_loss(const Loss<Array<S>>& loss, doubl
 // The pass of the micro-batch that was counted has happened.
 template <class S> void Window<S>::come() {
     items_ += pending_.value_or(0);
+    forget_pass();
     passed_ = passed_ || pending_;
     pending_.reset();
     saved_ = false;
@@ -170,6 +184,13 @@ template <class S> void Window<S>::come() {
 
 template <class S> void Window<S>::once(V term) {
     expect_whole("once");
+    if (once_.empty()) once_at_ = micro_batches_;
+    if (once_at_ != micro_batches_)
+        throw Error(
+            "[window] once: called after " + std::to_string(once_at_) + " micro-batches and again after " +
+            std::to_string(micro_batches_) +
+            ", so the update would count its term once for each micro-batch; call once() at one place, "
+            "outside the loop over the micro-batches");
     once_.push_back(std::move(term));
 }
 
@@ -221,6 +242,7 @@ template <class S> Pass& Window<S>::pass(std::int64_t items) {
     pass_.draws = {};
     pending_ = 0;
     since_ = detail::context.next_id;
+    detail::unused_pass = &pass_;
     return part(items);
 }
 
@@ -228,6 +250,8 @@ template <class S> Pass& Window<S>::part(std::int64_t items) {
     if (items < 0) throw Error("[window] pass: there are no " + std::to_string(items) + " items");
     if (!pending_) throw Error("[window] part: of no micro-batch; call pass() for the first part");
     pass_.training = true;
+    pass_.over = false;
+    pass_.items = items;
     pass_.seed = seed();
     pass_.first_item = items_ + *pending_ + (across_ ? across_->first_item(optimizer_, opened_) : 0);
     *pending_ += items;
@@ -379,6 +403,7 @@ template <class S> Finished<S> Window<S>::close_together(const char* what, bool 
     if (micro_batches_ == 0 && !across_) throw Error("[window] finish: no micro-batch has come");
     expect_told(what);
     hold_.expect_as_left(what);
+    if (micro_batches_ > 1) expect_reached(what);
     const Standing all = standing(what);
     if (all.micro_batches == 0) {
         if (tail) return {};
@@ -410,6 +435,7 @@ template <class S> Finished<S> Window<S>::close_together(const char* what, bool 
     if (across_) attempt([&] { reduce(); });
     if (exact_) attempt([&] { own([&] { exact_->round(); }); });
     expect_gradients(what);
+    optimizer_.expect_current(options_.average ? 2 : 1);
     attempt([&] { update(done, all); });
     discard();
     return done;
@@ -453,6 +479,7 @@ template <class S> void Window<S>::step(Finished<S>& done, const Standing& all) 
         throw;
     }
     if (options_.average) options_.average->update();
+    had_effects_ = had_effects_ || !effects_.empty();
     effects_.commit();
     if (meter_) done.noise = meter_->estimate(all, options_.reduction == Reduction::mean);
     done.stepped = true;
@@ -484,10 +511,12 @@ template <class S> void Window<S>::reset() {
     if (pending_ || passed_) since_ = detail::context.next_id;
     passed_ = false;
     pending_.reset();
+    forget_pass();
+    pass_.over = true;
     pass_.effects = {};
     pass_.draws = {};
     effects_ = {};
-    broken_ = saved_ = false;
+    broken_ = saved_ = unreached_ = false;
     ++opened_;
 }
 

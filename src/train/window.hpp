@@ -77,6 +77,11 @@ template <class S> struct WindowOptions {
     bool noise = false;      // noise() is estimated: one more look at the gradients in each window
 };
 
+// Options of Window::add.
+struct MicroBatchOptions {
+    double weight = 1;  // multiplies the weight of each item in this micro-batch
+};
+
 // What a finished window was.
 template <class S> struct Finished {
     bool stepped = false;
@@ -105,9 +110,10 @@ public:
         return across_ ? across_->share(parts) : parts;
     }
     // Goes backward through a micro-batch's loss, at once, so that its graph is gone when the next one comes.
-    // `weight` multiplies what each of its items weighs. From the first one on the window alone changes its
+    // From the first one on the window alone changes its
     // parameters and their gradients: what others try is an Error, until finish() or discard().
-    void add(const Loss<Array<S>>& loss, double weight = 1);
+    void add(const Loss<Array<S>>& loss, const MicroBatchOptions& options = {});
+    void add(const Loss<Array<S>>& loss, Bare auto) = delete;  // write {.weight = 2}
     // A mean does not say of how many.
     template <class NotALoss> void add(const Var<NotALoss>&, double = 1) {
         static_assert(!sizeof(NotALoss),
@@ -131,15 +137,16 @@ public:
         if (meter_) meter_->refuse_rest();
         if (exact_) exact_->begin();
         sweep(f);
+        unreached_ = unreached_ && !hold_.met();
         if (exact_) attempt([&] { exact_->take_in(); });
     }
 
     // What the model is told about the next micro-batch, which has so many items; what its layers leave there
     // happens when the window finishes. Until its loss is added nothing has happened: another pass() begins
     // where this one did, and a loss that is older than the last pass() is refused.
-    Pass& pass(std::int64_t items);
+    [[nodiscard]] Pass& pass(std::int64_t items);
     // Of one micro-batch whose items go forward in parts: the next part, after pass().
-    Pass& part(std::int64_t items);
+    [[nodiscard]] Pass& part(std::int64_t items);
 
     bool empty() const { return micro_batches_ == 0 && once_.empty(); }
     bool full() const { return options_.micro_batches > 0 && micro_batches_ >= options_.micro_batches; }
@@ -207,6 +214,9 @@ private:
         loss.backward([&](const Visit<Array<S>>&) { across_->meanwhile(optimizer_, opened_); });
     }
     void come();
+    void forget_pass() {
+        if (detail::unused_pass == &pass_) detail::unused_pass = nullptr;
+    }
     void expect_untouched() const;
     void expect_whole(const char* what) const;
     void expect_one_way(const char* what, typename detail::Hold<S>::Sweeps sweeps) const;
@@ -231,6 +241,7 @@ private:
     void expect_countable(double counted, std::int64_t items) const;
     void expect_told(const char* what) const;
     void expect_gradients(const char* what) const;
+    void expect_reached(const char* what) const;
     std::uint64_t seed() const;  // of what is random in this window
     void update(Finished<S>& done, const Standing& all);
     void step(Finished<S>& done, const Standing& all);
@@ -253,10 +264,13 @@ private:
     detail::TurnedWeights<S> turned_;      // until the weights step
     Pass pass_;                            // of the micro-batch that is on its way
     std::optional<std::int64_t> pending_;  // its items, until its loss is added
-    bool passed_ = false;                  // a micro-batch of this window has had a pass
-    std::uint64_t since_ = 0;              // a loss from before is not of this pass, or not of this window
-    Effects effects_;                      // of those that have come
-    std::vector<Array<S>> before_;         // drop_micro of a running sum: that before this micro-batch
+    bool unreached_ = false;               // the last loss has reached no parameter
+    bool had_effects_ = false;  // of finished or loaded windows: the model's buffers are part of the state
+    std::int64_t once_at_ = 0;  // micro-batches when once() was first called
+    bool passed_ = false;       // a micro-batch of this window has had a pass
+    std::uint64_t since_ = 0;   // a loss from before is not of this pass, or not of this window
+    Effects effects_;           // of those that have come
+    std::vector<Array<S>> before_;  // drop_micro of a running sum: that before this micro-batch
     std::vector<bool> before_there_;
     bool broken_ = false;         // something threw after gradients had changed
     mutable bool saved_ = false;  // since the last micro-batch

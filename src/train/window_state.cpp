@@ -62,6 +62,7 @@ template <class S> struct SavedWindow {
     std::vector<ExactSum<S>> exact;
     typename detail::NoiseMeter<S>::Saved noise;
     Effects effects;
+    bool buffers = false;  // the model has some
     Commit optimizer, average;
 };
 
@@ -121,6 +122,7 @@ void read_model(Reading& saved, const TrainingState& state, Module<S>& model, Sa
     const std::int64_t largest = std::numeric_limits<std::int32_t>::max();
     for (const Member<S>& member : members(model)) {
         const std::string name = "buffers/" + member.name;
+        to.buffers = to.buffers || member.buffer || member.counter;
         if (member.buffer) to.numbers.emplace_back(*member.buffer, saved.array(name, *member.buffer).clone());
         if (member.counter)
             to.numbers.emplace_back(
@@ -171,6 +173,12 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
         throw Error(
             "[window] save: terms counted once cannot be saved, nor effects that have not happened yet "
             "unless the model is given; save after finish()");
+    if (!model && had_effects_)
+        throw Error(
+            "[window] save: the model has buffers that its updates have changed, such as batch norm's "
+            "running "
+            "statistics, and they are not saved without it; write save(state, \"" +
+            under + "\", &model)");
     const Names names = names_of(model);
     std::int64_t gradients = 0;
     for (std::size_t i = 0; i < parameters().size(); ++i) {
@@ -254,6 +262,7 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
         if (exact_) exact_->sums() = std::move(loaded->exact);
         if (meter_) meter_->take(std::move(loaded->noise));
         effects_ = std::move(loaded->effects);
+        had_effects_ = loaded->buffers;
         loaded->optimizer();
         if (loaded->average) loaded->average();
     };

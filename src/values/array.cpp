@@ -43,7 +43,7 @@ template <class S> Array<S> Array<S>::full(const Shape& shape, S value, Device d
     return made;
 }
 
-template <class S> std::span<const S> Array<S>::span() const {
+template <class S> std::span<const S> Array<S>::span() const& {
     if (!storage_) throw Error("[span] this array has no memory: nothing was assigned to it");
     if (device_ != Device::cpu)
         throw Error("[span] the array is on cuda; read it with to(Device::cpu) or to_vector()");
@@ -65,7 +65,7 @@ template <class S> S Array<S>::item() const {
     return value;
 }
 
-template <class S> S* Array<S>::writable() {
+template <class S> S* Array<S>::writable() & {
     if (!storage_) throw Error("[writable] this array has no memory: nothing was assigned to it");
     if (memory::holders(storage_) > 1) part();
     memory::raise_version(storage_);
@@ -149,12 +149,17 @@ namespace {
 
 constexpr double longest = 1e16;  // from here on a double's places after the point say nothing
 
-std::string number(double x, int digits) {
-    const auto format = std::abs(x) < longest ? std::chars_format::fixed : std::chars_format::scientific;
+std::string number(double x, int digits, std::chars_format format) {
     std::string text(static_cast<std::size_t>(std::max(digits, 6)) + 24, ' ');  // below 0 means 6
     text.resize(static_cast<std::size_t>(
         std::to_chars(text.data(), text.data() + text.size(), x, format, digits).ptr - text.data()));
     return text;
+}
+std::string number(double x, int digits) {
+    if (!(std::abs(x) < longest)) return number(x, digits, std::chars_format::scientific);
+    const std::string text = number(x, digits, std::chars_format::fixed);
+    const bool vanishes = x != 0 && text.find_first_of("123456789") == std::string::npos;
+    return vanishes ? number(x, digits, std::chars_format::scientific) : text;
 }
 std::string number(float x, int digits) { return number(static_cast<double>(x), digits); }
 std::string number(std::int32_t x, int) { return std::to_string(x); }

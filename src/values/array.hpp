@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,7 +32,7 @@ namespace device_copy {
 void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count);
 }  // namespace device_copy
 
-template <class S> class Array {
+template <class S> class [[nodiscard]] Array {
 public:
     using scalar = S;
 
@@ -81,21 +82,25 @@ public:
         if (storage_) memory::forget(storage_);
     }
 
-    const Shape& shape() const { return shape_; }
+    const Shape& shape() const& { return shape_; }
+    Shape shape() const&& { return shape_; }
     std::size_t size() const { return shape_.size(); }
     Device device() const { return device_; }
     Storage* storage() const { return storage_; }
 
     // Reading. span() and item() look at the numbers, so they want the CPU; data() is a pointer
     // of the device.
-    const S* data() const { return data_; }
-    std::span<const S> span() const;
+    const S* data() const& { return data_; }
+    const S* data() const&& = delete;  // would outlive the array: give it a name first
+    std::span<const S> span() const&;
+    std::span<const S> span() const&& = delete;
     std::vector<S> to_vector() const;  // from any device
     S item() const;
 
     // Writing, by whoever owns the array: the buffer is copied first if others hold it, arrays or rules, and
     // its version is raised.
-    S* writable();
+    S* writable() &;
+    S* writable() && = delete;
 
     Array to(Device device) const;
     Array clone() const;
@@ -209,6 +214,11 @@ template <class S> Array<S> unwritten_like(const Array<S>& x) {
 template <class S> Array<S> ones_like(const Array<S>& x) {
     return Array<S>::full(x.shape(), S(1), x.device());
 }
+
+template <class S> Array<S> nans_like(const Array<S>& x) {
+    return Array<S>::full(x.shape(), S(std::numeric_limits<double>::quiet_NaN()), x.device());
+}
+template <class S> Array<S> zeros_like(const Array<S>& x) { return Array<S>::zeros(x.shape(), x.device()); }
 
 template <class S> bool ready(const Array<S>& x) { return x.storage() != nullptr; }
 

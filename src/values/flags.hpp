@@ -38,8 +38,8 @@ struct Transpose {
     bool transpose_a = false, transpose_b = false;
 };
 
-// A bool without a name: calls that take a flag refuse it.
+// A bool or a number without a name: calls that take options reject it.
 template <class B>
-concept Bare = std::same_as<B, bool>;
+concept Bare = std::is_arithmetic_v<B>;
 
 }  // namespace tally

@@ -9,20 +9,25 @@
 
 namespace tally {
 
-// Element i is a function of (seed, stream, i) and of nothing else.
-template <class S>
-Array<S> random_uniform(const Shape& shape, std::uint64_t seed, std::uint64_t stream, S low = 0, S high = 1) {
+// Where an array is made, and the seed and stream of a random one.
+struct Making {
+    Device device = Device::cpu;
+    std::uint64_t seed = 0, stream = 0;
+};
+
+// Uniform in [low, high). Element i is a function of (seed, stream, i) and of nothing else.
+template <class S> Array<S> random_uniform(const Shape& shape, const Making& how, S low = 0, S high = 1) {
     Array<S> values = Array<S>::empty(shape);
-    random::fill_uniform<S>(std::span(values.raw(), values.size()), seed, stream, low, high);
-    return values;
+    random::fill_uniform<S>(std::span(values.raw(), values.size()), how.seed, how.stream, low, high);
+    return values.to(how.device);
 }
 
 // Normally distributed, likewise.
-template <class S> Array<S> random_normal(const Shape& shape, std::uint64_t seed, std::uint64_t stream,
-                                          S mean = 0, S deviation = 1) {
+template <class S>
+Array<S> random_normal(const Shape& shape, const Making& how, S mean = 0, S deviation = 1) {
     Array<S> values = Array<S>::empty(shape);
-    random::fill_normal<S>(std::span(values.raw(), values.size()), seed, stream, mean, deviation);
-    return values;
+    random::fill_normal<S>(std::span(values.raw(), values.size()), how.seed, how.stream, mean, deviation);
+    return values.to(how.device);
 }
 
 namespace detail {

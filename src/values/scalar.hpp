@@ -71,6 +71,8 @@ namespace detail {
 // ---- what the engine asks of a value (value.hpp) ----
 
 template <Number T> T ones_like(const T&) { return T(1); }
+template <Number T> T zeros_like(const T&) { return T(0); }
+template <Number T> T nans_like(const T&) { return T(std::numeric_limits<double>::quiet_NaN()); }
 
 template <Number T> void let_go(T&) {}
 

@@ -51,6 +51,10 @@ Shape::Shape(std::span<const std::int64_t> extents) {
     become(pairs[0], pairs[1], pairs[2], size << 4 | extents.size());
 }
 
+std::int64_t Shape::axis_from_the_end(std::int64_t axis) const {
+    return detail::checked_axis("shape", axis, *this);
+}
+
 Shape Shape::with_rows(std::int64_t rows) const {
     std::uint64_t words[4], size = static_cast<std::uint64_t>(rows);
     std::memcpy(words, static_cast<const void*>(this), sizeof words);

@@ -30,7 +30,11 @@ public:
 
     int rank() const { return static_cast<int>(size_and_rank_ & 15); }
     std::size_t size() const { return size_and_rank_ >> 4; }  // number of elements
-    std::int64_t operator[](int axis) const { return extents_[axis]; }
+    std::int64_t operator[](std::int64_t axis) const {        // -1 is the last
+        if (static_cast<std::uint64_t>(axis) >= (size_and_rank_ & 15)) [[unlikely]]
+            axis = axis_from_the_end(axis);
+        return extents_[axis];
+    }
 
     const std::int32_t* begin() const { return extents_; }
     const std::int32_t* end() const { return extents_ + rank(); }
@@ -46,6 +50,7 @@ public:
     }
 
 private:
+    [[gnu::cold]] std::int64_t axis_from_the_end(std::int64_t axis) const;
     // In one piece, from registers: shapes are copied all the time, and a processor waits when it copies as a
     // whole what was just written in pieces.
     void become(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {

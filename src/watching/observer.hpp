@@ -70,9 +70,9 @@ inline constinit thread_local Observer* observer = nullptr;  // of this thread; 
 
 // While one lives, an observer is told of what the thread does that made it, after those that were told
 // already. They may end in any order.
-class Observing final : Observer {
+class [[nodiscard]] Observing final : Observer {
 public:
-    explicit Observing(Observer& observer) : observer_(observer), before_(watching::observer) {
+    [[nodiscard]] explicit Observing(Observer& observer) : observer_(observer), before_(watching::observer) {
         watching::observer = this;
     }
     ~Observing() override {

@@ -528,7 +528,7 @@ void add_losses(std::vector<Operation64>& all) {
                               c.indices[0].below(x[1]) && c.numbers[0] >= 0 && c.numbers[0] <= 1;
                    },
                    [](const Call& c, const Tensors& x, Whole labels) {
-                       cross_entropy(x[0], labels[0], -100, c.numbers[0]);
+                       cross_entropy(x[0], labels[0], {.smoothing = c.numbers[0]});
                    }});
     all.push_back({"info_nce", "info_nce",
                    [](Random& r) {

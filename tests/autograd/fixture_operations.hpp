@@ -127,7 +127,8 @@ template <class S> const Table<Array<S>>& structured() {
         {"binary_cross_entropy", [](In in) { return binary_cross_entropy(in["x"], in["target"]); }},
         {"cross_entropy", [](In in) {
             const auto ignored = static_cast<std::int32_t>(in.fixture.number("ignore_index", -100));
-            return cross_entropy(in["x"], integers(in.fixture, "labels"), ignored, in.fixture.number("smoothing", 0));
+            return cross_entropy(in["x"], integers(in.fixture, "labels"),
+                                 {.ignore = ignored, .smoothing = in.fixture.number("smoothing", 0)});
         }},
         {"info_nce", [](In in) { return info_nce(in["q"], in["k"], in.fixture.number("temperature", 0)); }},
         {"embedding", [](In in) {

@@ -144,7 +144,7 @@ TEST_CASE("lesson 15: a contrastive loss of micro-batches is another loss") {
 TEST_CASE("losses refuse what they cannot mean") {
     const Tensor64 x = numbers({2, 2}, {1, 2, 3, 4});
     CHECK_THAT(message_of([&] {
-                   cross_entropy(x, Array<std::int32_t>({2}, {0, 1}), -100, 1.5);
+                   cross_entropy(x, Array<std::int32_t>({2}, {0, 1}), {.smoothing = 1.5});
                }),
                contains("[cross_entropy] the smoothing must be between 0 and 1; it is 1.5"));
     CHECK_THAT(

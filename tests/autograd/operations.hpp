@@ -269,7 +269,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
              const double smoothing = r.coin() ? r.between(0, 1) : 0;
              return Problem<S>{{r.array<S>({count, classes})}, [=](const Vars& v) {
                                    return cross_entropy(v[0], Array<std::int32_t>({count}, labels, here()),
-                                                        -100, smoothing)
+                                                        {.smoothing = smoothing})
                                        .mean();
                                }};
          }});

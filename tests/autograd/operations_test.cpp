@@ -150,13 +150,13 @@ TEST_CASE("values and gradients at edges that finite differences cannot see") {
 
 TEST_CASE("losses carry a sum and a count") {
     const Tensor64 logits = parameter(Array<double>({3, 2}, {0, 0, 1, 3, 2, 2}));
-    const auto loss = cross_entropy(logits, Array<std::int32_t>({3}, {0, -1, 1}), -1);
+    const auto loss = cross_entropy(logits, Array<std::int32_t>({3}, {0, -1, 1}), {.ignore = -1});
     CHECK(loss.count.item() == 2);
     CHECK(std::abs(loss.sum.item() - 2 * std::log(2.0)) < 1e-15);
     CHECK_FALSE(loss.count.wants_grad());
     loss.mean().backward();
     CHECK(logits.grad().to_vector() == std::vector<double>{-0.25, 0.25, 0, 0, 0.25, -0.25});
-    const auto nothing = cross_entropy(logits, Array<std::int32_t>({3}, {-1, -1, -1}), -1);
+    const auto nothing = cross_entropy(logits, Array<std::int32_t>({3}, {-1, -1, -1}), {.ignore = -1});
     CHECK(nothing.count.item() == 0);
     CHECK(nothing.sum.item() == 0);
     const auto squares = mse(broadcast_to(Tensor64(Array<double>({2, 1}, {1, 2})), Shape{2, 3}),

@@ -87,7 +87,7 @@ namespace {
 
 // Weights after a training on rows of `data`, which nothing here may change.
 std::vector<float> trained(const Array<float>& data, const Array<std::int32_t>& labels, std::uint64_t seed) {
-    const Tensor w = parameter(random_normal<float>({8, 4}, seed, 1));
+    const Tensor w = parameter(random_normal<float>({8, 4}, {.seed = seed, .stream = 1}));
     for (int step = 0; step < 300; ++step) {
         const std::int64_t from = step * 8 % 504;
         const Tensor x = constant(data.leading(from, from + 8));
@@ -104,7 +104,7 @@ std::vector<float> trained(const Array<float>& data, const Array<std::int32_t>& 
 }  // namespace
 
 TEST_CASE("trainings in several threads share one data set and get the bits of one thread") {
-    const Array<float> data = random_normal<float>({512, 8}, 1, 1);
+    const Array<float> data = random_normal<float>({512, 8}, {.seed = 1, .stream = 1});
     std::vector<std::int32_t> classes(512);
     for (std::size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<std::int32_t>(i % 4);
     const Array<std::int32_t> labels({512}, classes);
@@ -158,8 +158,8 @@ TEST_CASE("arrays handed to other threads and results handed back are counted an
         for (std::uint64_t t = 0; t < 4; ++t)
             running.emplace_back([&, t] {
                 for (std::uint64_t i = 0; i < 30; ++i) {
-                    const Tensor w = parameter(random_normal<float>({8, 8}, t, i));
-                    const Tensor x = constant(random_normal<float>({4, 8}, t, i + 1));
+                    const Tensor w = parameter(random_normal<float>({8, 8}, {.seed = t, .stream = i}));
+                    const Tensor x = constant(random_normal<float>({4, 8}, {.seed = t, .stream = i + 1}));
                     Tensor y = sum(tanh(matmul(x, w)));
                     if (i % 3 == 0)
                         y = sum(checkpoint([&](const Tensor& h) { return tanh(matmul(h, w)); }, x));
@@ -182,7 +182,7 @@ TEST_CASE("arrays handed to other threads and results handed back are counted an
         data.writable()[0] = 1;  // nobody else has it
         return data;
     });
-    CHECK(result.get().span()[0] == 1);
+    CHECK(result.get().to_vector()[0] == 1);
     mail.clear();
     CHECK(memory::in_use() == before);
 }
@@ -210,7 +210,7 @@ TEST_CASE("A snapshot that another thread has put into a graph is its own when t
 }
 
 TEST_CASE("Rules of two threads that keep one array are checked at once without a false alarm") {
-    const Array<double> data = random_normal<double>({64}, 7, 1);
+    const Array<double> data = random_normal<double>({64}, {.seed = 7, .stream = 1});
     std::atomic<int> alarms{0};
     const auto work = [&] {
         const CheckRules check;

@@ -44,7 +44,7 @@ template <class S> std::uint64_t one_training() {
             Var<Array<S>> h = pixels(constant(rows(images, micro)), pass);
             h = permute(reshape(h, Axes{micro.count(), 16, -1}), {0, 2, 1});
             h = head(attention(sigmoid(h) * 2, pass), pass);
-            window.add(cross_entropy(h, rows(labels, micro), -100, 0.1));
+            window.add(cross_entropy(h, rows(labels, micro), {.smoothing = 0.1}));
         }
         window.finish();
     }

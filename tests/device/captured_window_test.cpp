@@ -95,7 +95,7 @@ public:
         for (const auto& [from, to] : {std::pair(0, 4), std::pair(4, 5), std::pair(5, 9)}) {
             Var<Array<S>> logits = model(x.leading(from, to), w.pass(to - from));
             if (stash) kept = logits.value();
-            w.add(cross_entropy(std::move(logits), labels.leading(from, to)), weight);
+            w.add(cross_entropy(std::move(logits), labels.leading(from, to)), {.weight = weight});
         }
     }
 
@@ -124,7 +124,7 @@ private:
         if (kind == 0) return std::make_unique<Sgd<S>>(w, SgdOptions{.learning_rate = 0.1});
         if (kind == 1) return std::make_unique<Sgd<S>>(w, sgd);
         if (kind == 2) return std::make_unique<Adam<S>>(w, AdamOptions{.learning_rate = 0.01});
-        return std::make_unique<AdamW<S>>(w, AdamOptions{.learning_rate = 0.01, .weight_decay = 0.1});
+        return std::make_unique<AdamW<S>>(w, AdamWOptions{.learning_rate = 0.01, .weight_decay = 0.1});
     }
 };
 
@@ -450,7 +450,7 @@ TEST_CASE("A capture that fails keeps no memory") {
 }
 
 TEST_CASE("Running statistics and parameters that joined later are refused when a window is captured") {
-    const Array<float> x = random_normal<float>({6, 4}, 1, 1).to(Device::cuda);
+    const Array<float> x = random_normal<float>({6, 4}, {.seed = 1, .stream = 1}).to(Device::cuda);
     Linear<float> linear(4, 3, {1, 0});
     BatchNorm<float> norm(3);
     to(linear, Device::cuda);

@@ -41,7 +41,8 @@ TEST_CASE("An array goes to the device and comes back") {
         CHECK(x.to(Device::cuda).to(Device::cpu).to_vector() == x.to_vector());
         CHECK(x.to(Device::cuda).clone().to_vector() == x.to_vector());
     }
-    CHECK_THROWS_WITH(counted_up(3).to(Device::cuda).span(),
+    const auto there = counted_up(3).to(Device::cuda);
+    CHECK_THROWS_WITH(there.span(),
                       "[span] the array is on cuda; read it with to(Device::cpu) or to_vector()");
 }
 
@@ -90,11 +91,11 @@ TEST_CASE("A group of micro-batches runs without a wait and without fresh memory
 
 TEST_CASE("An optimizer steps without waiting with the CPU's bits and a clip waits once") {
     const auto train = [](Device device) {
-        const Tensor w = parameter(random_normal<float>({300}, 1, 1).to(device)),
-                     b = parameter(random_normal<float>({7}, 1, 2).to(device));
+        const Tensor w = parameter(random_normal<float>({300}, {.seed = 1, .stream = 1}).to(device)),
+                     b = parameter(random_normal<float>({7}, {.seed = 1, .stream = 2}).to(device));
         Adam adam({w, b}, AdamOptions{.learning_rate = 0.5, .weight_decay = 0.1});
         for (const Tensor& each : adam.parameters())
-            each.backward(random_normal<float>(each.shape(), 1, 3).to(device));
+            each.backward(random_normal<float>(each.shape(), {.seed = 1, .stream = 3}).to(device));
         CHECK(waits_in([&] {
                   adam.step();
                   adam.step();
@@ -117,7 +118,8 @@ TEST_CASE("What an optimizer and an average remember comes along from device to 
             if (update > 0) to(model, update == 1 ? Device::cpu : device);
             for (const Tensor& each : adam.parameters()) {
                 each.zero_grad();
-                each.backward(random_normal<float>(each.shape(), update, 3).to(each.value().device()));
+                each.backward(random_normal<float>(each.shape(), {.seed = update, .stream = 3})
+                                  .to(each.value().device()));
             }
             adam.step();
             average.update();

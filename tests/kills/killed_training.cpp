@@ -20,7 +20,7 @@ void train(const std::string& folder, int variant) {
     const bool adam = variant % 2 == 0, checkpointed = variant % 3 == 2;
     const std::array tails{Tail::carry, Tail::scale, Tail::drop};
 
-    const Array<S> x = random_normal<S>({items, features}, 1, 1);
+    const Array<S> x = random_normal<S>({items, features}, {.seed = 1, .stream = 1});
     std::vector<std::int32_t> wanted;
     for (std::size_t i = 0; i < items; ++i) {
         const S* const row = x.span().data() + i * features;
@@ -34,7 +34,7 @@ void train(const std::string& folder, int variant) {
     std::unique_ptr<Optimizer<S>> optimizer;
     if (adam)
         optimizer = std::make_unique<AdamW<S>>(parameters(model),
-                                               AdamOptions{.learning_rate = 0.01, .weight_decay = 0.01});
+                                               AdamWOptions{.learning_rate = 0.01, .weight_decay = 0.01});
     else
         optimizer =
             std::make_unique<Sgd<S>>(parameters(model), SgdOptions{.learning_rate = 0.01, .momentum = 0.9});

@@ -154,7 +154,7 @@ template <class S> struct Drawn {
         Window<S> window(*optimizer, options, across);
         Shown<S> shown;
         for (int update = 0; update < 2; ++update) {
-            for (const std::size_t i : mine) window.add(loss(own, micros[i]), micros[i].weight);
+            for (const std::size_t i : mine) window.add(loss(own, micros[i]), {.weight = micros[i].weight});
             bool all_came = false;  // else a gradient's place may hold what has not counted
             const std::string error = message_of([&] {
                 const Finished<S> done = window.finish();

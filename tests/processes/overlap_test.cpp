@@ -122,11 +122,11 @@ struct Deep {
     static std::vector<Tensor> drawn() {
         std::vector<Tensor> all;
         for (std::uint64_t layer = 0; layer < 6; ++layer)
-            all.push_back(parameter(random_uniform<float>({4, 4}, 1, layer, -1, 1)));
+            all.push_back(parameter(random_uniform<float>({4, 4}, {.seed = 1, .stream = layer}, -1, 1)));
         return all;
     }
     Loss<Array<float>> loss(std::uint64_t micro, bool fails = false) const {
-        Tensor h = constant(random_uniform<float>({3, 4}, 2, 100 * micro + me(), -1, 1));
+        Tensor h = constant(random_uniform<float>({3, 4}, {.seed = 2, .stream = 100 * micro + me()}, -1, 1));
         for (std::size_t i = 0; i < weights.size(); ++i) {
             h = tanh(matmul(h, weights[i]));
             if (fails && i == 1) h = failing(h);
@@ -189,7 +189,7 @@ TEST_CASE("Gradients go while backward runs, each once: no byte more than at the
 
 TEST_CASE("All has gone before the window's end where backward has more to do than its weights") {
     Deep deep(true);
-    const Tensor input = parameter(random_uniform<float>({3, 4}, 2, me(), -1, 1));
+    const Tensor input = parameter(random_uniform<float>({3, 4}, {.seed = 2, .stream = me()}, -1, 1));
     Tensor h = tanh(input);
     for (const Tensor& weight : deep.weights) h = tanh(matmul(h, weight));
     const Sent own = world().sent();
@@ -203,7 +203,7 @@ TEST_CASE("A weight that the model reads twice goes when both have been there, a
     Deep with(true), without(false);
     const std::uint64_t before = numbers_of_all();
     for (Deep* deep : {&with, &without}) {
-        Tensor h = constant(random_uniform<float>({3, 4}, 2, me(), -1, 1));
+        Tensor h = constant(random_uniform<float>({3, 4}, {.seed = 2, .stream = me()}, -1, 1));
         for (const std::size_t i : {5u, 0u, 1u, 2u, 5u, 3u, 4u, 5u}) h = tanh(matmul(h, deep->weights[i]));
         deep->window.add({sum(h * h), constant(Array<float>::full({}, 3))});
         deep->window.finish();
@@ -265,7 +265,7 @@ TEST_CASE("A gradient that changes after it was sent is summed again") {
     for (Deep* deep : {&twice, &alike}) {
         const Tensor weight = deep->weights[5];
         const auto layer = [weight](const Tensor& x) { return tanh(matmul(x, weight)); };
-        Tensor h = constant(random_uniform<float>({3, 4}, 2, me(), -1, 1));
+        Tensor h = constant(random_uniform<float>({3, 4}, {.seed = 2, .stream = me()}, -1, 1));
         h = checkpoint(layer, h);
         for (std::size_t i = 0; i < 5; ++i) h = tanh(matmul(h, deep->weights[i]));
         h = checkpoint(layer, h);
@@ -331,7 +331,7 @@ TEST_CASE("Whatever all meet for between the last micro-batch and the window's e
         for (Deep* deep : {&with, &without}) {
             deep->window.add(deep->loss(update));
             if (update == 1)
-                CHECK(sum_of_all(world(), Array<float>({1})).data()[0] == static_cast<float>(ranks()));
+                CHECK(sum_of_all(world(), Array<float>({1})).item() == static_cast<float>(ranks()));
             deep->window.finish();
         }
     expect_same_bits(with, without);
@@ -368,7 +368,8 @@ TEST_CASE("Two windows begin in whatever order on different processes") {
         Window<float> one(first, {.micro_batches = 1}, &across), other(second, {.micro_batches = 1}, &across);
         for (std::uint64_t update = 0; update < 3; ++update) {
             const auto add = [&](Window<float>& window, std::size_t from) {
-                Tensor h = constant(random_uniform<float>({3, 4}, 3, 10 * update + me(), -1, 1));
+                Tensor h =
+                    constant(random_uniform<float>({3, 4}, {.seed = 3, .stream = 10 * update + me()}, -1, 1));
                 for (std::size_t i = from; i < from + 3; ++i) h = tanh(matmul(h, all[i]));
                 window.add({sum(h), constant(Array<float>::full({}, 3))});
             };
@@ -390,7 +391,7 @@ TEST_CASE("Two windows that end in another order on one process are an error, an
     Ranks<float> across(world(), {.bucket = 7, .overlap = true});
     Window<float> one(first, {.micro_batches = 1}, &across), other(second, {.micro_batches = 1}, &across);
     const auto add = [&](Window<float>& window, std::size_t from) {
-        const Tensor x = constant(random_uniform<float>({3, 4}, 4, me(), -1, 1));
+        const Tensor x = constant(random_uniform<float>({3, 4}, {.seed = 4, .stream = me()}, -1, 1));
         window.add({sum(tanh(matmul(tanh(matmul(x, all[from])), all[from + 1]))),
                     constant(Array<float>::full({}, 3))});
     };

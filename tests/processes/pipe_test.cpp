@@ -211,7 +211,7 @@ template <class S> void a_failure_is_heard(std::uint64_t seed) {
 }
 
 Array<float> any(const Shape& shape, int seed) {
-    return random_uniform<float>(shape, static_cast<std::uint64_t>(seed), 0, -1, 1);
+    return random_uniform<float>(shape, {.seed = static_cast<std::uint64_t>(seed), .stream = 0}, -1, 1);
 }
 
 Tensor square(std::int64_t width, int seed) { return parameter(any({width, width}, seed)); }

@@ -78,7 +78,7 @@ void sum_early(Processes& processes, const std::string& scene) {
     const bool last = processes.rank() + 1 == processes.size();
     std::vector<Tensor> weights;
     for (std::uint64_t i = 0; i < 6; ++i)
-        weights.push_back(parameter(random_uniform<float>({100, 100}, 1, i, -1, 1)));
+        weights.push_back(parameter(random_uniform<float>({100, 100}, {.seed = 1, .stream = i}, -1, 1)));
     Sgd<float> sgd(weights, {.learning_rate = 0.1});
     Ranks<float> ranks(processes, {.bucket = 10'000, .overlap = true});
     Window<float> window(sgd, {.micro_batches = 1}, &ranks);

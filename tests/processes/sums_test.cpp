@@ -90,7 +90,7 @@ TEST_CASE("Sums of other shapes or in another way do not meet") {
         sum_of_all(world(), Array<double>::zeros({2}), last ? AllReduce::fast : AllReduce::rank_order);
     });
     CHECK_THAT(way, contains("calls sum_of_all of double (2), fast"));
-    CHECK(sum_of_all(world(), Array<float>({1, 2})).data()[1] ==
+    CHECK(sum_of_all(world(), Array<float>({1, 2})).to_vector()[1] ==
           2.0F * static_cast<float>(ranks()));  // and it goes on
 }
 

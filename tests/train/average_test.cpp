@@ -77,7 +77,9 @@ TEST_CASE("A saved average goes on with the same bits, and what does not fit cha
             const AverageOptions options{.decay = 0.9, .bias_correction = corrected};
             const Tensor64 w = parameter<double>({0, 0});
             MovingAverage<double> whole({w}, options), resumed({w}, options);
-            const auto move = [&](std::uint64_t t) { set(w, random_normal<double>({2}, 5, t)); };
+            const auto move = [&](std::uint64_t t) {
+                set(w, random_normal<double>({2}, {.seed = 5, .stream = t}));
+            };
             for (std::uint64_t t = 0; t < cut; ++t) move(t), whole.update();
             TrainingState state;
             whole.save(state, "a");

@@ -19,7 +19,7 @@ namespace {
 
 struct Line {
     Tensor64 w = parameter(Array<double>({0.5, -1.25, 0.75}));
-    Array<double> x = random_normal<double>({6, 3}, 1, 1);
+    Array<double> x = random_normal<double>({6, 3}, {.seed = 1, .stream = 1});
     Sgd<double> sgd{{w}, {.learning_rate = 0.1, .momentum = 0.9}};
 
     auto adding() {
@@ -38,7 +38,8 @@ TEST_CASE("On the CPU a replay is a window like any other") {
         ordinary(other.sgd, {.total = 6, .max_norm = 0.1});
     CapturedWindow<double> captured(window, one.adding());
     for (int update = 1; update <= 5; ++update) {
-        const Array<double> x = random_normal<double>({6, 3}, 2, static_cast<std::uint64_t>(update));
+        const Array<double> x =
+            random_normal<double>({6, 3}, {.seed = 2, .stream = static_cast<std::uint64_t>(update)});
         refill(one.x, x);
         other.x = x;
         other.adding()(ordinary);

@@ -149,8 +149,9 @@ TEST_CASE("batch statistics are taken in once, whether a block runs again or not
         Sgd<double> optimizer(parameters<double>(model), {.learning_rate = 0.1});
         Window<double> window(optimizer, {.micro_batches = 2});
         for (std::uint64_t i = 0; i < 2; ++i) {
-            const Tensor64 x = constant(random_normal<double>({4, 3}, 1, i));
-            window.add(mse(model(x, window.pass(4)), constant(random_normal<double>({4, 3}, 2, i))));
+            const Tensor64 x = constant(random_normal<double>({4, 3}, {.seed = 1, .stream = i}));
+            window.add(mse(model(x, window.pass(4)),
+                           constant(random_normal<double>({4, 3}, {.seed = 2, .stream = i}))));
         }
         window.finish();
         std::vector<std::vector<double>> buffers;
@@ -166,7 +167,7 @@ TEST_CASE("batch statistics are taken in once, whether a block runs again or not
 }
 
 TEST_CASE("a block may outlive the model whose layers it will run again") {
-    const Tensor64 x = parameter(random_normal<double>({2, 3}, 1, 1));
+    const Tensor64 x = parameter(random_normal<double>({2, 3}, {.seed = 1, .stream = 1}));
     const auto gradient = [&](bool checkpointed) {
         Tensor64 loss;
         {
@@ -187,7 +188,9 @@ TEST_CASE("a number of bytes that no cut fits into is not forgotten, and is memo
     Sequential<double> model{Linear<double>(8, 8, {1, 1}), Tanh<double>(), Linear<double>(8, 8, {1, 2}),
                              Tanh<double>()};
     model.checkpoint({.bytes = 1500});
-    const auto items = [](std::int64_t n) { return constant(random_normal<double>({n, 8}, 1, 1)); };
+    const auto items = [](std::int64_t n) {
+        return constant(random_normal<double>({n, 8}, {.seed = 1, .stream = 1}));
+    };
     CHECK_THROWS_AS(model(items(64)), OutOfMemory);
     CHECK_THROWS_AS(model(items(64)), OutOfMemory);
     CHECK_FALSE(model.segmentation());
@@ -231,7 +234,7 @@ TEST_CASE("a chain of layers that must fit into a number of bytes measures, choo
             model.add(ReLU<float>());
         }
         const auto all = parameters<float>(model);
-        const Tensor x = constant(random_normal<float>({64, 32}, 3, 1));  // 8 KiB
+        const Tensor x = constant(random_normal<float>({64, 32}, {.seed = 3, .stream = 1}));  // 8 KiB
         if (bytes > 0) model.checkpoint(Checkpointing{.bytes = bytes});
         CHECK_FALSE(model.segmentation());
         for (int i = 0; i < 2; ++i) {

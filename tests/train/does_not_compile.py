@@ -41,6 +41,16 @@ REFUSED = {
     "matmul(y, y, false, true);": "// {.transpose_b = true}",
     "Linear<float>(2, 3, {1, 0}, false);": "write {.bias = false}",
     "SelfAttention<float>(4, 2, {1, 0}, true);": "write {.causal = true}",
+    "cross_entropy(y, Array<std::int32_t>{0, 1}, 0.1);": "// write {.ignore = 0} or {.smoothing = 0.1}",
+    "window.add(mse(y, y), 2);": "// write {.weight = 2}",
+    "random_uniform<float>({3}, -1, 1);": "no matching function for call to",
+    "rows(numbers, {0, 2});": "no matching function for call to",
+    "for (float each : (y * 2).value().span()) numbers = {each};": "use of deleted function",
+    "const float* at = (y * 2).value().data(); numbers = {*at};": "use of deleted function",
+    "relu(y);": "nodiscard",
+    "numbers.clone();": "nodiscard",
+    "window.pass(2);": "nodiscard",
+    "NoGrad();": "nodiscard",
     "layer.bias = numbers;": "numbers are given to a parameter by assign(parameter, numbers)",
     "layer.bias = Array<float>({2}, {1.f, 2.f});": "numbers are given to a parameter by assign(parameter, numbers)",
 }
@@ -58,7 +68,7 @@ REFUSED_WITH_XTENSOR = {
 
 
 def compiled(compiler, path, program, statement):
-    done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", f"-I{path}", "-x", "c++", "-"],
+    done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Werror=unused-result", f"-I{path}", "-x", "c++", "-"],
                           input=program % statement, capture_output=True, text=True)
     return done.returncode == 0, done.stderr
 

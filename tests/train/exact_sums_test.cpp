@@ -55,7 +55,7 @@ template <class S> struct Training {
         Pass pass{.training = true, .seed = 5, .first_item = micro.from};
         return net.loss(micro.from, micro.to, pass);
     }
-    void add(const Micro& micro) { window.add(loss(micro), micro.weight); }
+    void add(const Micro& micro) { window.add(loss(micro), {.weight = micro.weight}); }
 
     // All that an update shows.
     struct Bits {

@@ -217,7 +217,7 @@ TEST_CASE("Generated garments can be told apart, and those that are alike are co
 TEST_CASE("On generated pictures the accuracy climbs from epoch to epoch and leaves something to learn") {
     const Fashion<float> fashion = generated_fashion<float>(2, 2000, 500);
     const auto uniform = [](Shape shape, std::uint64_t stream, float bound) {
-        return parameter(random_uniform<float>(shape, 1, stream, -bound, bound));
+        return parameter(random_uniform<float>(shape, {.seed = 1, .stream = stream}, -bound, bound));
     };
     const Tensor w1 = uniform({784, 32}, 0, 1 / 28.0f), b1 = uniform({32}, 1, 1 / 28.0f);
     const Tensor w2 = uniform({32, 10}, 2, 0.17f), b2 = uniform({10}, 3, 0.17f);

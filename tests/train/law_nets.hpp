@@ -119,7 +119,8 @@ template <class S> struct Net {
         const V wanted = constant(target.leading(from, to));
         if (loss_kind == 0) return mse(h, wanted);
         if (loss_kind == 1) return cross_entropy(h, labels.leading(from, to));
-        if (loss_kind == 2) return cross_entropy(h, labels.leading(from, to), 0, 0.1);
+        if (loss_kind == 2)
+            return cross_entropy(h, labels.leading(from, to), {.ignore = 0, .smoothing = 0.1});
         return binary_cross_entropy(sigmoid(h), wanted);
     }
 };

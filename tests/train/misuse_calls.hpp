@@ -133,7 +133,8 @@ inline std::vector<Call> calls() {
         {"Var::change_value", Kind::value,
          [](P p) {
              p.w.change_value([](A& v) {
-                 device_copy::bytes(v.writable(), v.device(), number(4).data(), v.device(), sizeof(double));
+                 const A four = number(4);
+                 device_copy::bytes(v.writable(), v.device(), four.data(), v.device(), sizeof(double));
              });
          },
          becomes(4)},

@@ -139,7 +139,8 @@ template <class S> void check_by_hand(std::uint64_t seed) {
         options.noise = noise;
         Window<S> window(sgd, options);
         for (int update = 0; update < 2; ++update) {
-            for (const auto& micro : drawn.micros) window.add(drawn.loss(leaves, micro), micro.weight);
+            for (const auto& micro : drawn.micros)
+                window.add(drawn.loss(leaves, micro), {.weight = micro.weight});
             if (drawn.penalty) window.once(sum(leaves[0] * leaves[0]) * 3);
             const Finished<S> done = window.finish();
             REQUIRE(done.stepped);
@@ -243,8 +244,9 @@ Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) 
     std::uint64_t stream = 0;
     for (std::int64_t i = 0; i < windows; ++i) {
         for (const double size : known.sizes) {  // a sum of so many normal numbers is normal
-            const Array<double> sum_of_items = random_normal<double>(
-                {known.d}, seed, stream++, size * known.mean, std::sqrt(size * known.variance));
+            const Array<double> sum_of_items =
+                random_normal<double>({known.d}, {.seed = seed, .stream = stream++}, size * known.mean,
+                                      std::sqrt(size * known.variance));
             window.add({sum(w * constant(sum_of_items.to(here()))),
                         constant(Array<double>::full({}, size, here()))});
         }

@@ -47,7 +47,7 @@ template <class S> struct Training {
     Parameters<S> parameters() const {
         Parameters<S> made;
         for (std::size_t k = 0; k < shapes.size(); ++k)
-            made.push_back(parameter(random_normal<S>(shapes[k], seed, 1000 + k)));
+            made.push_back(parameter(random_normal<S>(shapes[k], {.seed = seed, .stream = 1000 + k})));
         return made;
     }
     bool reached(std::size_t k, std::size_t step) const {
@@ -56,7 +56,8 @@ template <class S> struct Training {
     void give(const Parameters<S>& to, std::size_t step) const {
         for (std::size_t k = 0; k < to.size(); ++k) {
             to[k].zero_grad();
-            if (reached(k, step)) to[k].backward(random_normal<S>(shapes[k], seed, 100 * step + k));
+            if (reached(k, step))
+                to[k].backward(random_normal<S>(shapes[k], {.seed = seed, .stream = 100 * step + k}));
         }
     }
     // What makes the middle of a window, too: AdamA takes in a gradient more.
@@ -443,7 +444,8 @@ TEST_CASE("AdamA follows its recurrence, and with one micro-batch it is AdamW") 
         const Tensor64 a = parameter<double>({0.5}), b = parameter<double>({0.5}),
                        c = parameter<double>({0.5});
         AdamA folded({a}, options), left({b}, options);
-        AdamW plain({c}, options);
+        AdamW plain({c},
+                    {.learning_rate = 0.1, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-3, .weight_decay = 0.2});
         double w = 0.5, m = 0, v = 0;
         for (std::uint64_t t = 1; t <= 20; ++t) {
             const std::uint64_t micro_batches = 1 + random::bits(seed, 1, t) % 4;

@@ -337,16 +337,17 @@ TEST_CASE("Every option of a window or an optimizer or an average that is change
                    with_optimizer(sgd, use);
                });
 
-    const auto adam = [&]<class O>(const AdamOptions& o, auto use) {
+    const auto adam = [&]<class O, class Options = AdamOptions>(const AdamOptions& o, auto use) {
         w.zero_grad();
-        O optimizer({w}, o);
+        O optimizer({w}, Options{o.learning_rate, o.beta1, o.beta2, o.eps, o.weight_decay});
         with_optimizer(optimizer, use);
     };
     const AdamOptions tenth{.learning_rate = 0.1};
     check_rows("AdamOptions", tenth, adam_rows(), adam_names,
                [&](const AdamOptions& o, auto use) { adam.template operator()<Adam<double>>(o, use); });
-    check_rows("AdamOptions of AdamW", tenth, adam_rows(), adam_names,
-               [&](const AdamOptions& o, auto use) { adam.template operator()<AdamW<double>>(o, use); });
+    check_rows("AdamOptions of AdamW", tenth, adam_rows(), adam_names, [&](const AdamOptions& o, auto use) {
+        adam.template operator()<AdamW<double>, AdamWOptions>(o, use);
+    });
 
     check_rows("AverageOptions", AverageOptions{.decay = 0.9}, average_rows(), average_names,
                [&](const AverageOptions& o, auto use) {

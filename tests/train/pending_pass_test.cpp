@@ -19,7 +19,9 @@ namespace {
 
 using S = float;
 
-Array<S> data(std::uint64_t stream, S scale = 1) { return random_normal<S>({4, 3}, 5, stream, 0, scale); }
+Array<S> data(std::uint64_t stream, S scale = 1) {
+    return random_normal<S>({4, 3}, {.seed = 5, .stream = stream}, 0, scale);
+}
 
 // Batch norm leaves statistics, dropout asks for the number of the item.
 struct Net {
@@ -85,7 +87,7 @@ TEST_CASE("A pass whose loss is not added leaves nothing") {
         }) == plain);
     CHECK(after([](Net& net, Window<S>& window) {  // refused before anything of it was counted
               const auto loss = net.loss(data(9), window.pass(4));
-              CHECK_THROWS_WITH(window.add(loss, -1), contains("cannot weigh -1"));
+              CHECK_THROWS_WITH(window.add(loss, {.weight = -1}), contains("cannot weigh -1"));
           }) == plain);
 }
 
@@ -148,7 +150,7 @@ enum class Then { never, train_again, save_and_resume };
 std::vector<S> trained(int at, Then then, bool auto_size) {
     const Folder folder;
     const std::string file = folder / "run.state";
-    const Array<S> x = random_normal<S>({50, 3}, 1, 1);
+    const Array<S> x = random_normal<S>({50, 3}, {.seed = 1, .stream = 1});
     int calls = 0;
     std::vector<S> found;
     const auto with_trainer = [&](bool throws, auto go) {

@@ -26,7 +26,7 @@ template <class S> struct Training {
             optimizer = std::make_unique<Sgd<S>>(parameters(model),
                                                  SgdOptions{.learning_rate = 0.1, .momentum = 0.9});
         else
-            optimizer = std::make_unique<AdamW<S>>(parameters(model), AdamOptions{.learning_rate = 0.01});
+            optimizer = std::make_unique<AdamW<S>>(parameters(model), AdamWOptions{.learning_rate = 0.01});
         if (way == Way::many_numbers) {  // parameters at different updates go in lists of their own
             for (const Var<Array<S>>& p : {parameters(model)[0], parameters(model)[1]})
                 p.backward(Array<S>::full(p.shape(), S(1)));

@@ -408,7 +408,7 @@ TEST_CASE("Law: an evaluation weighs items whatever the batches") {
                              : static_cast<std::int32_t>(random.whole(ignored == 0 ? 1 : 0, classes - 1)));
     const Array<std::int32_t> labels({items}, wanted);
     const Array<double> logits = model(constant(x)).value();
-    const auto whole = cross_entropy(constant(logits), labels, ignored);
+    const auto whole = cross_entropy(constant(logits), labels, {.ignore = ignored});
     double right = 0, count = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         if (wanted[i] == ignored) continue;
@@ -419,13 +419,13 @@ TEST_CASE("Law: an evaluation weighs items whatever the batches") {
     }
     const Evaluation found = evaluate<double>(
         labels, random.whole(1, items), [&](const Items& some) { return model(constant(rows(x, some))); },
-        ignored);
+        {.ignore = ignored});
     CHECK(std::abs(found.loss - whole.mean().item()) < 1e-13);
     CHECK(found.accuracy == right / count);
     CHECK(found.count == static_cast<std::int64_t>(count));
     const double loss = evaluate<double>(items, random.whole(1, items), [&](const Items& some, Pass& pass) {
         CHECK_FALSE(pass.training);
-        return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some), ignored);
+        return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some), {.ignore = ignored});
     });
     CHECK(std::abs(loss - found.loss) < 1e-13);
 }

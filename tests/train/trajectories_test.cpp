@@ -47,7 +47,9 @@ std::unique_ptr<Optimizer<S>> optimizer_of(const Fixture& f, const std::vector<V
     const AdamOptions options{rate, f.number("beta1", .9), f.number("beta2", .999), f.number("eps", 1e-8),
                               decay};
     if (f.tags.count("Adam")) return std::make_unique<Adam<S>>(parameters, options);
-    if (f.tags.count("AdamW")) return std::make_unique<AdamW<S>>(parameters, options);
+    if (f.tags.count("AdamW"))
+        return std::make_unique<AdamW<S>>(
+            parameters, AdamWOptions{rate, options.beta1, options.beta2, options.eps, decay});
     if (f.tags.count("AdamA")) return std::make_unique<AdamA<S>>(parameters, options);
     throw std::runtime_error(f.name + " has no optimizer");
 }

@@ -112,7 +112,8 @@ TEST_CASE("invariant 12: whatever the split the window's gradient is the full ba
         Window<double> window(optimizer, {.micro_batches = static_cast<std::int64_t>(parts),
                                           .total = known ? total : 0,
                                           .reduction = reduction});
-        for (std::size_t i = 0; i < parts; ++i) window.add(drawn.loss(at[i], at[i + 1]), weights[i]);
+        for (std::size_t i = 0; i < parts; ++i)
+            window.add(drawn.loss(at[i], at[i + 1]), {.weight = weights[i]});
         REQUIRE(window.full());
         const auto done = window.finish();
         REQUIRE(done.stepped);
@@ -185,7 +186,7 @@ TEST_CASE("A count that misses the total by its rounding scales nothing") {
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 0.3});
     for (int micro = 0; micro < 3; ++micro) {
-        window.add(Loss<Array<float>>{sum(w * w), Array<float>::full({}, 1)}, 0.1);
+        window.add(Loss<Array<float>>{sum(w * w), Array<float>::full({}, 1)}, {.weight = 0.1});
         (sum(same * same) * 0.1 / 0.3).backward();
     }
     const auto done = window.finish();
@@ -232,8 +233,8 @@ TEST_CASE("Each micro-batch may weigh the same instead and sums are divided by n
     CHECK(step({.reduction = Reduction::sum}) == 21);
     One one;
     Window<double> window(one.sgd);
-    window.add(one.loss({1, 2}), 3);
-    window.add(one.loss({5}), 1);
+    window.add(one.loss({1, 2}), {.weight = 3});
+    window.add(one.loss({5}), {.weight = 1});
     window.finish();
     CHECK(std::abs(one.gradient_of_step() - (3 * 3 + 5.0) / 7) < 1e-15);
 }
@@ -337,7 +338,7 @@ TEST_CASE("A window says in words what it cannot do") {
     (one.w * 2).backward();
     CHECK_THROWS_WITH(window.add(one.loss({1})), contains("before the window was opened"));
     one.w.zero_grad();
-    CHECK_THROWS_WITH(window.add(one.loss({1}), -1), contains("cannot weigh -1"));
+    CHECK_THROWS_WITH(window.add(one.loss({1}), {.weight = -1}), contains("cannot weigh -1"));
 
     Window<double> unknown(one.sgd);
     unknown.add(one.loss({}));

@@ -37,7 +37,8 @@ TEST_CASE("an array holds its numbers in row-major order") {
     CHECK(Array<double>{7}.item() == 7);
     CHECK(Array<double>::full({}, 3).item() == 3);
     CHECK(Array<std::int32_t>::full({2}, 9).to_vector() == std::vector<std::int32_t>{9, 9});
-    CHECK(Array<float>::zeros({0, 4}).span().empty());
+    const Array<float> none = Array<float>::zeros({0, 4});
+    CHECK(none.span().empty());
     const double plain[] = {1.5, 2.5};
     CHECK(Array<double>({2}, std::span<const double>(plain)).to_vector() == std::vector<double>{1.5, 2.5});
 }
@@ -53,7 +54,8 @@ TEST_CASE("copies share a buffer until one of them is written to") {
     const float* home = b.data();
     b.writable()[1] = 20;  // alone: in place
     CHECK(b.data() == home);
-    CHECK(a.clone().data() != a.data());
+    const Array<float> other = a.clone();
+    CHECK(other.data() != a.data());
     a = b;
     CHECK(a.data() == b.data());
     Array<float>& same = a;
@@ -123,8 +125,9 @@ TEST_CASE("what was moved from has its shape and no memory") {
 
 TEST_CASE("reshaped arrays and leading rows share the buffer") {
     const Array<float> x({3, 2}, {1, 2, 3, 4, 5, 6});
-    CHECK(x.reshaped({6}).data() == x.data());
-    CHECK(x.reshaped({6}).to_vector() == x.to_vector());
+    const Array<float> vector = x.reshaped({6});
+    CHECK(vector.data() == x.data());
+    CHECK(vector.to_vector() == x.to_vector());
     const Array<float> rows = x.leading(1, 3);
     CHECK(rows.data() == x.data() + 2);
     CHECK(rows.shape() == Shape{2, 2});
@@ -197,10 +200,11 @@ TEST_CASE("columns are as wide as what is shown of an array wants") {
 TEST_CASE("what an array refuses") {
     CHECK_THROWS_WITH(Array<float>({2, 3}, {1, 2, 3}), "[array] 3 values do not fill the shape (2, 3)");
     CHECK_THROWS_WITH((Array<float>{1, 2}.item()), "[item] wants exactly one element; the array is (2)");
-    CHECK_THROWS_WITH(Array<float>().span(), "[span] this array has no memory: nothing was assigned to it");
+    Array<float> nothing;
+    CHECK_THROWS_WITH(nothing.span(), "[span] this array has no memory: nothing was assigned to it");
     CHECK_THROWS_WITH(Array<float>().item(), "[item] this array has no memory: nothing was assigned to it");
     CHECK_THROWS_WITH(Array<float>().to_vector(), contains("[to_vector] this array has no memory"));
-    CHECK_THROWS_WITH(Array<float>().writable(), contains("[writable] this array has no memory"));
+    CHECK_THROWS_WITH(nothing.writable(), contains("[writable] this array has no memory"));
     CHECK_THROWS_WITH((Array<float>{1, 2}.reshaped({3})), "[reshape] (2) has 2 elements, (3) has 3");
     CHECK_THROWS_WITH((Array<float>{1, 2}.leading(1, 3)), "[slice] rows 1 to 3 are not within (2)");
     CHECK_THROWS_WITH((Array<float>{1, 2}.leading(-1, 1)), "[slice] rows -1 to 1 are not within (2)");

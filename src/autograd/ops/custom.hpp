@@ -15,7 +15,10 @@ namespace tally {
 // operations here do.
 template <class Forward, class Backward, class T, class... Rest>
 Var<T> custom(std::string name, Forward forward, Backward backward, Var<T> first, Rest... rest) {
-    T y = forward(first.value(), rest.value()...);
+    T y = forward(std::as_const(first).value(), std::as_const(rest).value()...);
+    if (!detail::ready(y))
+        throw Error("[" + name +
+                    "] its forward function returned an array without memory; return a new array");
     return detail::record_as(detail::Label{std::move(name)}, std::move(y),
                              keep(y, first.value(), rest.value()...), std::move(backward), std::move(first),
                              std::move(rest)...);

@@ -48,13 +48,19 @@ template <class S> Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability
     return counted(apply(functor::BinaryCrossEntropy{}, std::move(probability), std::move(target)));
 }
 
-// Of logits (rows, classes) against one label a row; rows labelled `ignore` count for nothing. With smoothing
-// a row is compared with 1 - smoothing at its label, and the rest spread over all classes.
+// Options of cross_entropy.
+struct CrossEntropyOptions {
+    std::int32_t ignore = -100;  // rows with this label do not count
+    double smoothing =
+        0;  // a row's target is 1 - smoothing at its label, the rest is spread over all classes
+};
+
+// Of logits (rows, classes) against one label a row.
 template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Array<std::int32_t>& labels,
-                                                std::int32_t ignore = -100, double smoothing = 0) {
+                                                const CrossEntropyOptions& options = {}) {
     const Shape& shape = logits.shape();
-    detail::check_labels(shape, labels.shape(), smoothing);
-    const detail::Targets targets{ignore, smoothing};
+    detail::check_labels(shape, labels.shape(), options.smoothing);
+    const detail::Targets targets{options.ignore, options.smoothing};
     const auto count = static_cast<std::size_t>(shape[0]), classes = static_cast<std::size_t>(shape[1]);
     const Array<S>& x = logits.value();
     const detail::Kernels<S>& kernel = on("cross_entropy", x, labels);
@@ -73,6 +79,10 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
         std::move(logits));
     return {std::move(sum), Var<Array<S>>(std::move(counted_rows))};
 }
+
+template <class S>
+Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::int32_t>&,
+                             Bare auto) = delete;  // write {.ignore = 0} or {.smoothing = 0.1}
 
 // Contrastive: each query (rows, width) should be most like the key of its own row, among the keys of the
 // whole batch. What a row is compared with depends on the batch: micro-batches give another loss.

@@ -1,0 +1,130 @@
+// Plausible programs with variables, shapes and custom operations: each gives the right numbers, or an Error.
+#include <thread>
+
+#include "catch.hpp"
+#include "tally/autograd/ops/custom.hpp"
+#include "tally/tally.hpp"
+#include "tally/train/module.hpp"
+
+namespace tally::test {
+namespace {
+
+using A = Array<float>;
+using V = std::vector<float>;
+
+TEST_CASE("a temporary's value and shape outlive it") {
+    const Tensor w = parameter({1.f, 2.f});
+    const auto& y = (w * 2).value();
+    const auto& shape = ones({2, 5}).shape();
+    const Tensor other = ones({2}) * 7;  // would take the memory
+    CHECK(y.to_vector() == V{2, 4});
+    CHECK(shape == Shape{2, 5});
+    sum(w).backward();
+    const auto& gradient = Tensor(w).grad();
+    CHECK(gradient.to_vector() == V{1, 1});
+}
+
+TEST_CASE("a shape counts negative axes from the end, and rejects an axis that it has not") {
+    const Shape shape{2, 5};
+    CHECK(shape[-1] == 5);
+    CHECK(shape[-2] == 2);
+    CHECK_THROWS_WITH(shape[2], "[shape] axis 2 is out of range for (2, 5): valid are -2 to 1");
+    CHECK_THROWS_WITH(shape[-3], contains("axis -3 is out of range"));
+    CHECK_THROWS_WITH(shape[6], contains("axis 6 is out of range"));
+    CHECK_THROWS_WITH(shape[std::int64_t{1} << 40], contains("is out of range"));
+    CHECK_THROWS_WITH(Shape{}[0], contains("it has no axes"));
+}
+
+// a * b, whose backward function gives to the inputs numbered in `to_inputs`.
+Tensor product(Tensor a, Tensor b, std::vector<std::size_t> to_inputs) {
+    return custom(
+        "product", [](const A& p, const A& q) { return A({1}, {p.item() * q.item()}); },
+        [to_inputs](Pull<A> to, const A& dy, const A&, const A& p, const A& q) {
+            for (const std::size_t i : to_inputs)
+                if (to.wants(i)) to.give(i, A({1}, {dy.item() * (i == 0 ? q : p).item()}));
+        },
+        std::move(a), std::move(b));
+}
+
+TEST_CASE("a custom backward function that forgets an input is an Error, also where another use reaches it") {
+    const Tensor u = parameter({1.f}), w = parameter({3.f});
+    product(u, w, {0, 1}).backward();
+    CHECK(u.grad().item() == 3);
+    CHECK(w.grad().item() == 1);
+    u.zero_grad(), w.zero_grad();
+    CHECK_THROWS_WITH((product(u, w, {0}) + w * 0.5).backward(), contains("product"));
+    CHECK_FALSE(u.has_grad());
+    CHECK_NOTHROW(product(u, constant({3.f}), {0}).backward());  // a constant wants none
+    CHECK(u.grad().item() == 3);
+}
+
+TEST_CASE("a custom backward function may set or add: the gradient is right with several uses of its input") {
+    if (watching::checks != watching::Checks::none)
+        return;  // these see that it ignores whether to set or to add
+    const auto op = [](bool adds, Tensor a, Tensor b) {
+        return custom(
+            "op", [](const A& p, const A& q) { return A({1}, {p.item() + q.item()}); },
+            [adds](Pull<A> to, const A& dy, const A&, const A&, const A&) {
+                for (const std::size_t i : {0u, 1u}) {
+                    float* const at = destination(to.into(i)).dst;
+                    at[0] = (adds ? at[0] : 0) + dy.item();
+                }
+            },
+            std::move(a), std::move(b));
+    };
+    for (const bool adds : {false, true}) {
+        const Tensor w = parameter({1.f});
+        const Tensor scratch = ones({1}) * 99;  // memory that is not zero
+        op(adds, w, constant({1.f})).backward();
+        CHECK(w.grad().item() == 1);
+        op(adds, w * 1, w).backward();  // the second micro-batch, by two ways
+        CHECK(w.grad().item() == 3);
+    }
+}
+
+TEST_CASE("a custom forward function that returns no memory is an Error") {
+    const Tensor w = parameter({1.f});
+    const auto empty = [](const A&) { return A(); };
+    const auto nothing = [](Pull<A>, const A&, const A&, const A&) {};
+    CHECK_THROWS_WITH(custom("mine", empty, nothing, w),
+                      "[mine] its forward function returned an array without memory; return a new array");
+}
+
+TEST_CASE("a function of change_value that takes the memory away leaves NaN, and says so") {
+    for (const bool assigns : {false, true}) {
+        const Tensor w = parameter({1.f, 2.f});
+        const auto take = [&](A& v) {
+            if (assigns)
+                v = A();
+            else
+                const A out = std::move(v);
+        };
+        CHECK_THROWS_WITH(w.change_value(take),
+                          contains("[change_value] the function left the parameter of (2) without a value"));
+        CHECK(std::isnan((w * 2).value().to_vector()[1]));
+        assign(w, A{5, 6});
+        CHECK((w * 2).value().to_vector() == V{10, 12});
+    }
+}
+
+TEST_CASE("a Tensor copied in another thread is an Error there, and its count of handles stays right") {
+    const Tensor data = ones({4, 2});
+    int refused = 0;
+    std::thread([&] {
+        try {
+            const Tensor copy = data;
+        } catch (const Error& error) {
+            refused += std::string(error.what()).find("thread") != std::string::npos;
+        }
+        try {
+            for (const Tensor& micro : split(data, 2)) CHECK(micro);
+        } catch (const Error&) {
+            ++refused;
+        }
+    }).join();
+    CHECK(refused == 2);
+    CHECK(data.node()->handles == 1);
+}
+
+}  // namespace
+}  // namespace tally::test

@@ -1,0 +1,224 @@
+// Plausible programs that a window must not train wrongly: each is right, or an Error that says what to do.
+#include "catch.hpp"
+#include "tally/autograd/ops/custom.hpp"
+#include "tally/files/training_state.hpp"
+#include "tally/train/average.hpp"
+#include "tally/train/batches.hpp"
+#include "tally/train/image_layers.hpp"
+#include "tally/train/layers.hpp"
+#include "tally/train/trainer.hpp"
+#include "tally/train/window.hpp"
+
+namespace tally::test {
+namespace {
+
+using V = std::vector<float>;
+
+// The elements of a dropout's output over all micro-batches of a window.
+V dropped(std::int64_t size, std::int64_t rows_per_item) {
+    Dropout<float> dropout(0.5, 3);
+    const Tensor w = parameter({1.f});
+    Sgd<float> optimizer({w}, {.learning_rate = 1});
+    Window<float> window(optimizer);
+    V all;
+    for (const Items& micro : split(in_order(4), size)) {
+        Pass& pass = window.pass(micro.count());
+        const Tensor y = dropout(ones({micro.count() * rows_per_item, 5}), pass);
+        for (const float each : y.value().span()) all.push_back(each);
+        window.add(counted(w * 1));
+    }
+    window.finish();
+    return all;
+}
+
+TEST_CASE("Dropout on flattened tokens drops the same however a window is split") {
+    for (const std::int64_t rows_per_item : {1, 2, 3}) {
+        const V whole = dropped(4, rows_per_item);
+        CHECK(dropped(2, rows_per_item) == whole);
+        CHECK(dropped(1, rows_per_item) == whole);
+        CHECK(dropped(3, rows_per_item) == whole);
+        for (std::size_t row = 1; row < whole.size() / 5; ++row)  // and each row has a mask of its own
+            CHECK(V(whole.begin(), whole.begin() + 5) !=
+                  V(whole.begin() + std::ptrdiff_t(row) * 5, whole.begin() + std::ptrdiff_t(row + 1) * 5));
+    }
+}
+
+TEST_CASE("Dropout rejects rows that are not a multiple of the items of pass()") {
+    Dropout<float> dropout(0.5, 3);
+    const Tensor w = parameter({1.f});
+    Sgd<float> optimizer({w}, {.learning_rate = 1});
+    Window<float> window(optimizer);
+    Pass& pass = window.pass(2);
+    CHECK_THROWS_WITH(
+        dropout(ones({3, 1}), pass),
+        "[dropout] (3, 1) has 3 rows, but pass() was given 2 items; give pass() the number of items, of "
+        "which the rows are a multiple");
+    Pass& none = window.pass(0);
+    CHECK_THROWS_WITH(dropout(ones({3, 1}), none), contains("but pass() was given 0 items"));
+    CHECK(dropout(ones({0, 1}), none).shape() == Shape{0, 1});
+}
+
+TEST_CASE("a model called without the pass that window.pass() returned is an Error") {
+    Sequential<float> model{Linear<float>(2, 2, {.seed = 1}), Dropout<float>(0.5)};
+    BatchNorm<float> norm(2);
+    Sgd<float> optimizer(parameters(model), {.learning_rate = 1});
+    Window<float> window(optimizer);
+    CHECK_NOTHROW(model(ones({1, 2})));  // no pass has begun
+    Pass& pass = window.pass(1);
+    CHECK_THROWS_WITH(model(ones({1, 2})),
+                      contains("[dropout] the model was called without a pass after window.pass()"));
+    CHECK_THROWS_WITH(norm(ones({1, 2})), contains("[batch norm] the model was called without a pass"));
+    Pass evaluation;
+    CHECK_NOTHROW(model(ones({1, 2}), evaluation));
+    {
+        const NoGrad off;
+        CHECK_NOTHROW(model(ones({1, 2})));
+    }
+    window.add(counted(model(ones({1, 2}), pass)));
+    CHECK_NOTHROW(model(ones({1, 2})));  // the pass has been used
+    window.finish();
+}
+
+TEST_CASE("a Trainer's loss that ignores its Pass is an Error") {
+    Sequential<float> model{Linear<float>(1, 1, {.seed = 1}), Dropout<float>(0.5)};
+    Sgd<float> optimizer(parameters(model), {.learning_rate = 0.1});
+    Trainer<float> trainer(model, optimizer, 4,
+                           [&](const Items& items, Pass&) {
+                               return mse(model(ones({items.count(), 1})), zeros({items.count(), 1}));
+                           },
+                           {});
+    CHECK_THROWS_WITH(trainer.train(), contains("model(x, pass)"));
+}
+
+TEST_CASE("a Pass of a finished window is rejected by layers that train") {
+    Dropout<float> dropout(0.5, 3);
+    BatchNorm<float> norm(1);
+    const Tensor w = parameter({1.f});
+    Sgd<float> optimizer({w}, {.learning_rate = 1});
+    Window<float> window(optimizer);
+    Pass& pass = window.pass(1);
+    CHECK_NOTHROW(dropout(ones({1, 12}), pass));
+    window.add(counted(w * 1));
+    window.finish();
+    CHECK_THROWS_WITH(dropout(ones({1, 12}), pass),
+                      contains("[dropout] the window of this pass is finished"));
+    CHECK_THROWS_WITH(norm(ones({2, 1}), pass), contains("call window.pass() for each micro-batch"));
+    Pass& next = window.pass(1);
+    CHECK_NOTHROW(dropout(ones({1, 12}), next));
+}
+
+TEST_CASE("a window with batch norm is not saved without the model") {
+    const auto make = [] { return Sequential<float>{Linear<float>(1, 1, {.seed = 1}), BatchNorm<float>(1)}; };
+    auto model = make();
+    Sgd<float> optimizer(parameters(model), {.learning_rate = 0.1});
+    Window<float> window(optimizer);
+    TrainingState state;
+    CHECK_NOTHROW(window.save(state, "new"));  // nothing has moved yet
+    window.add(counted(model(reshape(arange(4), {4, 1}), window.pass(4))));
+    window.finish();
+    const std::string refused =
+        "[window] save: the model has buffers that its updates have changed, such as batch norm's running "
+        "statistics, and "
+        "they are not saved without it; write save(state, \"w\", &model)";
+    CHECK_THROWS_WITH(window.save(state, "w"), refused);
+    window.save(state, "w", &model);
+
+    auto resumed = make();
+    Sgd<float> other(parameters(resumed), {.learning_rate = 0.1});
+    Window<float> again(other);
+    again.load(state, "w", &resumed);
+    CHECK(resumed(ones({1, 1})).item() == model(ones({1, 1})).item());
+    CHECK_THROWS_WITH(again.save(state, "w"), refused);  // loaded statistics count, too
+}
+
+TEST_CASE("a micro-batch whose loss is another model's is an Error at the next call") {
+    const Tensor w = parameter({0.f}), other = parameter({0.f});
+    Sgd<float> optimizer({w}, {.learning_rate = 1});
+    Window<float> window(optimizer);
+    window.add(counted(w * 2));
+    window.add(counted(other * 2));
+    const std::string refused =
+        "the loss of micro-batch 2 has reached none of the 1 parameters; is it the loss of another model? "
+        "discard() the "
+        "window";
+    CHECK_THROWS_WITH(window.add(counted(w * 2)), "[window] add: " + refused);
+    CHECK_THROWS_WITH(window.finish(), "[window] finish: " + refused);
+    window.discard();
+    window.add(counted(w * 2));
+    window.finish();
+    CHECK(w.item() == -2);
+}
+
+TEST_CASE("once() beside each micro-batch is an Error, and several terms at one place are not") {
+    const Tensor w = parameter({1.f});
+    Sgd<float> optimizer({w}, {.learning_rate = 1});
+    Window<float> window(optimizer);
+    window.add(counted(w * 0));
+    window.once(sum(w * w) * 0.1);
+    window.once(sum(w * w) * 0.1);
+    window.add(counted(w * 0));
+    CHECK_THROWS_WITH(window.once(sum(w * w) * 0.1),
+                      contains("called after 1 micro-batches and again after 2"));
+    window.finish();
+    CHECK(std::abs(w.item() - 0.6f) < 1e-6f);
+    window.add(counted(w * 0));
+    window.add(counted(w * 0));
+    CHECK_NOTHROW(window.once(sum(w)));  // the next window
+}
+
+TEST_CASE("a variable replaced after the optimizer was made is an Error of the step") {
+    Tensor w = parameter({1.f}), v = parameter({1.f});
+    Sgd<float> optimizer({w, v}, {.learning_rate = 0.1});
+    sum(v * v).backward();
+    CHECK_NOTHROW(optimizer.step());  // w is not reached, but it is still there
+    optimizer.zero_grad();
+    w = parameter({2.f});
+    sum(w * w + v).backward();
+    const std::string refused =
+        "[SGD] no gradient has reached parameter 0 of (1), and no variable refers to it any more";
+    CHECK_THROWS_WITH(optimizer.step(), contains(refused));
+
+    Tensor a = parameter({1.f}), b = parameter({1.f});
+    Sgd<float> other({a, b}, {.learning_rate = 0.1});
+    MovingAverage<float> average({a, b}, {.decay = 0.5});
+    Window<float> window(other, {.average = &average});
+    a = parameter({2.f});
+    window.add(counted(a * b));
+    CHECK_THROWS_WITH(window.finish(), contains("no variable refers to it any more"));
+}
+
+template <class S> void expect_rejected_by_the_compiler() {
+    STATIC_REQUIRE(requires(Window<S> & w, Loss<Array<S>> l) { w.add(l, {.weight = 2}); });
+    STATIC_REQUIRE_FALSE(requires(Window<S> & w, Loss<Array<S>> l) { w.add(l, 2); });
+    STATIC_REQUIRE_FALSE(requires(Window<S> & w, Loss<Array<S>> l) { w.add(l, 2.5); });
+    STATIC_REQUIRE(
+        requires(Var<Array<S>> x, Array<std::int32_t> y) { cross_entropy(x, y, {.smoothing = 0.1}); });
+    STATIC_REQUIRE_FALSE(requires(Var<Array<S>> x, Array<std::int32_t> y) { cross_entropy(x, y, 0.1); });
+    STATIC_REQUIRE_FALSE(requires(Var<Array<S>> x, Array<std::int32_t> y) { cross_entropy(x, y, 0); });
+    STATIC_REQUIRE(requires { random_uniform<S>(Shape{3}, {.seed = 5}, -1, 1); });
+    STATIC_REQUIRE_FALSE(requires { random_uniform<S>(Shape{3}, -1, 1); });
+    STATIC_REQUIRE_FALSE(requires { random_normal<S>(Shape{3}, 5, 2); });
+    STATIC_REQUIRE(requires(Array<S> a) { rows(a, Items(0, 2)); });
+    STATIC_REQUIRE_FALSE(requires(Array<S> a) { rows(a, {0, 2}); });
+    STATIC_REQUIRE(requires(Array<S> a) { a.span(), a.data(), a.writable(); });
+    STATIC_REQUIRE_FALSE(requires(Var<Array<S>> w) { (w * 2).value().span(); });
+    STATIC_REQUIRE_FALSE(requires(Var<Array<S>> w) { (w * 2).value().data(); });
+    STATIC_REQUIRE_FALSE(requires { Array<S>().writable(); });
+}
+
+TEST_CASE("the compiler rejects bare numbers for options, and views of temporaries") {
+    expect_rejected_by_the_compiler<float>();
+    expect_rejected_by_the_compiler<double>();
+}
+
+TEST_CASE("AdamW decays weights by 0.01 unless told otherwise") {
+    const Tensor w = parameter({1.f}), still = parameter({1.f});
+    sum(w * 0 + still * 0).backward();
+    AdamW<float>({w}, {.learning_rate = 0.1}).step();
+    AdamW<float>({still}, {.learning_rate = 0.1, .weight_decay = 0}).step();
+    CHECK(w.item() == 0.999f);
+    CHECK(still.item() == 1);
+}
+
+}  // namespace
+}  // namespace tally::test
