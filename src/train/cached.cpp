@@ -110,9 +110,7 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
         encoders.size(), parts.size(), [&](std::size_t encoder, std::size_t part, bool second) {
             const Items& items = parts[part];
             if (second) {
-                Pass same = pass->again();
-                same.first_item = first_items[part];
-                same.items = items.count();
+                Pass same = pass->again(first_items[part], items.count());
                 return encoders[encoder](items, same);  // its effects are there already
             }
             if (encoder == 0) {

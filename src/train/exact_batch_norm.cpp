@@ -89,9 +89,7 @@ template <class S> void add_with_exact_batch_norm(
         std::vector<std::int64_t> first_items;
         std::int64_t first_item = begun.first_item;
         const auto before = [&](std::size_t k) {  // what its layers leave there is left in 2
-            Pass apart = begun.again();
-            apart.first_item = first_items[k];
-            apart.items = micro_batches[k].count();
+            Pass apart = begun.again(first_items[k], micro_batches[k].count());
             return through(input(micro_batches[k]), 0, at, apart);
         };
         BatchStatistics<S> all;

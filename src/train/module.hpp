@@ -134,6 +134,12 @@ struct Pass {
         same.implied = implied;
         return same;
     }
+    Pass again(std::int64_t first, std::int64_t count) const {  // with other items
+        Pass other = again();
+        other.first_item = first;
+        other.items = count;
+        return other;
+    }
 };
 
 namespace detail {

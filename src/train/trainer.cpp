@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <map>
+#include <set>
+#include <system_error>
 #include <utility>
 
 #include "tally/base/write_file.hpp"
@@ -38,6 +41,50 @@ void require_at_least(const char* what, std::int64_t given, std::int64_t least) 
                     std::to_string(given) + " is not");
 }
 
+template <class S> void require_files(const TrainerOptions<S>& o) {
+    if (o.checkpoint.empty() && (o.save_steps > 0 || o.save_micro_batches > 0))
+        throw Error(std::string("[trainer] ") +
+                    (o.save_steps > 0 ? "save_steps = " : "save_micro_batches = ") +
+                    std::to_string(o.save_steps > 0 ? o.save_steps : o.save_micro_batches) +
+                    " saves nothing without a checkpoint; name the file: .checkpoint = \"run.state\"");
+    std::map<std::filesystem::path, const char*> taken;
+    for (const auto& [option, path] :
+         {std::pair("checkpoint", &o.checkpoint), std::pair("metrics_csv", &o.metrics_csv),
+          std::pair("metrics_jsonl", &o.metrics_jsonl), std::pair("loss_curve", &o.loss_curve)}) {
+        if (path->empty()) continue;
+        std::error_code unknown;  // expect_writable says what is wrong with such a path
+        const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(*path), unknown);
+        if (unknown) continue;
+        if (const auto [other, first] = taken.emplace(file, option); !first)
+            throw Error(std::string("[trainer] ") + other->second + " and " + option + " are one file, '" +
+                        *path + "'; give each a file of its own");
+    }
+}
+
+// The model's parameters that the optimizer steps, by name.
+template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(Module<S>& model,
+                                                                               const Optimizer<S>& optimizer,
+                                                                               bool frozen) {
+    std::set<const void*> steps;
+    for (const Var<Array<S>>& parameter : optimizer.parameters()) steps.insert(parameter.node());
+    std::vector<std::pair<std::string, const void*>> stepped;
+    std::string left;
+    for (const auto& [name, parameter] : named_parameters(model))
+        if (steps.count(parameter.node()) > 0)
+            stepped.emplace_back(name, parameter.node());
+        else
+            left += (left.empty() ? "'" : ", '") + name + "'";
+    if (stepped.empty())
+        throw Error(
+            "[trainer] the optimizer steps no parameter of this model; make the optimizer from "
+            "parameters(model) of the model that the Trainer is given");
+    if (!left.empty() && !frozen)
+        throw Error("[trainer] the optimizer does not step the model's " + left +
+                    "; make the optimizer from parameters(model) when the model is complete, or set "
+                    ".frozen = true to leave these as they are");
+    return stepped;
+}
+
 // What decides the course of training beside its state. It names every option, so that none is added without
 // a thought of it; those that it leaves out may be others when training is resumed.
 template <class S> Course course(const TrainerOptions<S>& options, std::int64_t items) {
@@ -45,8 +92,8 @@ template <class S> Course course(const TrainerOptions<S>& options, std::int64_t 
                                   num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm,
                                   max_grad_value, schedule, average, weigh, sum, tail, non_finite, noise,
                                   checkpoint, save_steps, save_micro_batches, resume_from_checkpoint,
-                                  logging_steps, metrics_csv, metrics_jsonl, loss_curve, progress, terminal] =
-        options;
+                                  logging_steps, metrics_csv, metrics_jsonl, loss_curve, progress, terminal,
+                                  frozen] = options;
     return {{"items", std::to_string(items)},
             {"per_device_batch_size", std::to_string(per_device_batch_size)},
             {"gradient_accumulation_steps", gradient_accumulation_steps.in_words()},
@@ -97,9 +144,6 @@ template <class S> Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer
       across_(across),
       window_(optimizer, window_options(options_), across),
       size_(std::max<std::int64_t>(options_.per_device_batch_size, 1)) {
-    for (const auto& [name, parameter] : named_parameters(model))
-        for (const Var<Array<S>>& stepped : optimizer.parameters())
-            if (stepped.node() == parameter.node()) stepped_.emplace_back(name, parameter.node());
     require_at_least("the number of items", items, 1);
     require_at_least("per_device_batch_size", options_.per_device_batch_size, 1);
     require_at_least("num_train_epochs", options_.num_train_epochs, 0);
@@ -125,6 +169,8 @@ template <class S> Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer
         if (options_.auto_find_batch_size && options_.weigh == Weigh::micro_batches)
             refuse("how many micro-batches it has depends on memory, so they cannot weigh the same");
     }
+    require_files(options_);
+    stepped_ = stepped_of(model, optimizer, options_.frozen);
     const std::string before = options_.checkpoint;
     if (across_ && !across_->writes()) {  // another one writes for all
         for (std::string* path :

@@ -59,6 +59,9 @@ template <class S> struct TrainerOptions {
     std::string metrics_csv = {}, metrics_jsonl = {}, loss_curve = {};
     std::ostream* progress = nullptr;
     bool terminal = false;  // progress is written over the line before
+
+    // The optimizer leaves parameters of the model as they are, and that is meant. Otherwise it is an Error.
+    bool frozen = false;
 };
 
 template <class S> class Trainer {

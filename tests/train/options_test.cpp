@@ -37,7 +37,7 @@ const std::vector<std::string> trainer_names = TALLY_NAMES(
     trainer_options, per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
     num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm, max_grad_value, schedule, average,
     weigh, sum, tail, non_finite, noise, checkpoint, save_steps, save_micro_batches, resume_from_checkpoint,
-    logging_steps, metrics_csv, metrics_jsonl, loss_curve, progress, terminal);
+    logging_steps, metrics_csv, metrics_jsonl, loss_curve, progress, terminal, frozen);
 const std::vector<std::string> window_names =
     TALLY_NAMES(window_options, micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
                 max_value, schedule, average, seed, noise);
@@ -173,6 +173,7 @@ std::vector<Row<TrainerOptions<double>>> trainer_rows(const Folder& folder) {
         {"loss_curve", [&](O& o) { o.loss_curve = folder / "m.svg"; }, ""},
         {"progress", [](O& o) { o.progress = &progress; }, ""},
         {"terminal", [](O& o) { o.terminal = true; }, ""},
+        {"frozen", [](O& o) { o.frozen = true; }, ""},
     };
 }
 
