@@ -70,16 +70,19 @@ public:
             if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
         });
     }
-    // A node of its own for each input that wants a gradient, whose gradient is zeros that no rule has set.
-    std::vector<ValueNode<T>*> own_places(std::deque<ValueNode<T>>& own) const {
-        std::vector<ValueNode<T>*> places;
+    // Where a custom operation's backward function writes: an input that has a gradient already gets a node of its
+    // own, whose gradient is zeros.
+    std::vector<ValueNode<T>*> places(std::deque<ValueNode<T>>& own) const {
+        std::vector<ValueNode<T>*> all;
         for_each_input(nodes_, [&](ValueNode<T>* input) {
-            if (!input) return places.push_back(nullptr);
-            ValueNode<T>& place = own.emplace_back(T(input->value), State::constant);
-            place.gradient = zeros_like(input->value);
-            places.push_back(&place);
+            if (input && input->has_gradient()) {
+                ValueNode<T>& place = own.emplace_back(T(input->value), State::constant);
+                place.gradient = zeros_like(input->value);
+                input = &place;
+            }
+            all.push_back(input);
         });
-        return places;
+        return all;
     }
     void forget() {
         for_each_input(nodes_, [](ValueNode<T>*& input) {
@@ -149,21 +152,21 @@ public:
             kept_);
     }
 
-    // The backward function of a custom operation writes to zeros of its own: it may set or add, and must not
-    // forget an input.
+    // The backward function of a custom operation may set a gradient that it should add to, and must not forget an
+    // input.
     [[gnu::noinline]] void call_custom_rule() {
         std::deque<ValueNode<T>> own;
-        const std::vector<ValueNode<T>*> places = inputs_.own_places(own);
+        const std::vector<ValueNode<T>*> places = inputs_.places(own);
         std::apply(
             [&](const auto&... kept) {
-                rule_(Pull<T>(places.data(), places.size(), false), std::as_const(this->gradient),
+                rule_(Pull<T>(places.data(), places.size(), !this->target), std::as_const(this->gradient),
                       kept.get(op())...);
             },
             kept_);
         for (std::size_t i = 0; i < places.size(); ++i) {
             if (!places[i]) continue;
             if (!places[i]->has_gradient()) refuse_forgotten(op(), i, form(places[i]->value));
-            inputs_.pull(false).give(i, places[i]->gradient);
+            if (places[i]->state == State::constant) inputs_.pull(false).give(i, places[i]->gradient);
         }
     }
 

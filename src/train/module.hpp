@@ -189,6 +189,10 @@ public:
         add({prefix_ + name, {}, nullptr, false, &numbers});
     }
     void child(const std::string& name, Module<S>& module) {
+        for (const auto& [above, other] : modules_)
+            if (other == &module && prefix_.rfind(above, 0) == 0)
+                throw Error("[module] '" + above.substr(0, above.size() - 1) + "' lists itself again as '" +
+                            prefix_ + name + "'; list as children only the parts that it consists of");
         const std::string before = std::exchange(prefix_, prefix_ + name + ".");
         modules_.emplace_back(prefix_, &module);
         module.list(*this);

@@ -62,7 +62,8 @@ template <class S> NoiseMeter<S>::NoiseMeter(const std::vector<V>& parameters, d
     : parameters_(parameters), total_(total), zero_(std::move(zero)), squares_(zero_) {}
 
 template <class S> void NoiseMeter<S>::restart() {
-    squares_ = zero_;
+    ++zero_.node()->handles;  // another thread may discard a window that it alone uses now
+    squares_ = V(zero_.node());
     first_ = {};
     norm_.reset();
 }

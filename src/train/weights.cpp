@@ -1,6 +1,9 @@
 // Members to tensors and back, turned where PyTorch turns them.
 #include "tally/train/weights.hpp"
 
+#include <cstring>
+#include <map>
+
 #include "tally/files/safetensors.hpp"
 #include "tally/values/turned.hpp"
 
@@ -94,6 +97,7 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
         throw Error("[load_weights] '" + path + "' does not fit the model: " + wrong.substr(2));
 
     std::vector<NewNumbers<S>> all;  // with all the memory that they need
+    std::map<const void*, std::pair<std::string, Array<S>>> tied;
     for (const auto& [member, numbers] : found) {
         if (member.counter) {
             all.emplace_back(*member.counter, std::get<Array<std::int32_t>>(numbers).clone());
@@ -101,7 +105,15 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
         }
         const bool turn = member.turned && order == WeightOrder::pytorch;
         const auto& read = std::get<Array<S>>(numbers);
-        Array<S> fresh = (turn ? detail::transposed(read) : read).to(numbers_of(member).device());
+        const Array<S> given = turn ? detail::transposed(read) : read;
+        const void* const place =
+            member.buffer ? static_cast<const void*>(member.buffer) : member.parameter.node();
+        const auto& [name, before] = tied.try_emplace(place, member.name, given).first->second;
+        if (std::memcmp(before.data(), given.data(), given.size() * sizeof(S)) != 0)
+            throw Error("[load_weights] '" + path + "' gives '" + name + "' and '" + member.name +
+                        "' different numbers, but they are one parameter of the model; load the file into "
+                        "a model that does not tie them");
+        Array<S> fresh = given.to(numbers_of(member).device());
         if (member.buffer)
             all.emplace_back(*member.buffer, std::move(fresh));
         else

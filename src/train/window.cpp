@@ -21,6 +21,12 @@ template <class S> Device device_of(const Optimizer<S>& optimizer) {
     return optimizer.parameters()[0].value().device();
 }
 
+// Another thread may discard a window that it alone uses now.
+template <class S> Var<Array<S>> shared(const Var<Array<S>>& constant) {
+    ++constant.node()->handles;
+    return Var<Array<S>>(constant.node());
+}
+
 // Inside Lift.
 template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
     parameter.zero_grad();
@@ -502,8 +508,8 @@ template <class S> void Window<S>::discard() {
 
 template <class S> void Window<S>::reset() {
     micro_batches_ = dropped_ = items_ = 0;
-    sum_ = zero_;
-    denominator_.restart(zero_);
+    sum_ = shared(zero_);
+    denominator_.restart(shared(zero_));
     if (exact_) exact_->clear();
     if (meter_) meter_->restart();
     turned_.forget();

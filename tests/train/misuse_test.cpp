@@ -318,7 +318,7 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
           "share", "prepare_load"}},
         {"train/optimizer.hpp",
          "Optimizer",
-         {"folds", "unfinished", "expect_finished", "remembered", "name", "parameters", "learning_rate",
+         {"folds", "unfinished", "expect_finished", "expect_current", "remembered", "name", "parameters", "learning_rate",
           "schedule_learning_rate", "let_go_of_unused", "capture", "decide", "count_update", "tell_places",
           "save", "prepare_load"}},
         {"train/optimizer.hpp", "AdamA", {"folds"}},

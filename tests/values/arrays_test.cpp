@@ -180,8 +180,11 @@ TEST_CASE("ordinary numbers are printed as printf does") {
         const int digits = static_cast<int>(random.whole(0, 12));
         char text[64];
         std::snprintf(text, sizeof text, "[%.*f]", digits, x);
+        if (std::string(text).find_first_of("123456789") == std::string::npos)  // it would look like 0
+            std::snprintf(text, sizeof text, "[%.*e]", digits, x);
         CHECK(to_string(Array<double>{x}, digits) == text);
     }
+    CHECK(to_string(Array<double>{1e-6, 0}) == "[1.0000e-06     0.0000]");
     for (const double x : {0.0, -0.0, std::nan(""), -std::nan("")}) {
         char text[64];
         std::snprintf(text, sizeof text, "[%.4f]", x);

@@ -1,0 +1,43 @@
+// A module that would list itself without an end.
+#include "catch.hpp"
+#include "tally/train/module.hpp"
+
+namespace tally::test {
+namespace {
+
+struct Part : Module<double> {
+    Module<double>* part = nullptr;
+    void list(Members<double>& members) override {
+        if (part) members.child("part", *part);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("A module that lists itself is refused, also through another one") {
+    Part self;
+    self.part = &self;
+    CHECK_THROWS_WITH(parameters(self),
+                      "[module] 'part' lists itself again as 'part.part'; list as children "
+                      "only the parts that it consists of");
+    Part outer, inner;
+    outer.part = &inner;
+    inner.part = &outer;
+    CHECK_THROWS_WITH(parameters(outer),
+                      "[module] 'part' lists itself again as 'part.part.part'; list as "
+                      "children only the parts that it consists of");
+}
+
+TEST_CASE("A module that two others share is listed under both") {
+    struct Pair : Module<double> {
+        Part one, two, shared;
+        Pair() { one.part = two.part = &shared; }
+        void list(Members<double>& members) override {
+            members.child("one", one);
+            members.child("two", two);
+        }
+    } pair;
+    CHECK(modules(pair).size() == 5);
+}
+
+}  // namespace tally::test
