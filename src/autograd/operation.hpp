@@ -152,8 +152,7 @@ public:
             kept_);
     }
 
-    // The backward function of a custom operation may set a gradient that it should add to, and must not forget an
-    // input.
+    // The backward function of a custom operation may set where it should add, but must not forget an input.
     [[gnu::noinline]] void call_custom_rule() {
         std::deque<ValueNode<T>> own;
         const std::vector<ValueNode<T>*> places = inputs_.places(own);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "tally/base/error.hpp"
+#include "tally/train/across.hpp"
 
 namespace tally {
 
@@ -277,6 +278,7 @@ template <class S> Piped Pipe<S>::run(int micro_batches, const Input& input, con
                         std::to_string(rank) + " runs pipe " + numbers[rank] +
                         ", by the order in which they were made");
     ++runs_;
+    detail::piped = processes_.size();
     Run<S> run(processes_, own_, first_, stages_, options_.device, call);
     return run.through(in_time(timetable(options_.schedule, stages_, micro_batches), first_, own_.size()),
                        input, loss);

@@ -2,6 +2,7 @@
 #include "tally/processes/ranks.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -56,10 +57,28 @@ std::string difference(const Named& first, const Named& other, const std::string
 }
 
 // What each process says at a window's end, before a byte for each gradient.
-struct Said {
+template <class S> struct Said {
     Standing standing;
     std::int64_t window;  // by the order in which they were opened, when their parameters were compared
+    typename Ranks<S>::Parts parts;
 };
+
+template <class S> typename Ranks<S>::Parts parts_of(const std::vector<Items>& parts) {
+    std::vector<std::int64_t> numbers;
+    typename Ranks<S>::Parts of{.given = true, .count = std::ssize(parts)};
+    for (const Items& part : parts) {
+        of.items += part.count();
+        numbers.push_back(part.count());
+        for (std::int64_t i = 0; i < part.count(); ++i) numbers.push_back(part[i]);
+    }
+    of.checksum = detail::checksum_of(numbers.data(), numbers.size() * sizeof(std::int64_t));
+    return of;
+}
+
+template <class Parts> std::string words_of(const Parts& parts) {
+    return std::to_string(parts.count) + " micro-batches of " + std::to_string(parts.items) +
+           " items with checksum " + std::to_string(parts.checksum);
+}
 
 constexpr int has_arrived = 1, has_changed = 2;  // since it was sent early
 
@@ -69,8 +88,7 @@ template <class S> Ranks<S>::Ranks(Processes& processes, RanksOptions<S> options
     : processes_(processes),
       options_(options),
       bucket_(std::make_unique<detail::Bucket<S>>()),
-      digits_(std::make_unique<detail::Bucket<std::int64_t>>()),
-      first_item_(std::int64_t{processes.rank()} << 32) {
+      digits_(std::make_unique<detail::Bucket<std::int64_t>>()) {
     if (options_.bucket == 0) throw Error("[ranks] buckets of no numbers hold nothing");
     if (options_.overlap && options_.reduce == AllReduce::fast)
         throw Error(
@@ -88,6 +106,8 @@ template <class S> std::vector<Items> Ranks<S>::share(const std::vector<Items>& 
         return parts.begin() + static_cast<std::ptrdiff_t>(rank * parts.size() / ranks);
     };
     share_ = ++shares_;
+    numbered_ = true;
+    shared_parts_ = parts_of<S>(parts);
     first_item_ = 0;
     for (auto part = parts.begin(); part != begin(me); ++part) first_item_ += part->count();
     return {begin(me), begin(me + 1)};
@@ -116,7 +136,8 @@ template <class S> std::vector<std::string> Ranks<S>::meet(const std::string& wh
 // ---- before the first micro-batch ----
 
 // By a checksum of all, and line by line where that differs.
-template <class S> void Ranks<S>::expect_equal(const std::string& call, const Named& lines) {
+template <class S>
+void Ranks<S>::expect_equal(const std::string& call, const Named& lines, const std::string& mend) {
     const std::string text = text_of(lines);
     const std::vector<std::string> sums =
         meet(call, std::to_string(detail::checksum_of(text.data(), text.size())));
@@ -127,7 +148,8 @@ template <class S> void Ranks<S>::expect_equal(const std::string& call, const Na
         if (texts[rank] != texts[0]) {
             known_ = true;
             throw Error("[processes] " + call + call_ + ": " +
-                        difference(first, lines_of(texts[rank], rank), "rank " + std::to_string(rank)));
+                        difference(first, lines_of(texts[rank], rank), "rank " + std::to_string(rank)) +
+                        mend);
         }
 }
 
@@ -201,12 +223,13 @@ template <class S> void Ranks<S>::meanwhile(const Optimizer<S>& optimizer, std::
 // ---- the window's end ----
 
 template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& all) {
-    Said first, one;
-    std::memcpy(&first, all[0].data(), sizeof(Said));
+    Said<S> first, one;
+    std::memcpy(&first, all[0].data(), sizeof first);
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
-        std::memcpy(&one, all[rank].data(), sizeof(Said));
+        std::memcpy(&one, all[rank].data(), sizeof one);
         const auto expect = [&](const char* what, auto theirs, auto of_first) {
             if (theirs == of_first) return;
+            if (std::isnan(static_cast<double>(theirs)) && std::isnan(static_cast<double>(of_first))) return;
             known_ = true;
             throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " has " + what + " " +
                         tally::in_words(static_cast<double>(theirs)) + ", rank 0 has " +
@@ -216,7 +239,28 @@ template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& a
         expect("made updates:", one.standing.updates, first.standing.updates);
         expect("the learning rate", one.standing.learning_rate, first.standing.learning_rate);
         expect("terms that are counted once:", one.standing.once, first.standing.once);
+        expect("terms that are counted once with the sum", one.standing.once_value,
+               first.standing.once_value);
+        if (!one.parts.given || !first.parts.given || one.parts == first.parts) continue;
+        known_ = true;
+        throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " gave share() " +
+                    words_of(one.parts) + ", rank 0 gave " + words_of(first.parts) +
+                    "; give it the same micro-batches, in one order, on all processes");
     }
+}
+
+// Bits that were compared when the window was opened, and that all its steps keep equal, unless something else
+// has written them.
+template <class S> void Ranks<S>::expect_same_written(const std::vector<std::string>& all) {
+    std::string writers;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        Standing one;
+        std::memcpy(&one, all[rank].data(), sizeof one);
+        if (one.written) writers += (writers.empty() ? "rank " : ", rank ") + std::to_string(rank);
+    }
+    if (!writers.empty())
+        expect_equal("the weights, written since the last update by " + writers + ", at the ", weights(),
+                     "; discard() the window, and write the same numbers on all processes");
 }
 
 template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, const char* call,
@@ -226,11 +270,11 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
     call_ = std::string(call) + " of window " + std::to_string(window);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
     const Opened& opened = windows_.at(&optimizer);
-    const Said mine{here, opened.number};
-    std::string said(sizeof(Said) + parameters_.size(), '\0');
-    std::memcpy(said.data(), &mine, sizeof(Said));
+    const Said<S> mine{here, opened.number, shared_parts_};
+    std::string said(sizeof mine + parameters_.size(), '\0');
+    std::memcpy(said.data(), &mine, sizeof mine);
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-        said[sizeof(Said) + i] =
+        said[sizeof mine + i] =
             static_cast<char>((parameters_[i].has_grad() ? has_arrived : 0) |
                               (opened.early && opened.early->changed(i, window) ? has_changed : 0));
     const std::vector<std::string> all =
@@ -246,6 +290,7 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
     arrived_.assign(parameters_.size(), false);
     early_.assign(parameters_.size(), opened.early && opened.early->summed());
     expect_alike(all);
+    expect_same_written(all);
     for (const std::string& theirs : all) {
         Standing one;
         std::memcpy(&one, theirs.data(), sizeof(Standing));
@@ -257,8 +302,8 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
         sum.planned = sum.planned || one.planned;
         sum.full = sum.full && one.full;
         for (std::size_t i = 0; i < parameters_.size(); ++i) {
-            if (theirs[sizeof(Said) + i] & has_arrived) arrived_[i] = true;
-            if (theirs[sizeof(Said) + i] & has_changed) early_[i] = false;
+            if (theirs[sizeof mine + i] & has_arrived) arrived_[i] = true;
+            if (theirs[sizeof mine + i] & has_changed) early_[i] = false;
         }
         shared_.hear(std::string_view(theirs).substr(said.size()));
     }

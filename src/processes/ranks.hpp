@@ -59,7 +59,9 @@ public:
     // each process draws for itself.
     void begin_at(std::int64_t item) {
         first_item_ = item;
+        numbered_ = true;
         share_.reset();
+        shared_parts_ = {};
     }
 
     // An Error that names the first parameter whose bits are not rank 0's, of those of the window that was
@@ -86,14 +88,26 @@ public:
     void ready() override;
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
     std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) override;
+    std::uint64_t draws_apart() const override {
+        return numbered_ ? 0 : static_cast<std::uint64_t>(processes_.rank());
+    }
+
+    // The parts that share() was given last: the same everywhere, or they are no shares of one whole.
+    struct Parts {
+        bool given = false;
+        std::int64_t count = 0, items = 0;
+        std::uint64_t checksum = 0;
+        bool operator==(const Parts&) const = default;
+    };
 
 private:
     std::vector<std::string> meet(const std::string& what, const std::string& mine = "",
                                   const std::optional<detail::EarlyRound>& keep = {});
-    void expect_equal(const std::string& call, const Named& lines);
+    void expect_equal(const std::string& call, const Named& lines, const std::string& mend = "");
     void expect_equal_apart(const std::string& call, const Named& lines);
     Named weights() const;
     void expect_alike(const std::vector<std::string>& all);
+    void expect_same_written(const std::vector<std::string>& all);
     void expect_effects(const Effects& effects);
     void bring_gradients();
     void sum_gradients();
@@ -115,7 +129,9 @@ private:
     std::unique_ptr<detail::Bucket<S>> bucket_;
     std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // the same for exact sums
     detail::SharedSums<S> shared_;
-    std::int64_t first_item_, shares_ = 0;
+    std::int64_t first_item_ = 0, shares_ = 0;
+    bool numbered_ = false;  // by share() or begin_at()
+    Parts shared_parts_;
     std::optional<std::int64_t> share_;  // which call of share() has said where the items begin
     std::string call_, where_;           // of the window's end
     std::vector<bool> arrived_;          // whether a gradient has reached the parameter, on any process

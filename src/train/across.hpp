@@ -25,10 +25,17 @@ struct NoiseParts {
     NoiseParts& operator+=(const NoiseParts& more);
 };
 
+namespace detail {
+// So many processes of a pipe went backward on this thread since the last after_backward(); 0: none did.
+inline constinit thread_local int piped = 0;
+}  // namespace detail
+
 // How far a window has come: here, or on all who share it together.
 struct Standing {
     std::int64_t micro_batches = 0, dropped = 0;
     std::int64_t once = 0;      // terms that are counted once, which are the same everywhere
+    double once_value = 0;      // their sum
+    bool written = false;       // a parameter, since the window was opened or has stepped
     double count = 0, sum = 0;  // what the losses count, and what they are
     bool planned = false;       // a number of micro-batches, by anybody
     bool full = true;           // each who planned one has it
@@ -69,6 +76,8 @@ public:
     virtual void fail(const char* call, std::int64_t window, const std::string& why) noexcept = 0;
     // Asked by each pass: the number of this window's first item among the items of all.
     virtual std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) = 0;
+    // Mixed into the window's seed: another number on each process whose items are not numbered among all.
+    virtual std::uint64_t draws_apart() const { return 0; }
 };
 
 }  // namespace tally

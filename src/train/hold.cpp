@@ -61,6 +61,16 @@ template <class S> bool Hold<S>::met() const {
     });
 }
 
+template <class S> void Hold<S>::note_values() noexcept {
+    for (std::size_t i = 0; i < noted_.size(); ++i) noted_[i] = place_of(parameters_[i].node()->value);
+}
+
+template <class S> bool Hold<S>::written() const {
+    for (std::size_t i = 0; i < noted_.size(); ++i)
+        if (place_of(parameters_[i].node()->value) != noted_[i]) return true;
+    return false;
+}
+
 template class Hold<float>;
 template class Hold<double>;
 

@@ -18,6 +18,7 @@ public:
 
     explicit Hold(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {
         left_.reserve(parameters.size());
+        noted_.resize(parameters.size());
     }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
@@ -32,6 +33,9 @@ public:
     void expect_as_left(const char* doing) const;  // when it looked
     bool met() const;                              // whether a backward() has reached a parameter since
 
+    void note_values() noexcept;  // remembers where the parameters' numbers are
+    bool written() const;         // whether one was written since
+
 private:
     struct Place {
         const void* storage;
@@ -45,6 +49,7 @@ private:
 
     const std::vector<Var<Array<S>>>& parameters_;
     std::vector<Places> left_;
+    std::vector<Place> noted_;  // values, by note_values()
     bool on_ = false;
     Sweeps sweeps_ = Sweeps::own;
 };

@@ -142,7 +142,7 @@ template <class S> Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer
       loss_(std::move(loss)),
       options_(std::move(options)),
       across_(across),
-      window_(optimizer, window_options(options_), across),
+      window_(optimizer, window_options(options_), across, course(options_, items)),
       size_(std::max<std::int64_t>(options_.per_device_batch_size, 1)) {
     require_at_least("the number of items", items, 1);
     require_at_least("per_device_batch_size", options_.per_device_batch_size, 1);

@@ -36,7 +36,8 @@ template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array
 
 }  // namespace
 
-template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options, Across<S>* across)
+template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options, Across<S>* across,
+                                     typename Across<S>::Named also)
     : optimizer_(optimizer),
       options_(std::move(options)),
       across_(across),
@@ -63,7 +64,11 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
     if (options_.noise) meter_.emplace(parameters(), options_.total, zero_);
     reset();
     opened_ = 0;
-    if (across_) across_->open(optimizer_, course(true));
+    if (!across_) return;
+    auto lines = course(true);
+    lines.insert(lines.end(), also.begin(), also.end());
+    across_->open(optimizer_, lines);
+    hold_.note_values();
 }
 
 template <class S> void Window<S>::plan(std::int64_t micro_batches) {
@@ -219,6 +224,26 @@ template <class S> void Window<S>::expect_a_backward(double counted) const {
         throw Error(
             "[window] after_backward: no gradient has arrived since the last micro-batch; "
             "call backward() first");
+    expect_all_stages();
+}
+
+// What looks at gradients as a whole needs those of all stages.
+template <class S> void Window<S>::expect_all_stages() const {
+    const int processes = std::exchange(detail::piped, 0);
+    if (across_ || processes < 2) return;
+    std::string option;
+    if (options_.max_norm)
+        option = "max_norm " + in_words(*options_.max_norm);
+    else if (options_.max_value)
+        option = "max_value " + in_words(*options_.max_value);
+    else if (options_.non_finite != NonFinite::raise)
+        option = "a non_finite policy other than raise";
+    else
+        return;
+    throw Error("[window] after_backward: a pipe of " + std::to_string(processes) +
+                " processes went backward, and " + option +
+                " would look at the gradients of this process's stages only; give the window "
+                "Stages(processes), or leave that option out");
 }
 
 template <class S> void Window<S>::expect_countable(double counted, std::int64_t items) const {
@@ -238,7 +263,8 @@ template <class S> void Window<S>::expect_countable(double counted, std::int64_t
 }
 
 template <class S> std::uint64_t Window<S>::seed() const {
-    const auto words = random::detail::words(options_.seed, 0, static_cast<std::uint64_t>(updates_));
+    const auto words = random::detail::words(options_.seed, across_ ? across_->draws_apart() : 0,
+                                             static_cast<std::uint64_t>(updates_));
     return random::detail::join(words[0], words[1]);
 }
 
@@ -324,6 +350,8 @@ template <class S> Standing Window<S>::standing(const char* what) {
     if (!across_) return here;
     expect_count(what, here.count);
     here.sum = static_cast<double>(sum_.item());
+    for (const V& term : once_) here.once_value += static_cast<double>(term.item());
+    here.written = hold_.written();
     return across_->gather(optimizer_, what, opened_, here, exact_sums());
 }
 
@@ -479,6 +507,7 @@ template <class S> void Window<S>::step(Finished<S>& done, const Standing& all) 
             across_->ready();
         }
         own([&] { optimizer_.step(); });
+        if (across_) hold_.note_values();
     } catch (...) {  // nothing was updated: the rate is no other, either
         optimizer_.schedule_learning_rate(rate_before);
         optimizer_.let_go_of_unused();

@@ -100,7 +100,9 @@ public:
 
     // Opens it: an Error when a gradient has reached one of the parameters already. Shared `across` processes
     // its counts, losses and gradients are those of all, a total too; micro-batches are planned by each.
-    Window(Optimizer<S>& optimizer, WindowOptions<S> options = {}, Across<S>* across = nullptr);
+    // `also`: what else must be the same on all of them, by its name.
+    Window(Optimizer<S>& optimizer, WindowOptions<S> options = {}, Across<S>* across = nullptr,
+           typename Across<S>::Named also = {});
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
     ~Window();
@@ -238,6 +240,7 @@ private:
     void expect_loss(const Loss<Array<S>>& loss, double weight) const;
     void expect_count(const char* what, double counted) const;
     void expect_a_backward(double counted) const;
+    void expect_all_stages() const;
     void expect_countable(double counted, std::int64_t items) const;
     void expect_told(const char* what) const;
     void expect_gradients(const char* what) const;

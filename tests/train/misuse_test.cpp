@@ -274,7 +274,8 @@ std::set<std::string> functions(const std::string& header, const std::string& ty
     std::set<std::string> names;
     bool inside = type.empty(), open_to_all = type.empty();
     const std::string indent(type.empty() ? 0 : 4, ' ');
-    const std::regex heads("^(?:template <.*> )?(class|struct) " + type + "( final)?( :.*)? \\{$"),
+    const std::regex heads("^(?:template <.*> )?(class|struct) (?:\\[\\[nodiscard\\]\\] )?" + type +
+                           "( final)?( :.*)? \\{$"),
         named("^" + indent + "[A-Za-z\\[][^=(]*?[ &*>]([a-z_]+)\\(.*");
     std::smatch found;
     for (std::string line; std::getline(lines, line);) {
@@ -318,9 +319,9 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
           "share", "prepare_load"}},
         {"train/optimizer.hpp",
          "Optimizer",
-         {"folds", "unfinished", "expect_finished", "expect_current", "remembered", "name", "parameters", "learning_rate",
-          "schedule_learning_rate", "let_go_of_unused", "capture", "decide", "count_update", "tell_places",
-          "save", "prepare_load"}},
+         {"folds", "unfinished", "expect_finished", "expect_current", "remembered", "name", "parameters",
+          "learning_rate", "schedule_learning_rate", "let_go_of_unused", "capture", "decide", "count_update",
+          "tell_places", "save", "prepare_load"}},
         {"train/optimizer.hpp", "AdamA", {"folds"}},
         {"train/average.hpp", "MovingAverage", {"updates", "value", "swapped", "save", "prepare_load"}},
         {"train/clip.hpp",

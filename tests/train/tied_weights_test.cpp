@@ -1,0 +1,43 @@
+// Weights files that a model with tied weights must not load.
+#include "catch.hpp"
+#include "files/file_testing.hpp"
+#include "folder.hpp"
+#include "tally/files/safetensors.hpp"
+#include "tally/train/layers.hpp"
+#include "tally/train/weights.hpp"
+
+namespace tally::test {
+namespace {
+
+struct Two : Module<double> {
+    Tensor64 a = parameter({1.0, 2.0}), b = parameter({3.0, 4.0});
+    void list(Members<double>& members) override {
+        members.parameter("a", a);
+        members.parameter("b", b);
+    }
+};
+
+std::string said(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("Tied weights take no two values from a file") {
+    const Folder folder;
+    Two apart, tied;
+    tied.b = tied.a;
+    save_weights(folder / "apart", apart, WeightOrder::tally);
+    CHECK_THAT(said([&] { load_weights(folder / "apart", tied); }),
+               contains("gives 'a' and 'b' different numbers"));
+    CHECK(tied.a.value().to_vector() == std::vector<double>{1, 2});
+    save_weights(folder / "tied", tied, WeightOrder::tally);
+    load_weights(folder / "tied", tied);
+}
+
+}  // namespace tally::test
