@@ -1,0 +1,509 @@
+// Forty small programs, each of which once got a wrong number without an error: minimal [NUMBER].
+//
+// Each case is a process of its own and prints one line: `ok` (the number is right, or the compiler rejects the call), `Error:` and the
+// message (the call is rejected), `NOTE` (a documented limit), or `WRONG` and the number. The program fails after a WRONG or a crash.
+#include <unistd.h>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <thread>
+#include <type_traits>
+
+#include "tally/tally.hpp"
+#include "tally/train.hpp"
+
+using namespace tally;
+
+namespace {
+
+using A = Array<float>;
+using I = Array<std::int32_t>;
+
+template <class... X> std::string words(const X&... x) {
+    std::ostringstream out;
+    ((out << " " << x), ...);
+    return out.str();
+}
+template <class... X> std::string wrong(const X&... x) { return "WRONG:" + words(x...); }
+std::string when(bool right, const std::string& got) { return right ? "ok" : "WRONG:" + got; }
+std::string near(double got, double right, double within = 1e-5) {
+    return when(std::abs(got - right) <= within * std::max(1., std::abs(right)), words(got, "for", right));
+}
+std::string compiler_rejects(bool rejected) {
+    return rejected ? "ok: the compiler rejects it" : "WRONG: it compiles";
+}
+bool inside(const A& a, float low, float high) {
+    for (float v : a.span()) {
+        if (!(low <= v && v <= high)) return false;
+    }
+    return true;
+}
+bool same(const A& a, const A& b) { return a.to_vector() == b.to_vector(); }
+Tensor items_of(std::int64_t n) { return reshape(arange(n), {n, 1}); }
+
+// ---- the language ----
+
+std::string shape_from_the_end() {
+    const Tensor x = ones({2, 5});
+    if (x.shape()[-1] != 5) return wrong(x.shape()[-1], "for 5");
+    return wrong(x.shape()[2], "for an error");
+}
+std::string value_of_a_temporary() {
+    Tensor w = parameter({1.f, 2.f});
+    const auto& y = (w * 2).value();
+    const Tensor z = ones({2}) * 7;
+    return when(y.span()[0] == 2 && y.span()[1] == 4, words(y.span()[0], y.span()[1]));
+}
+template <class V> constexpr bool spans_of_a_temporary = requires(V w) { (w * 2).value().span(); }
+|| requires(V w) { (w * 2).value().data(); };
+std::string span_of_a_temporary() { return compiler_rejects(!spans_of_a_temporary<Tensor>); }
+template <class V> constexpr bool third_argument_of_cross_entropy = requires(V x, I labels) {
+    cross_entropy(x, labels, 0.1);
+};
+std::string smoothing_by_position() { return compiler_rejects(!third_argument_of_cross_entropy<Tensor>); }
+template <class V> constexpr bool rows_of_a_braced_pair = requires(V a) { rows(a, {0, 2}); };
+std::string braces_of_rows() { return compiler_rejects(!rows_of_a_braced_pair<A>); }
+template <class S> constexpr bool bounds_for_a_seed = requires(Shape s, S bound) {
+    random_uniform<S>(s, -1, 1);
+}
+|| requires(Shape s, S bound) { random_normal<S>(s, 5, 2); };
+std::string bounds_by_position() { return compiler_rejects(!bounds_for_a_seed<float>); }
+std::string bounds_turned() {
+    const Tensor u = uniform({3}, 1, -1);
+    return when(!same(u.value(), A({3}, {1, 1, 1})) && inside(u.value(), -1, 1), words(u.value()));
+}
+std::string small_numbers_printed() {
+    const std::string printed = words(parameter({1e-6f}).value());
+    return when(printed.find("e-06") != std::string::npos || printed.find("e-6") != std::string::npos,
+                printed);
+}
+std::string long_sums() {
+    Tensor b = parameter(zeros({1}));
+    sum(linear(zeros({1000000, 1}), zeros({1, 1}), b) * full({1000000, 1}, 0.1)).backward();
+    const double average = mean(full({10000000}, 0.1)).item();
+    if (std::abs(average - 0.1) > 1e-6) return wrong("the mean of 10^7 times 0.1 is", average);
+    if (std::abs(b.grad().item() - 100000) <= 1) return "ok";
+    return "NOTE: the bias gradient of 10^6 times 0.1 is" + words(b.grad().item()) +
+           " for 100000 (docs/tensors.md), the mean of 10^7 is right";
+}
+
+// ---- custom operations, steps ----
+
+std::string rule_that_forgets_an_input() {
+    Tensor u = parameter({1.f}), w = parameter({3.f});
+    const auto mine = [](Tensor a, Tensor b) {
+        return custom(
+            "mine", [](const A& p, const A& q) { return A({1}, {p.span()[0] * q.span()[0]}); },
+            [](Pull<A> to, const A& dy, const A&, const A&, const A& q) {
+                to.give(0, A({1}, {dy.span()[0] * q.span()[0]}));
+            },
+            a, b);
+    };
+    (mine(u, w) + w * 0.5).backward();
+    return near(w.grad().item(), 1.5);
+}
+std::string rule_that_overwrites() {
+    Tensor w = parameter({1.f});
+    const auto op = [](Tensor t) {
+        return custom(
+            "op", [](const A& in) { return in.clone(); },
+            [](Pull<A> to, const A& dy, const A&, const A&) {
+                destination(to.into(0)).dst[0] = dy.span()[0];
+            },
+            t);
+    };
+    op(w).backward();
+    op(w).backward();
+    return near(w.grad().item(), 2);
+}
+std::string decay_of_adamw() {
+    Tensor w = parameter({1.f});
+    sum(w * 0).backward();
+    AdamW<float> o({w}, {.learning_rate = 0.1});
+    o.step();
+    return near(w.item(), 0.999);
+}
+std::string one_parameter_twice() {
+    Tensor w = parameter({1.f});
+    sum(w).backward();
+    sgd_step({w, w}, 0.1);
+    return near(w.item(), 0.9);
+}
+
+// ---- windows ----
+
+template <class W> constexpr bool adds_a_bare_count = requires(W& win, Loss<A> loss) { win.add(loss, 2); };
+std::string count_for_a_weight() { return compiler_rejects(!adds_a_bare_count<Window<float>>); }
+
+struct Training {  // one weight, and a window over it
+    explicit Training(float at = 1, WindowOptions<float> options = {})
+        : w(parameter({at})), optimizer({w}, {.learning_rate = 1}), window(optimizer, options) {}
+    Tensor w;
+    Sgd<float> optimizer;
+    Window<float> window;
+};
+
+std::string loss_of_another_model() {
+    Training t(0);
+    Tensor v = parameter({0.f});
+    t.window.add(counted(t.w * 2));
+    t.window.add(counted(v * 2));
+    t.window.finish();
+    return near(t.w.item(), -2);
+}
+std::string once_beside_each_micro_batch() {
+    Training t;
+    for (int k = 0; k < 4; ++k) {
+        t.window.add(counted(t.w * 0));
+        t.window.once(sum(t.w * t.w) * 0.1);
+    }
+    t.window.finish();
+    return near(t.w.item(), 0.8);
+}
+std::string average_of_other_parameters() {
+    Tensor w = parameter({1.f}), v = parameter({1.f});
+    Sgd<float> o({w}, {.learning_rate = 1});
+    MovingAverage<float> avg({v}, {.decay = 0.5});
+    Window<float> win(o, {.average = &avg});
+    win.add(counted(w * 2));
+    win.finish();
+    return wrong("no error; the average is", avg.value(0));
+}
+std::string average_counted_twice() {
+    Tensor w = parameter({1.f});
+    Sgd<float> o({w}, {.learning_rate = 1});
+    MovingAverage<float> avg({w}, {.decay = 0.5});
+    Window<float> win(o, {.average = &avg});
+    for (int u = 0; u < 2; ++u) {
+        win.add(counted(w * 2));
+        win.finish();
+        avg.update();
+    }
+    return near(avg.value(0).item(), -2);
+}
+std::string parameter_replaced() {
+    Tensor w = parameter({1.f});
+    Sgd<float> o({w}, {.learning_rate = 0.1});
+    w = parameter({2.f});
+    sum(w * w).backward();
+    o.step();
+    return near(w.item(), 1.6);
+}
+std::string batch_norm_moved() {
+    auto b = std::make_unique<BatchNorm<float>>(1);
+    Sgd<float> o(parameters(*b), {.learning_rate = 0.1});
+    Window<float> win(o, {});
+    win.add(counted((*b)(items_of(4), win.pass(4))));
+    auto moved = std::make_unique<BatchNorm<float>>(std::move(*b));
+    b.reset();
+    auto other = std::make_unique<BatchNorm<float>>(1);
+    win.finish();
+    const float own = moved->running.mean.item(), others = other->running.mean.item();
+    return when(std::abs(own - 0.15) < 1e-6 && others == 0, words(own, "for 0.15;", others, "for 0"));
+}
+// The mask of four items that are dropped in parts of `size`, in rows per item, with a pass of as many items as `said`.
+A masks(std::int64_t size, std::int64_t rows, std::int64_t said) {
+    Dropout<float> d(0.5, 3);
+    Training t;
+    std::vector<Tensor> parts;
+    for (const Items& i : split(in_order(4), size)) {
+        Pass& p = t.window.pass(said ? said : i.count());
+        parts.push_back(detach(reshape(d(ones({i.count() * rows, 1}), p), {-1})));
+        t.window.add(counted(t.w * 1));
+    }
+    t.window.discard();
+    return concat(parts).value();
+}
+std::string pass_of_fewer_items() {
+    const A right = masks(2, 1, 0), got = masks(2, 1, 1);
+    return when(same(got, right), words(got, "for", right));
+}
+std::string flattened_tokens() {
+    const A one = masks(4, 2, 0), two = masks(2, 2, 0);
+    return when(same(one, two), words(one, "and", two));
+}
+std::string model_without_its_pass() {
+    Sequential<float> m{Linear<float>(8, 8, {.seed = 1}), Dropout<float>(0.5)};
+    Sgd<float> o(parameters(m), {.learning_rate = 1});
+    Window<float> win(o, {});
+    (void)win.pass(1);
+    const Tensor y = m(ones({1, 8}));
+    win.add(counted(y));
+    win.finish();
+    return wrong("no error, and nothing is dropped:", y.value());
+}
+std::string passes_by_hand() {
+    BatchNorm<float> b(1);
+    for (int u = 0; u < 10; ++u) {
+        Pass p{.training = true};
+        (void)b(items_of(4) + 5, p);
+    }
+    (void)b(items_of(4) + 5);  // evaluated
+    return near(b.running.mean.item(), 6.5 * (1 - std::pow(0.9, 10)));
+}
+std::string one_pass_for_all_windows() {
+    Dropout<float> d(0.5, 3);
+    Training t;
+    Pass& p = t.window.pass(1);
+    std::vector<A> masks;
+    for (int u = 0; u < 2; ++u) {
+        masks.push_back(d(ones({1, 12}), p).value());
+        t.window.add(counted(t.w * 1));
+        t.window.finish();
+    }
+    return when(!same(masks[0], masks[1]), words("twice", masks[0]));
+}
+Sequential<float> normed() {
+    return Sequential<float>{Linear<float>(1, 1, {.seed = 1}), BatchNorm<float>(1)};
+}
+std::string saved_without_the_model() {
+    TrainingState s;
+    float trained = 0;
+    {
+        auto m = normed();
+        Sgd<float> o(parameters(m), {.learning_rate = 0.1});
+        Window<float> win(o, {});
+        win.add(counted(m(items_of(4), win.pass(4))));
+        win.finish();
+        trained = m(ones({1, 1})).item();
+        win.save(s, "w");
+    }
+    auto m = normed();
+    Sgd<float> o(parameters(m), {.learning_rate = 0.1});
+    Window<float> win(o, {});
+    win.load(s, "w");
+    return near(m(ones({1, 1})).item(), trained);
+}
+
+// ---- modules and trainers ----
+
+struct Forgets : Layer<float> {
+    Tensor forward(Tensor x, Pass&) override { return x; }
+};
+std::string layer_without_a_list() { return compiler_rejects(std::is_abstract_v<Forgets>); }
+
+// A Trainer of `model` whose loss is that of `trained`.
+Trainer<float> trainer(Layer<float>& model, Layer<float>& trained, Optimizer<float>& o,
+                       TrainerOptions<float> options = {}) {
+    return Trainer<float>(
+        model, o, 4,
+        [&trained](const Items& i, Pass& p) {
+            return mse(trained(ones({i.count(), 1}), p), zeros({i.count(), 1}));
+        },
+        options);
+}
+Linear<float> small(std::uint64_t seed) { return Linear<float>(1, 1, {.seed = seed}); }
+
+std::string layer_added_later() {
+    Sequential<float> m{small(1)};
+    Sgd<float> o(parameters(m), {.learning_rate = 0.1});
+    m.add(small(2));
+    const float before = parameters(m)[2].item();
+    trainer(m, m, o).train();
+    return when(parameters(m)[2].item() != before, " the layer that was added did not move");
+}
+std::string optimizer_of_another_model() {
+    Sequential<float> m{small(1)}, other{small(1)};
+    Sgd<float> o(parameters(m), {.learning_rate = 0.1});
+    auto t = trainer(other, m, o);
+    t.train();
+    return wrong("no error;", t.updates(), "updates");
+}
+std::string trained_with(const TrainerOptions<float>& options) {
+    auto l = small(1);
+    Sgd<float> o(parameters(l), {.learning_rate = 0.1});
+    trainer(l, l, o, options).train();
+    return wrong("no error");
+}
+std::string nothing_to_save_into() { return trained_with({.save_steps = 1}); }
+std::string two_files_of_one_name() {
+    return trained_with({.checkpoint = "one.file", .metrics_csv = "one.file"});
+}
+std::string other_inputs_each_pass() {
+    Sequential<float> m{Linear<float>(1, 2, {.seed = 1}), BatchNorm<float>(2),
+                        Linear<float>(2, 1, {.seed = 2})};
+    Sgd<float> o(parameters(m), {.learning_rate = 0.1});
+    Window<float> win(o, {});
+    std::uint64_t k = 0;
+    add_with_exact_batch_norm<float>(
+        win, m, split(in_order(4), 2),
+        [&](const Items& i) {
+            return randn({i.count(), 1}, {.seed = ++k});
+        },
+        [](const auto& y, const Items&) { return counted(y * y); });
+    win.finish();
+    return wrong("no error for", k, "different inputs");
+}
+std::string two_backwards_before_a_step() {
+    Tensor w = parameter({1.f});
+    Sgd<float> o({w}, {.learning_rate = 1});
+    Accumulate<float> a(o, 2, Reduction::mean);
+    sum(w * 2).backward();
+    sum(w * 4).backward();
+    a.step(1);
+    sum(w * 6).backward();
+    a.step(1);
+    return near(w.item(), -3);
+}
+std::string step_of_lent_parameters() {
+    Tensor w = parameter({1.f});
+    Sgd<float> o({w}, {.learning_rate = 0.1});
+    MovingAverage<float> avg({w}, {.decay = 0.5});
+    avg.update();
+    assign(w, A{3});
+    avg.update();
+    avg.swap();
+    sum(w).backward();
+    o.step();
+    return wrong("no error;", w.item());
+}
+std::string value_taken_away() {
+    Tensor w = parameter({1.f});
+    w.change_value([](A& v) { const A out = std::move(v); });
+    return wrong("no error;", (w * 2).value());
+}
+struct Loop : Layer<float> {
+    void list(Members<float>& m) override { m.child("me", *this); }
+    Tensor forward(Tensor t, Pass&) override { return t; }
+};
+std::string module_in_itself() {
+    Loop m;
+    return wrong("no error;", parameters(m).size());
+}
+std::string resumed_after_a_nan() {
+    const WindowOptions<float> options{.non_finite = NonFinite::drop_window, .noise = true};
+    TrainingState s;
+    {
+        Training t(1, options);
+        t.window.add(counted(t.w * NAN));
+        t.window.save(s, "w");
+    }
+    Training t(1, options);
+    try {
+        t.window.load(s, "w");
+    } catch (const Error& e) {
+        return wrong(e.what(), "- for a window that is loaded");
+    }
+    return "ok";
+}
+
+// ---- threads, files ----
+
+template <class F> void in_four_threads(F f) {
+    std::vector<std::thread> threads;
+    for (int k = 0; k < 4; ++k) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < 300000; ++i) {
+                try {
+                    f();
+                } catch (const Error&) {  // which every thread may get
+                }
+            }
+        });
+    }
+    for (auto& each : threads) each.join();
+}
+std::string split_in_threads() {
+    const Tensor data = ones({4, 2});
+    in_four_threads([&] { (void)split(data, 2); });
+    return when(data.node()->handles == 1, words(data.node()->handles, "handles for 1"));
+}
+std::string refused_in_threads() {
+    Linear<float> m(2, 1, {.seed = 1});
+    in_four_threads([&] { (void)m(ones({1, 2})); });
+    const A right = matmul(ones({1, 2}), m.weight).value();
+    return when(m.weight.node()->handles == 1 && m(ones({1, 2})).item() == right.item() + m.bias.item(),
+                words(m.weight.node()->handles, "handles for 1"));
+}
+std::string two_values_for_one_weight() {
+    Sequential<float> two{small(1), small(2)}, tied{small(3), small(4)};
+    save_weights("two.st", two);
+    dynamic_cast<Linear<float>&>(tied.layer(1)).weight = dynamic_cast<Linear<float>&>(tied.layer(0)).weight;
+    load_weights("two.st", tied);
+    return wrong("no error;", parameters(tied)[0].value());
+}
+
+using Case = std::string (*)();
+constexpr Case cases[] = {
+    shape_from_the_end,
+    value_of_a_temporary,
+    span_of_a_temporary,
+    smoothing_by_position,
+    braces_of_rows,
+    bounds_by_position,
+    bounds_turned,
+    small_numbers_printed,
+    long_sums,
+    rule_that_forgets_an_input,
+    rule_that_overwrites,
+    decay_of_adamw,
+    one_parameter_twice,
+    count_for_a_weight,
+    loss_of_another_model,
+    once_beside_each_micro_batch,
+    average_of_other_parameters,
+    average_counted_twice,
+    parameter_replaced,
+    batch_norm_moved,
+    pass_of_fewer_items,
+    flattened_tokens,
+    model_without_its_pass,
+    passes_by_hand,
+    one_pass_for_all_windows,
+    saved_without_the_model,
+    layer_without_a_list,
+    layer_added_later,
+    optimizer_of_another_model,
+    nothing_to_save_into,
+    two_files_of_one_name,
+    other_inputs_each_pass,
+    two_backwards_before_a_step,
+    step_of_lent_parameters,
+    value_taken_away,
+    module_in_itself,
+    resumed_after_a_nan,
+    split_in_threads,
+    refused_in_threads,
+    two_values_for_one_weight,
+};
+static_assert(std::size(cases) == 40);
+
+bool passes(int number) {
+    std::string said;
+    try {
+        said = cases[number - 1]();
+    } catch (const Error& e) {
+        said = e.what()[0] == '[' ? std::string("Error: ") + e.what()
+                                  : wrong("an error without its call:", e.what());
+    } catch (const std::exception& e) {
+        said = wrong("no tally::Error:", e.what());
+    }
+    std::cout << said << std::endl;
+    return said.rfind("WRONG", 0) != 0;
+}
+
+}  // namespace
+
+int main(int count, char** word) {
+    if (count > 1) return passes(std::atoi(word[1])) ? 0 : 1;
+    const auto program = std::filesystem::absolute(word[0]).string();
+    const auto folder =
+        std::filesystem::temp_directory_path() / ("tally_minimal_" + std::to_string(::getpid()));
+    std::filesystem::create_directory(folder);
+    std::filesystem::current_path(folder);
+    int failed = 0;
+    for (int i = 1; i <= 40; ++i) {
+        std::cout << i << ": " << std::flush;
+        const int rc = std::system(("'" + program + "' " + std::to_string(i)).c_str());
+        if (rc != 0 && rc != 256) std::cout << "(crashed: " << rc << ")" << std::endl;
+        failed += rc != 0;
+    }
+    std::filesystem::current_path("/");
+    std::filesystem::remove_all(folder);
+    std::cout << 40 - failed << " of 40" << std::endl;
+    return failed ? 1 : 0;
+}
