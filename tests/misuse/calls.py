@@ -315,6 +315,24 @@ for title, call, numbers in [
     row(title, call=call, right=numbers, title=f"{title} by default")
 
 # (row, mistake) -> the outcome instead of the rule's, and why.
+# Calls that are still wrong without an error, or end in another exception. None is made; each must be derived.
+NOT_FIXED_YET = {
+    "sgd_step: one twice as argument 1",
+    "sgd_step: negative as argument 2",
+    "sgd_step: NaN as argument 2",
+    "sgd_step: infinite as argument 2",
+    "Window max_norm: negative as argument 1",
+    "Window max_norm: NaN as argument 1",
+    "Window max_value: negative as argument 1",
+    "Window max_value: NaN as argument 1",
+    "BatchNorm: percent for a fraction as argument 3",
+    "BatchNorm: negative as argument 3",
+    "BatchNorm: NaN as argument 3",
+    "Sequential::layer: beyond the end as argument 1",
+    "Sequential::layer: beyond the first from the end as argument 1",
+    "Optimizer::step while averages are swapped in",
+}
+
 EXCEPT = {
     ("checkpoint", "a tensor of double"): ("program", "the function is called within checkpoint(), where the compiler finds it"),
     ("custom", "a tensor of double"): ("program", "the functions are called within custom(), where the compiler finds it"),
