@@ -63,7 +63,9 @@ TEST_CASE("a custom backward function may set where it should add") {
     const auto twice = [](Tensor x) {
         return custom(
             "twice", [](const A& in) { return A({1}, {2 * in.item()}); },
-            [](Pull<A> to, const A& dy, const A&, const A&) { destination(to.into(0)).dst[0] = 2 * dy.item(); },
+            [](Pull<A> to, const A& dy, const A&, const A&) {
+                destination(to.into(0)).dst[0] = 2 * dy.item();
+            },
             std::move(x));
     };
     const Tensor w = parameter({1.f});
@@ -93,8 +95,9 @@ TEST_CASE("a function of change_value that takes the memory away leaves NaN, and
             else
                 const A out = std::move(v);
         };
-        CHECK_THROWS_WITH(w.change_value(take),
-                          contains("[change_value] the function left the parameter of shape (2) without a value"));
+        CHECK_THROWS_WITH(
+            w.change_value(take),
+            contains("[change_value] the function left the parameter of shape (2) without a value"));
         CHECK(std::isnan((w * 2).value().to_vector()[1]));
         assign(w, A{5, 6});
         CHECK((w * 2).value().to_vector() == V{10, 12});

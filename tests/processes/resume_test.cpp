@@ -106,7 +106,8 @@ template <class S> struct Training {
         Var<Array<S>> all = constant(Array<S>::full({}, S(0.1) * static_cast<S>(number)));
         for (std::size_t i = 0; i < leaves.size(); ++i)
             if (micro.with[i].storage()) all = all + sum(leaves[i] * constant(micro.with[i]));
-        window->add({all, constant(Array<S>::full({}, static_cast<S>(micro.count)))}, micro.weight);
+        window->add({all, constant(Array<S>::full({}, static_cast<S>(micro.count)))},
+                    {.weight = micro.weight});
     }
     // Everything that a later update could depend on, and what the window was; bit for bit.
     std::string finished() {

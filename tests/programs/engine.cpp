@@ -334,7 +334,9 @@ private:
             case Op::binary_cross_entropy:
                 return result(step, binary_cross_entropy(a(), b()));
             case Op::cross_entropy:
-                return result(step, cross_entropy(a(), indices(), static_cast<std::int32_t>(whole(0)), n));
+                return result(step,
+                              cross_entropy(a(), indices(),
+                                            {.ignore = static_cast<std::int32_t>(whole(0)), .smoothing = n}));
             case Op::info_nce:
                 return result(step, info_nce(a(), b(), n));
             case Op::dropout:

@@ -130,8 +130,9 @@ TEST_CASE("a rule that asks where to write and writes nothing is caught") {
     CHECK_THAT(checked(room_only), contains("left 3 elements of the gradient of input 0 as the memory was"));
     CHECK(by_gradcheck(asks_only) == checked(asks_only));
     const Tensor64 x = parameter({1.0, 2.0, 3.0});
-    if (watching::checks == watching::Checks::none) sum(doubled(asks_only, x)).backward();
-    CHECK_FALSE(x.has_grad());  // unchecked there is at least none
+    if (watching::checks == watching::Checks::none)
+        CHECK_THROWS_WITH(sum(doubled(asks_only, x)).backward(), contains("gave no gradient to input 0"));
+    CHECK_FALSE(x.has_grad());
 }
 
 TEST_CASE("a pointer kept from writable cannot write into what a graph has saved unseen") {
@@ -240,7 +241,8 @@ TEST_CASE("what a debug build checks by itself changes no gradient and takes no 
         const Found found = find(rule);
         CHECK(found.gradient == plain.gradient);
         CHECK(found.second == plain.second);
-        CHECK(found.peak == plain.peak);
+        CHECK(found.peak <=
+              plain.peak);  // unchecked, an input with a gradient gets a second one for the rule
     }
 }
 
