@@ -20,8 +20,8 @@ using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axi
 bool rows_meet(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;
-         axis > 0 && (out[axis] == 1 || stride[static_cast<std::size_t>(axis)] == 0); --axis)
-        row *= static_cast<std::size_t>(out[axis]);
+         axis > 0 && (out.begin()[axis] == 1 || stride[static_cast<std::size_t>(axis)] == 0); --axis)
+        row *= static_cast<std::size_t>(out.begin()[axis]);
     return row > ordered_row;
 }
 
@@ -31,7 +31,7 @@ template <int N> void merge(Walk<N>& walk, const Shape& out, const std::array<St
     for (std::size_t i = 0; i < N; ++i) first_alone = first_alone || rows_meet(out, stride[i]);
     for (int axis = 0; axis < out.rank(); ++axis) {
         const auto at = static_cast<std::size_t>(axis);
-        const auto extent = static_cast<std::size_t>(out[axis]);
+        const auto extent = static_cast<std::size_t>(out.begin()[axis]);
         if (extent == 1 && !(first_alone && axis == 0)) continue;
         bool merges = walk.rank > (first_alone ? 1 : 0);
         const auto last = static_cast<std::size_t>(walk.rank - 1);
@@ -68,8 +68,8 @@ template <int N> Walk<N> merged_walk(const Shape& out, const std::array<const Sh
         std::ptrdiff_t step = 1;
         for (int axis = shape.rank() - 1; axis >= 0; --axis) {
             const auto at = static_cast<std::size_t>(axis + out.rank() - shape.rank());
-            stride[i][at] = shape[axis] == 1 ? 0 : step;
-            step *= shape[axis];
+            stride[i][at] = shape.begin()[axis] == 1 ? 0 : step;
+            step *= shape.begin()[axis];
         }
     }
     merge<N>(walk, out, stride);
@@ -104,10 +104,10 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
         if (axis > 0 && reduced[at] != reduced[at - 1]) ++changes;
         (reduced[at] ? gone : kept).push_back(axis);
         if (!reduced[at])
-            extents.push_back(shape[axis]);
+            extents.push_back(shape.begin()[axis]);
         else if (keepdims)
             extents.push_back(1);
-        const auto extent = static_cast<std::size_t>(shape[axis]);
+        const auto extent = static_cast<std::size_t>(shape.begin()[axis]);
         if (reduced[at])
             r.fold.reduced *= extent;
         else if (gone.empty())
@@ -133,9 +133,9 @@ void expect_elements(const char* op, const ReductionPlan& plan, const Shape& sha
 
 Fold fold_around(const char* op, const Shape& shape, std::int64_t axis) {
     const int middle = checked_axis(op, axis, shape);
-    Fold fold{1, static_cast<std::size_t>(shape[middle]), 1};
-    for (int a = 0; a < middle; ++a) fold.outer *= static_cast<std::size_t>(shape[a]);
-    for (int a = middle + 1; a < shape.rank(); ++a) fold.inner *= static_cast<std::size_t>(shape[a]);
+    Fold fold{1, static_cast<std::size_t>(shape.begin()[middle]), 1};
+    for (int a = 0; a < middle; ++a) fold.outer *= static_cast<std::size_t>(shape.begin()[a]);
+    for (int a = middle + 1; a < shape.rank(); ++a) fold.inner *= static_cast<std::size_t>(shape.begin()[a]);
     return fold;
 }
 
@@ -158,10 +158,10 @@ Shape squeezed(const Shape& shape, const Axes& axes) {
     Axes extents;
     for (int axis = 0; axis < shape.rank(); ++axis) {
         const bool is_named = named[static_cast<std::size_t>(axis)];
-        if (is_named && shape[axis] != 1)
+        if (is_named && shape.begin()[axis] != 1)
             throw Error("[squeeze] axis " + std::to_string(axis) + " of " + to_string(shape) +
                         " has extent " + std::to_string(shape[axis]) + ": only one of extent 1 can go");
-        if (!is_named && !(axes.empty() && shape[axis] == 1)) extents.push_back(shape[axis]);
+        if (!is_named && !(axes.empty() && shape.begin()[axis] == 1)) extents.push_back(shape.begin()[axis]);
     }
     return Shape(extents);
 }
@@ -181,7 +181,7 @@ Axes checked_order(const char* op, const Shape& shape, const Axes& order) {
 
 Shape permuted(const Shape& shape, const Axes& order) {
     Axes extents;
-    for (std::int64_t axis : order) extents.push_back(shape[static_cast<int>(axis)]);
+    for (std::int64_t axis : order) extents.push_back(shape.begin()[static_cast<int>(axis)]);
     return Shape(extents);
 }
 
@@ -240,7 +240,7 @@ Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {
 
 std::size_t stride_of(const Shape& shape, int axis) {
     std::size_t stride = 1;
-    for (int a = axis + 1; a < shape.rank(); ++a) stride *= static_cast<std::size_t>(shape[a]);
+    for (int a = axis + 1; a < shape.rank(); ++a) stride *= static_cast<std::size_t>(shape.begin()[a]);
     return stride;
 }
 

@@ -32,14 +32,14 @@ detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, con
     if ((transpose_a && a.rank() == 1) || (transpose_b && b.rank() == 1)) fail("a vector has no transpose");
 
     // A vector on the left is one row, on the right one column.
-    std::int64_t m = 1, k = a[a.rank() - 1], n = 1, rows_of_b = b[0];
+    std::int64_t m = 1, k = a.begin()[a.rank() - 1], n = 1, rows_of_b = b.begin()[0];
     if (a.rank() > 1) {
-        m = a[a.rank() - 2];
+        m = a.begin()[a.rank() - 2];
         if (transpose_a) std::swap(m, k);
     }
     if (b.rank() > 1) {
-        rows_of_b = b[b.rank() - 2];
-        n = b[b.rank() - 1];
+        rows_of_b = b.begin()[b.rank() - 2];
+        n = b.begin()[b.rank() - 1];
         if (transpose_b) std::swap(rows_of_b, n);
     }
     if (k != rows_of_b) fail("inner sizes differ");
@@ -70,8 +70,9 @@ detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, con
 ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& how) {
     const bool transpose_a = how.transpose_a, transpose_b = how.transpose_b;
     if (a.rank() != 2 || b.rank() != 2) return plan_vectors_and_batches(op, a, b, transpose_a, transpose_b);
-    const std::int64_t m = a[transpose_a ? 1 : 0], k = a[transpose_a ? 0 : 1], n = b[transpose_b ? 0 : 1];
-    if (b[transpose_b ? 1 : 0] != k) refuse("inner sizes differ", op, a, b, transpose_a, transpose_b);
+    const std::int64_t m = a.begin()[transpose_a ? 1 : 0], k = a.begin()[transpose_a ? 0 : 1],
+                       n = b.begin()[transpose_b ? 0 : 1];
+    if (b.begin()[transpose_b ? 1 : 0] != k) refuse("inner sizes differ", op, a, b, transpose_a, transpose_b);
     ProductPlan plan;
     plan.product = {size(m), size(n), size(k), transpose_a, transpose_b};
     plan.shape = Shape{m, n};
@@ -82,16 +83,17 @@ LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Sha
     const auto fail = [&](const std::string& what) { throw Error(std::string("[") + op + "] " + what); };
     if (w.rank() != 2)
         fail("the weights must be a matrix (in, out); they are " + to_string(w) + ", x is " + to_string(x));
-    if (x.rank() == 0 || x[x.rank() - 1] != w[0])
+    if (x.rank() == 0 || x.begin()[x.rank() - 1] != w.begin()[0])
         fail("inner sizes differ: " + to_string(x) + " x " + to_string(w));
-    if (bias && (bias->rank() != 1 || (*bias)[0] != w[1]))
+    if (bias && (bias->rank() != 1 || bias->begin()[0] != w.begin()[1]))
         fail("the bias of weights " + to_string(w) + " must be (" + std::to_string(w[1]) + "); it is " +
              to_string(*bias));
     std::vector<std::int64_t> extents(x.begin(), x.end());
-    extents.back() = w[1];
+    extents.back() = w.begin()[1];
     std::size_t rows = 1;
-    for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= static_cast<std::size_t>(x[axis]);
-    return {rows, static_cast<std::size_t>(w[0]), static_cast<std::size_t>(w[1]), Shape(extents)};
+    for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= static_cast<std::size_t>(x.begin()[axis]);
+    return {rows, static_cast<std::size_t>(w.begin()[0]), static_cast<std::size_t>(w.begin()[1]),
+            Shape(extents)};
 }
 
 }  // namespace tally::detail

@@ -90,7 +90,8 @@ bool broadcasts(const Shape& a, const Shape& b, Shape& together) {
     std::array<std::int64_t, max_rank> extents{};
     for (int axis = 0; axis < rank; ++axis) {  // a missing leading axis counts as 1
         const int axis_a = axis - (rank - a.rank()), axis_b = axis - (rank - b.rank());
-        const std::int64_t extent_a = axis_a < 0 ? 1 : a[axis_a], extent_b = axis_b < 0 ? 1 : b[axis_b];
+        const std::int64_t extent_a = axis_a < 0 ? 1 : a.begin()[axis_a],
+                           extent_b = axis_b < 0 ? 1 : b.begin()[axis_b];
         if (extent_a != extent_b && extent_a != 1 && extent_b != 1) return false;
         extents[static_cast<std::size_t>(axis)] = extent_a == 1 ? extent_b : extent_a;
     }
