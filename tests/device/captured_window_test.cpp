@@ -395,7 +395,7 @@ TEST_CASE("What a graph cannot hold is refused in words") {
         };
         const Tensor w = parameters(t.model)[0], term = sum(w * w);
         CHECK_THAT(said_with([] {
-                       Array<float>({2}, {1, 2}, Device::cuda);
+                       (void)Array<float>({2}, {1, 2}, Device::cuda);
                    }),
                    contains("[capture] 8 bytes of the host's memory cannot go to the device"));
         CHECK_THAT(said_with([&] { w.value().to_vector(); }),
