@@ -72,10 +72,10 @@ public:
     }
     // Where a custom operation's backward function writes: an input that has a gradient already gets a node of its
     // own, whose gradient is zeros.
-    std::vector<ValueNode<T>*> places(std::deque<ValueNode<T>>& own) const {
+    std::vector<ValueNode<T>*> places(std::deque<ValueNode<T>>& own, bool every) const {
         std::vector<ValueNode<T>*> all;
         for_each_input(nodes_, [&](ValueNode<T>* input) {
-            if (input && input->has_gradient()) {
+            if (input && (every || input->has_gradient())) {
                 ValueNode<T>& place = own.emplace_back(T(input->value), State::constant);
                 place.gradient = zeros_like(input->value);
                 input = &place;
@@ -152,20 +152,23 @@ public:
             kept_);
     }
 
-    // The backward function of a custom operation may set where it should add, but must not forget an input.
-    [[gnu::noinline]] void call_custom_rule() {
+    // The backward function of a custom operation may set where it should add, but must not forget an input. With
+    // `only_look` it is called for that alone, and no input gets anything.
+    [[gnu::noinline]] void call_custom_rule(bool only_look = false) {
         std::deque<ValueNode<T>> own;
-        const std::vector<ValueNode<T>*> places = inputs_.places(own);
+        const std::vector<ValueNode<T>*> places = inputs_.places(own, only_look);
+        const bool spare = !only_look && !this->target;
         std::apply(
             [&](const auto&... kept) {
-                rule_(Pull<T>(places.data(), places.size(), !this->target), std::as_const(this->gradient),
+                rule_(Pull<T>(places.data(), places.size(), spare), std::as_const(this->gradient),
                       kept.get(op())...);
             },
             kept_);
         for (std::size_t i = 0; i < places.size(); ++i) {
             if (!places[i]) continue;
             if (!places[i]->has_gradient()) refuse_forgotten(op(), i, form(places[i]->value));
-            if (places[i]->state == State::constant) inputs_.pull(false).give(i, places[i]->gradient);
+            if (!only_look && places[i]->state == State::constant)
+                inputs_.pull(false).give(i, places[i]->gradient);
         }
     }
 

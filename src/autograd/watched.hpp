@@ -2,6 +2,7 @@
 // operation, and cold, so that nobody else pays for them.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "tally/autograd/keep.hpp"
@@ -33,9 +34,15 @@ template <class Op> [[gnu::cold, gnu::noinline]] void pull_on_trial(Op& operatio
             const rule_check::RuleCall<T> rule{operation.op(),        Op::custom,
                                                operation.gradient,    operation.target,
                                                operation.gradients(), context.thread};
+            const auto arrived = [](const GradientView<T>& to) { return to && to.has_arrived(); };
+            if (Op::custom && std::any_of(rule.to.begin(), rule.to.end(), arrived))
+                operation.call_custom_rule(true);
             const auto with_kept = [&](const auto& f) { return operation.with_kept(f); };
             const auto call = [&](bool spare) __attribute__((cold)) { operation.call_rule(spare); };
             while (!rule_check::called(rule, with_kept, call)) continue;
+            if (!Op::custom) return;
+            for (std::size_t i = 0; i < rule.to.size(); ++i)
+                if (rule.to[i] && !arrived(rule.to[i])) refuse_forgotten(rule.op, i, form(*rule.to[i].value));
         });
 }
 
