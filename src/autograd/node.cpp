@@ -45,6 +45,16 @@ void refuse_empty(const char* what) {
     throw Error(std::string("[") + what + "] this variable is empty: nothing was assigned to it");
 }
 
+void refuse_learning_rate(double rate) {
+    throw Error("[sgd_step] the learning rate must be a finite number from 0 on; it is " +
+                std::to_string(rate));
+}
+
+void refuse_twice(std::size_t first, std::size_t second) {
+    throw Error("[sgd_step] parameters " + std::to_string(first) + " and " + std::to_string(second) +
+                " are one variable, which would be stepped twice; name it once");
+}
+
 void refuse_placeholder() {
     throw Error(
         "[backward] through the inside of a checkpointed function: nothing of it is there before it runs "

@@ -102,6 +102,8 @@ inline void let_go_of(Node* node, Node*& doomed) {
 [[noreturn]] void refuse_thread(const char* what, const Node& node);
 [[noreturn]] void refuse_empty(const char* what);
 [[noreturn]] void refuse_placeholder();
+[[noreturn]] void refuse_learning_rate(double rate);
+[[noreturn]] void refuse_twice(std::size_t first, std::size_t second);  // of the parameters of a step
 [[noreturn]] void refuse_untouched(const Node& node, const std::string& form);
 [[noreturn]] void refuse_unwanted(std::size_t input);
 [[noreturn]] void refuse_forgotten(const char* op, std::size_t input, const std::string& form);

@@ -70,12 +70,11 @@ public:
             if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
         });
     }
-    // Where a custom operation's backward function writes: an input that has a gradient already gets a node of its
-    // own, whose gradient is zeros.
-    std::vector<ValueNode<T>*> places(std::deque<ValueNode<T>>& own, bool every) const {
+    // Where a custom operation's backward function writes: each input gets a node of its own, whose gradient is zeros.
+    std::vector<ValueNode<T>*> places(std::deque<ValueNode<T>>& own) const {
         std::vector<ValueNode<T>*> all;
         for_each_input(nodes_, [&](ValueNode<T>* input) {
-            if (input && (every || input->has_gradient())) {
+            if (input) {
                 ValueNode<T>& place = own.emplace_back(T(input->value), State::constant);
                 place.gradient = zeros_like(input->value);
                 input = &place;
@@ -152,11 +151,11 @@ public:
             kept_);
     }
 
-    // The backward function of a custom operation may set where it should add, but must not forget an input. With
-    // `only_look` it is called for that alone, and no input gets anything.
+    // The backward function of a custom operation may set its inputs' gradients or add to them, but must not forget one.
+    // With `only_look` it is called for that alone, and no input gets anything.
     [[gnu::noinline]] void call_custom_rule(bool only_look = false) {
         std::deque<ValueNode<T>> own;
-        const std::vector<ValueNode<T>*> places = inputs_.places(own, only_look);
+        const std::vector<ValueNode<T>*> places = inputs_.places(own);
         const bool spare = !only_look && !this->target;
         std::apply(
             [&](const auto&... kept) {
@@ -167,8 +166,7 @@ public:
         for (std::size_t i = 0; i < places.size(); ++i) {
             if (!places[i]) continue;
             if (!places[i]->has_gradient()) refuse_forgotten(op(), i, form(places[i]->value));
-            if (!only_look && places[i]->state == State::constant)
-                inputs_.pull(false).give(i, places[i]->gradient);
+            if (!only_look) inputs_.pull(false).give(i, places[i]->gradient);
         }
     }
 

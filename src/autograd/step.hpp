@@ -2,7 +2,9 @@
 // gradient has reached.
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
+#include <limits>
 #include <vector>
 
 #include "tally/autograd/var.hpp"
@@ -11,6 +13,13 @@
 namespace tally {
 
 template <class T> void sgd_step(const std::vector<Var<T>>& parameters, double learning_rate) {
+    if (!(learning_rate >= 0 && learning_rate < std::numeric_limits<double>::infinity()))
+        detail::refuse_learning_rate(learning_rate);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        if (parameters[i].checked("sgd_step").touched & touch::lent) detail::refuse_lent("sgd_step", i);
+        for (std::size_t j = 0; j < i; ++j)
+            if (parameters[i].node() == parameters[j].node()) detail::refuse_twice(j, i);
+    }
     for (const Var<T>& parameter : parameters)
         parameter.update([&](T& value, const T& gradient) { add_scaled(value, -learning_rate, gradient); });
 }

@@ -76,10 +76,12 @@ void BlockRun::expect_same(const NewOperation& operation) {
 void BlockRun::compare(const NewOperation& operation) const {
     const Block::Step& before = block_.steps[place()];
     if (before.checksum == operation.result_checksum()) return;
-    throw Error("[checkpoint] operation " + std::to_string(place() + 1) + " '" + before.op + "', of " +
-                operation.result_form() +
-                ", gave other values than the first time; a checkpointed function must be a function of its "
-                "inputs (give randomness a seed and an index)");
+    throw Error(
+        "[checkpoint] operation " + std::to_string(place() + 1) + " '" + before.op + "', of " +
+        operation.result_form() +
+        ", gave other values than the first time; a checkpointed function must be a function of its inputs: "
+        "give randomness a seed and an index, keep what it captures by reference alive until backward() is "
+        "over, and call set_products() before the forward pass or after backward()");
 }
 
 void BlockRun::close_again(const std::vector<const Node*>& results) const {

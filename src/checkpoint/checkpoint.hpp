@@ -182,7 +182,9 @@ void RecomputedBlock<T, F, Arguments>::tell(const ObservedValue& result) const {
 
 // f(x...) gives a variable, or several in a vector, an array, a tuple, a pair or a Loss. Among the x may be
 // anything that can be copied. Inside another checkpoint it counts as one operation for each result.
-template <class F, class... X> auto checkpoint(F f, X... x) {
+template <class F, class... X>
+requires std::is_invocable_v<F&, const X&...>
+auto checkpoint(F f, X... x) {
     std::tuple<X...> arguments(std::move(x)...);
     using Result = decltype(std::apply(f, std::as_const(arguments)));
     using T = typename detail::ValueIn<Result>::type;

@@ -1,6 +1,7 @@
 // The moving average's updates in one launch, and the exchange with the parameters.
 #include "tally/train/average.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "tally/train/require.hpp"
@@ -56,8 +57,31 @@ template <class S> void MovingAverage<S>::launch(const detail::StepArgument<deta
 }
 
 template <class S> void MovingAverage<S>::update() {
+    if (in_use_.use_count() > 1)
+        throw Error(
+            "[average] update: a window was given this average and updates it by itself, so this update "
+            "would count "
+            "twice; leave it out, or make the window without .average");
+    follow_update();
+}
+
+template <class S> void MovingAverage<S>::follow_update() {
     launch(numbers());
     ++updates_;
+}
+
+template <class S>
+std::shared_ptr<const void> MovingAverage<S>::use(const std::vector<Var<Array<S>>>& stepped) const {
+    const auto is_stepped = [&](const Var<Array<S>>& parameter) {
+        return std::ranges::any_of(stepped,
+                                   [&](const auto& each) { return each.node() == parameter.node(); });
+    };
+    if (std::ranges::none_of(parameters_, is_stepped))
+        throw Error(
+            "[window] average: none of its " + std::to_string(parameters_.size()) +
+            " parameters is among the " + std::to_string(stepped.size()) +
+            " that the optimizer steps, so it would never change; make both from the same parameters");
+    return in_use_;
 }
 
 template <class S> const Array<S>& MovingAverage<S>::value(std::size_t i) const {
@@ -84,6 +108,14 @@ template <class S> void MovingAverage<S>::swap() {
     detail::kernels<S>(kept[0].device()).average(copies, {});
     averages_ = std::move(kept);
     swapped_ = !swapped_;
+    mark_lent(swapped_);
+}
+
+template <class S> void MovingAverage<S>::mark_lent(bool lent) noexcept {
+    for (const Var<Array<S>>& parameter : parameters_) {
+        std::uint8_t& touched = parameter.node()->touched;
+        touched = static_cast<std::uint8_t>(lent ? touched | touch::lent : touched & ~touch::lent);
+    }
 }
 
 template <class S> void MovingAverage<S>::refuse_swapped(const char* doing) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,13 @@ public:
     explicit MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOptions options = {});
     MovingAverage(const MovingAverage&) = delete;
     MovingAverage& operator=(const MovingAverage&) = delete;
+    ~MovingAverage() {
+        if (swapped_) mark_lent(false);
+    }
 
     void prepare();  // the next update will need no memory
-    void update();   // once per update of the parameters
+    void
+    update();  // once per update of the parameters; a window that was given the average does it by itself
     std::int64_t updates() const { return updates_; }
     const Array<S>& value(
         std::size_t i) const;  // before the first update: the parameter as it was at the start
@@ -45,11 +50,17 @@ public:
 
 private:
     template <class> friend class CapturedWindow;
+    template <class> friend class Window;
+
+    // By a window that steps `stepped` and updates the average, as long as it keeps what is returned.
+    std::shared_ptr<const void> use(const std::vector<Var<Array<S>>>& stepped) const;
 
     detail::AverageStep<S> numbers() const;  // of the next update
     void launch(const detail::StepArgument<detail::AverageStep<S>>& step);
     void follow();  // the parameters to their device
+    void follow_update();
     void refuse_swapped(const char* doing) const;
+    void mark_lent(bool lent) noexcept;  // the parameters, which no optimizer may step then
 
     std::vector<Var<Array<S>>> parameters_;
     AverageOptions options_;
@@ -57,6 +68,7 @@ private:
     std::vector<detail::Update<S>> list_;  // of the update that is on its way; its memory stays
     std::int64_t updates_ = 0;
     bool swapped_ = false;
+    std::shared_ptr<const void> in_use_ = std::make_shared<char>();  // by windows, which hold copies
 };
 
 extern template class MovingAverage<float>;

@@ -69,6 +69,36 @@ template <class S> RunningStatistics<S> fixed_at(const BatchStatistics<S>& all) 
     return fixed;
 }
 
+// Forward through the layers from one to another.
+template <class S>
+Var<Array<S>> through(Sequential<S>& model, std::size_t from, std::size_t to, Var<Array<S>> x, Pass& pass) {
+    for (std::size_t i = from; i < to; ++i) x = model.layer(i)(std::move(x), pass);
+    return x;
+}
+
+// What entered the batch norm in the first pass: the other two must be of the same numbers.
+template <class S> class Entered {
+public:
+    Var<Array<S>> note(Var<Array<S>> x) {
+        sums_.push_back(sum(x.value()));
+        return x;
+    }
+    Var<Array<S>> expect(std::size_t k, Var<Array<S>> x) const {
+        if (sum(x.value()) == sums_[k]) return x;
+        throw Error(
+            "[exact_batch_norm] micro-batch " + std::to_string(k) +
+            " is another one in a later pass; input(items) is called three times and must return the same "
+            "each time, so augment it by a function of the items");
+    }
+
+private:
+    static std::uint64_t sum(const Array<S>& x) {  // on a GPU the host would have to wait
+        return x.device() == Device::cpu ? detail::checksum(x) : 0;
+    }
+
+    std::vector<std::uint64_t> sums_;
+};
+
 }  // namespace
 
 template <class S> void add_with_exact_batch_norm(
@@ -79,10 +109,6 @@ template <class S> void add_with_exact_batch_norm(
     const std::size_t at = only_batch_norm(model);
     auto& norm = static_cast<BatchNorm<S>&>(model.layer(at));
     expect_whole_window(window);
-    const auto through = [&](V x, std::size_t from, std::size_t to, Pass& pass) {
-        for (std::size_t i = from; i < to; ++i) x = model.layer(i)(std::move(x), pass);
-        return x;
-    };
     window.whole([&] {
         // 1: the statistics.
         const Pass& begun = window.pass(0);  // each micro-batch's own comes in 2
@@ -90,14 +116,16 @@ template <class S> void add_with_exact_batch_norm(
         std::int64_t first_item = begun.first_item;
         const auto before = [&](std::size_t k) {  // what its layers leave there is left in 2
             Pass apart = begun.again(first_items[k], micro_batches[k].count());
-            return through(input(micro_batches[k]), 0, at, apart);
+            return through(model, 0, at, input(micro_batches[k]), apart);
         };
+        Entered<S> entered;
         BatchStatistics<S> all;
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             const NoGrad off;
             first_items.push_back(first_item);
             first_item += micro_batches[k].count();
-            all = pooled(all, batch_statistics(before(k), norm.weight.value(), norm.bias.value()));
+            const V x = entered.note(before(k));
+            all = pooled(all, batch_statistics(x, norm.weight.value(), norm.bias.value()));
         }
         RunningStatistics<S> fixed = fixed_at(all);
 
@@ -106,8 +134,9 @@ template <class S> void add_with_exact_batch_norm(
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             Pass& pass = window.pass(micro_batches[k].count());
             if (k == 0) norm.leave(pass, all);
-            V y = batch_norm(through(input(micro_batches[k]), 0, at, pass), gain, bias, fixed, norm.eps());
-            y = through(std::move(y), at + 1, model.size(), pass);
+            V x = entered.expect(k, through(model, 0, at, input(micro_batches[k]), pass));
+            V y = batch_norm(std::move(x), gain, bias, fixed, norm.eps());
+            y = through(model, at + 1, model.size(), std::move(y), pass);
             window.add(loss(y, micro_batches[k]));
         }
         if (!gain.has_grad()) return;  // the loss does not depend on it
@@ -124,7 +153,7 @@ template <class S> void add_with_exact_batch_norm(
         const V along(zip(functor::Mul{}, factor, gain.grad())),
             total(zip(functor::Mul{}, factor, bias.grad()));
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
-            const V x = before(k);
+            const V x = entered.expect(k, before(k));
             if (!x.wants_grad()) return;
             const Array<S> rest = batch_norm(detach(x), along, total, fixed, norm.eps()).value();
             window.backward([&] { x.backward(rest); });

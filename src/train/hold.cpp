@@ -21,7 +21,7 @@ template <class S> void Hold<S>::release() {
     if (!on_) return;
     on_ = false;
     for (const Var<Array<S>>& parameter : parameters_)
-        parameter.node()->touched &= touch::arrived | touch::shown;
+        parameter.node()->touched &= touch::arrived | touch::shown | touch::lent;
 }
 
 template <class S> void Hold<S>::look() {

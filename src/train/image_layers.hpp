@@ -50,6 +50,7 @@ private:
 template <class S> class MaxPool2d : public Layer<S> {
 public:
     explicit MaxPool2d(std::int64_t size, std::int64_t stride = 0) : size_(size), stride_(stride) {}
+    void list(Members<S>&) override {}
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
@@ -70,7 +71,13 @@ public:
           bias(parameter(Array<S>::zeros({features}))),
           running(features),
           eps_(eps),
-          momentum_(momentum) {}
+          momentum_(momentum) {
+        if (!(eps >= 0 && eps < INFINITY))
+            throw Error("[batch_norm] eps must be a finite number from 0 on; it is " + std::to_string(eps));
+        if (!(momentum >= 0 && momentum <= 1))
+            throw Error("[batch_norm] the momentum is the part of the new statistics, from 0 to 1; it is " +
+                        std::to_string(momentum));
+    }
     void list(Members<S>& members) override {
         members.parameter("weight", weight);
         members.parameter("bias", bias);
@@ -93,8 +100,8 @@ public:
 
     // A batch that the running statistics will take in when the window finishes.
     void leave(Pass& pass, BatchStatistics<S> batch) {
-        pass.effects.leave(static_cast<const Module<S>*>(this),
-                           std::make_unique<Seen>(*this, std::move(batch)));
+        by_hand_ = by_hand_ || !pass.items;
+        pass.effects.leave(this, std::make_unique<Seen>(*this, std::move(batch)));
     }
     double eps() const { return eps_; }
 
@@ -104,7 +111,10 @@ public:
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
-        if (!detail::trains("batch norm", pass)) return batch_norm(std::move(x), weight, bias, running, eps_);
+        if (!detail::trains("batch norm", pass)) {
+            expect_committed();
+            return batch_norm(std::move(x), weight, bias, running, eps_);
+        }
         BatchNormed<S> normed = batch_norm(std::move(x), weight, bias, eps_);
         if (normed.batch.count > 0) leave(pass, std::move(normed.batch));
         return std::move(normed.y);
@@ -112,30 +122,41 @@ protected:
 
 private:
     struct Seen : Effect {
-        Seen(BatchNorm& of, BatchStatistics<S> batch) : layer(&of), seen(std::move(batch)) {}
+        Seen(BatchNorm& of, BatchStatistics<S> batch) : place(of.place()), seen(std::move(batch)) {}
+        BatchNorm* layer() const { return static_cast<BatchNorm*>(*place); }  // null when it is gone
         void join(const Effect& later) override { seen = pooled(seen, static_cast<const Seen&>(later).seen); }
         void prepare() override {
-            if (next) return;
-            RunningStatistics<S> moved = layer->running;
-            moved.commit(seen, layer->momentum_);
-            layer->updates.writable();
+            if (next || !layer()) return;
+            RunningStatistics<S> moved = layer()->running;
+            moved.commit(seen, layer()->momentum_);
+            layer()->updates.writable();
             next = std::move(moved);
         }
         void commit() override {
-            layer->running = *std::exchange(next, {});
-            ++*layer->updates.writable();
+            if (!next || !layer()) return;
+            layer()->running = *std::exchange(next, {});
+            ++*layer()->updates.writable();
         }
         void save(TrainingState& state, const std::string& under) const override {
             state.put(under + "mean", seen.mean);
             state.put(under + "variance", seen.variance);
             state.put(under + "count", seen.count);
         }
-        BatchNorm* layer;
+        std::shared_ptr<Module<S>*> place;
         BatchStatistics<S> seen;
         std::optional<RunningStatistics<S>> next;
     };
 
+    void expect_committed() const {
+        if (by_hand_ && updates.item() == 0)
+            throw Error(
+                "[batch_norm] the layer was trained in a Pass of its own, but its running statistics are "
+                "those of a "
+                "new layer; write pass.effects.commit() after each update");
+    }
+
     double eps_, momentum_;
+    bool by_hand_ = false;  // trained in a pass that no window made
 };
 
 extern template class Conv2d<float>;

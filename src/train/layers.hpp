@@ -53,24 +53,36 @@ protected:
 
 // relu(x).
 template <class S> class ReLU : public Layer<S> {
+public:
+    void list(Members<S>&) override {}
+
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return relu(std::move(x)); }
 };
 
 // tanh(x).
 template <class S> class Tanh : public Layer<S> {
+public:
+    void list(Members<S>&) override {}
+
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return tanh(std::move(x)); }
 };
 
 // gelu(x).
 template <class S> class GELU : public Layer<S> {
+public:
+    void list(Members<S>&) override {}
+
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return gelu(std::move(x)); }
 };
 
 // Each item, whatever its axes, becomes a row.
 template <class S> class Flatten : public Layer<S> {
+public:
+    void list(Members<S>&) override {}
+
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
         const Shape& shape = x.shape();
@@ -113,17 +125,17 @@ public:
         if (!(p >= 0 && p <= 1))
             throw Error("[dropout] the probability must be between 0 and 1; it is " + std::to_string(p));
     }
+    void list(Members<S>&) override {}
     LayerStream* stream() override { return &stream_; }
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
         if (!detail::trains("dropout", pass)) return x;
-        if (!recomputing()) pass.draws.draw(stream_.number(), stream_.layer(), pass.seed, pass.first_item);
-        const std::int64_t per_item = rows_per_item(x.shape(), pass);
-        // Masks of 2 rows an item are not those of 1 row an item, so that micro-batches of both draw separately.
-        const std::uint64_t layer = stream_.number() + (static_cast<std::uint64_t>(per_item - 1) << 32);
-        const auto first = static_cast<std::uint64_t>(pass.first_item * per_item);
-        return dropout(std::move(x), p_, {pass.seed, layer, first, pass.seed_at});
+        const std::int64_t rows = rows_per_item(x.shape(), pass);
+        if (!recomputing())
+            pass.draws.draw(stream_.number(), stream_.layer(), pass.seed, pass.first_item, rows);
+        const auto first = static_cast<std::uint64_t>(pass.first_item * rows);
+        return dropout(std::move(x), p_, {pass.seed, stream_.number(), first, pass.seed_at});
     }
 
 private:
@@ -144,6 +156,7 @@ private:
 // and stays as it is; a negative one counts from the end.
 template <class S> class Embedding : public Module<S> {
 public:
+    Embedding(std::int64_t, std::int64_t, Stream, std::floating_point auto) = delete;  // a padding is a row
     Embedding(std::int64_t entries, std::int64_t width, Stream stream,
               std::optional<std::int64_t> padding = {})
         : padding_(padding) {
@@ -249,9 +262,15 @@ public:
     template <std::derived_from<Layer<S>> Added> void add(Added layer) {
         layers_.push_back(std::make_shared<Added>(std::move(layer)));
         listed(*this);
+        if (how_) checkpoint(Checkpointing(*how_));
     }
     std::size_t size() const { return layers_.size(); }
-    Layer<S>& layer(std::size_t i) const { return *layers_.at(i); }
+    Layer<S>& layer(std::size_t i) const {
+        if (i >= size())
+            throw Error("[module] layer(" + std::to_string(i) + ") of a Sequential of " +
+                        std::to_string(size()) + " layers; they are numbered from 0");
+        return *layers_[i];
+    }
 
     // Its layers as functions of what comes in, for checkpoints: each has what the pass says now, and only
     // the first time leaves its effects there.
@@ -279,6 +298,7 @@ public:
             throw Error("[checkpoint] " + std::to_string(how.segments) + " segments, or what fits into " +
                         std::to_string(how.bytes) + " bytes: not both");
         if (layers_.empty()) return false;
+        how_ = how;
         sizes_ = how.bytes > 0 ? std::vector<std::size_t>()
                                : even_segments(layers_.size(),
                                                how.segments > 0 ? how.segments : segments_by_default(size()));
@@ -289,6 +309,7 @@ public:
         detail::expect_segments(sizes, size());
         sizes_ = std::move(sizes);
         bytes_ = 0;
+        how_.reset();
     }
     // What was chosen for a number of bytes; nothing before a batch has come.
     const std::optional<Segmentation>& segmentation() const { return segmentation_; }
@@ -323,6 +344,7 @@ private:
     std::vector<std::size_t> sizes_;                 // of the segments; none: all is remembered
     std::size_t bytes_ = 0;  // into which they are to fit, while that has not been measured
     std::optional<Segmentation> segmentation_;
+    std::optional<Checkpointing> how_;  // again when a layer is added
 };
 
 extern template class Linear<float>;

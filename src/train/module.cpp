@@ -10,6 +10,7 @@ bool detail::trains(const char* layer, const Pass& pass) {
             "the model was called without a pass after window.pass(), so it would not train; write "
             "model(x, pass) with the Pass that window.pass() returned, or make evaluation explicit: "
             "Pass evaluation; model(x, evaluation)");
+    if (pass.implied && context.recording) called_without_pass = layer;
     use(pass);
     if (pass.training && pass.over)
         refuse(

@@ -38,15 +38,12 @@ public:
 // Collected while a window runs; whoever closes it commits them, or lets them go unseen.
 class Effects {
 public:
-    void leave(const void* owner, std::unique_ptr<Effect> effect) {
-        if (recomputing()) return;  // it was left the first time
-        for (auto& [present, joined] : all_)
-            if (present == owner) return joined->join(*effect);
-        all_.emplace_back(owner, std::move(effect));
+    template <class Owner> void leave(Owner* owner, std::unique_ptr<Effect> effect) {
+        add(key(owner), std::move(effect));
     }
     // Takes over those of a later micro-batch.
     void join(Effects later) {
-        for (auto& [owner, effect] : later.all_) leave(owner, std::move(effect));
+        for (auto& [owner, effect] : later.all_) add(std::move(owner), std::move(effect));
     }
     void prepare() {
         for (auto& [owner, effect] : all_) effect->prepare();
@@ -57,14 +54,31 @@ public:
     }
     bool empty() const { return all_.empty(); }
     std::size_t size() const { return all_.size(); }
-    const Effect* of(const void* owner) const {
+    template <class Owner> const Effect* of(Owner* owner) const {
+        const Key wanted = key(owner);
         for (const auto& [present, effect] : all_)
-            if (present == owner) return effect.get();
+            if (present == wanted) return effect.get();
         return nullptr;
     }
 
 private:
-    std::vector<std::pair<const void*, std::unique_ptr<Effect>>> all_;  // in the order in which they came
+    using Key = std::shared_ptr<const void>;
+
+    // A module may move while its effect waits; its place stays.
+    template <class Owner> static Key key(Owner* owner) {
+        if constexpr (requires { owner->place(); })
+            return owner->place();
+        else
+            return Key(Key(), owner);
+    }
+    void add(Key owner, std::unique_ptr<Effect> effect) {
+        if (recomputing()) return;  // it was left the first time
+        for (auto& [present, joined] : all_)
+            if (present == owner) return joined->join(*effect);
+        all_.emplace_back(std::move(owner), std::move(effect));
+    }
+
+    std::vector<std::pair<Key, std::unique_ptr<Effect>>> all_;  // in the order in which they came
 };
 
 // Which numbers a layer draws while it trains: those of the stream it was told, or of its place among the
@@ -93,24 +107,39 @@ private:
     std::uint64_t layer_ = next();  // tells layers apart, and nothing else
 };
 
-// The layers that have drawn for the items of a pass: no two of them from one stream.
+// The layers that have drawn for the items of a pass: no two of them from one stream, and each as many rows for an
+// item as in the other passes of its window, since rows are numbered by their items.
 class Draws {
 public:
-    void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item) {
+    void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item,
+              std::int64_t rows_per_item = 1) {
         if (std::exchange(for_, std::pair(seed, first_item)) != for_) by_stream_.clear();
-        if (by_stream_.emplace(stream, layer).first->second == layer) return;
-        throw Error("[dropout] two layers of one pass would draw from stream " + std::to_string(stream) +
-                    " and drop the same; let one model list both as its children (and make the optimizer "
-                    "from its parameters), or tell each a stream: Dropout(p, stream)");
+        if (by_stream_.emplace(stream, layer).first->second != layer)
+            throw Error("[dropout] two layers of one pass would draw from stream " + std::to_string(stream) +
+                        " and drop the same; let one model list both as its children (and make the optimizer "
+                        "from its parameters), or tell each a stream: Dropout(p, stream)");
+        const auto [first, added] =
+            rows_.emplace(std::pair(stream, seed), std::pair(first_item, rows_per_item));
+        if (added || first->second.first == first_item || first->second.second == rows_per_item) return;
+        throw Error(
+            "[dropout] an item has " + std::to_string(first->second.second) +
+            " rows in one micro-batch and " + std::to_string(rows_per_item) +
+            " in another, so rows of different items would drop the same; keep the items as the first "
+            "axis: (items, places, width) instead of (items * places, width)");
     }
     void join(const Draws& later) {
-        for (const auto& [stream, layer] : later.by_stream_)
-            draw(stream, layer, later.for_.first, later.for_.second);
+        for (const auto& [stream, layer] : later.by_stream_) {
+            const auto rows = later.rows_.find(std::pair(stream, later.for_.first));
+            draw(stream, layer, later.for_.first, later.for_.second, rows->second.second);
+        }
     }
+    void begin_pass() { by_stream_.clear(); }  // of the same window
 
 private:
     std::pair<std::uint64_t, std::int64_t> for_;
     std::map<std::uint64_t, std::uint64_t> by_stream_;
+    // By stream and seed: an item that has drawn, and its number of rows.
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::pair<std::int64_t, std::int64_t>> rows_;
 };
 
 // One way forward through a model. Whatever is random in it is a function of (seed, stream of
@@ -146,6 +175,8 @@ namespace detail {
 
 // The pass that a window of this thread has begun, and that no layer has used yet.
 inline constinit thread_local const Pass* unused_pass = nullptr;
+// A layer that was called without a pass while the graph was recorded; null after each micro-batch.
+inline constinit thread_local const char* called_without_pass = nullptr;
 inline void use(const Pass& pass) {
     if (unused_pass == &pass) unused_pass = nullptr;
 }
@@ -223,16 +254,30 @@ struct Checkpointing {
     std::size_t segments = 0, bytes = 0;
 };
 
-// A model or a part of one. It may move, but not while a window is open: effects point at it.
+// A model or a part of one.
 template <class S> class Module {
 public:
     Module() = default;
-    Module(Module&&) = default;
-    Module& operator=(Module&&) = default;
-    virtual ~Module() = default;
+    Module(Module&& other) noexcept : place_(std::exchange(other.place_, nullptr)) { point_here(); }
+    Module& operator=(Module&& other) noexcept {
+        if (this == &other) return *this;
+        if (place_) *place_ = nullptr;
+        place_ = std::exchange(other.place_, nullptr);
+        point_here();
+        return *this;
+    }
+    virtual ~Module() {
+        if (place_) *place_ = nullptr;
+    }
 
-    // Tells its members, always in the same order, by the names that PyTorch uses.
+    // Tells its members, always in the same order, by the names that PyTorch uses. Only what is listed here is trained
+    // and saved; a module without members says so by an empty list().
     virtual void list(Members<S>& members) = 0;
+    // Points to this module, also after it has moved, and to null once it is gone.
+    const std::shared_ptr<Module*>& place() {
+        if (!place_) place_ = std::make_shared<Module*>(this);
+        return place_;
+    }
     // What an effect of this module's own has saved; null where there is none.
     virtual std::unique_ptr<Effect> saved_effect(const TrainingState&, const std::string& /*under*/) {
         return nullptr;
@@ -241,6 +286,13 @@ public:
     virtual bool checkpoint(const Checkpointing&) { return false; }
     // Of a layer that draws while it trains.
     virtual LayerStream* stream() { return nullptr; }
+
+private:
+    void point_here() {
+        if (place_) *place_ = this;
+    }
+
+    std::shared_ptr<Module*> place_;
 };
 
 template <class S> void Members<S>::place_streams(Module<S>& model) {
@@ -278,7 +330,6 @@ public:
         pass.implied = true;
         return forward(std::move(x), pass);
     }
-    void list(Members<S>&) override {}
 
 protected:
     virtual Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) = 0;

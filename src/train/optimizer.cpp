@@ -61,13 +61,15 @@ template <class S> void Optimizer<S>::expect_finished() const {
 }
 
 template <class S> void Optimizer<S>::expect_current(std::uint32_t owners) const {
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+        if (parameters_[i].node()->touched & touch::lent) detail::refuse_lent(name_.c_str(), i);
         if (!parameters_[i].has_grad() && parameters_[i].node()->handles <= owners)
             throw Error(
                 "[" + name_ + "] no gradient has reached parameter " + std::to_string(i) + " of " +
                 to_string(parameters_[i].shape()) +
                 ", and no variable refers to it any more; if the variable was replaced by a new parameter, "
                 "make the optimizer after that, or write assign(variable, numbers)");
+    }
 }
 
 template <class S> void Optimizer<S>::expect_free(const char* what) const {
@@ -323,6 +325,7 @@ template <class S> void AdamA<S>::fold() {
     std::vector<std::size_t> reached;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         if (!parameters[i].has_grad()) continue;
+        if (parameters[i].node()->touched & touch::lent) detail::refuse_lent("AdamA", i);
         parameters[i].check_thread("fold", *parameters[i].node());
         detail::expect_free("fold", *parameters[i].node());
         detail::Update<S> change = this->remembering(i, this->moments);

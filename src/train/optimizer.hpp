@@ -37,7 +37,7 @@ public:
     void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
     void expect_finished() const;
     // An Error for a parameter that no gradient has reached and that only `owners` still refer to: its variable was
-    // replaced after the optimizer was made.
+    // replaced after the optimizer was made. Likewise for one whose value is a moving average's.
     void expect_current(std::uint32_t owners = 1) const;
 
     // Of what is remembered: now, and once a gradient has reached every parameter.

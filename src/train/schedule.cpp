@@ -22,6 +22,10 @@ void require_updates(const char* who, std::int64_t updates) {
 
 }  // namespace
 
+Schedule::Schedule(Function rate) : rate_(std::move(rate)) {
+    if (!rate_) throw Error("[schedule] the function is empty; give one that returns the rate of an update");
+}
+
 double Schedule::at(std::int64_t update) const {
     require(update >= 0, "schedule", "updates count from 0 on", static_cast<double>(update));
     return rate_(update);

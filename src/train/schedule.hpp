@@ -14,7 +14,7 @@ class Schedule {
 public:
     using Function = std::function<double(std::int64_t update)>;
 
-    explicit Schedule(Function rate) : rate_(std::move(rate)) {}
+    explicit Schedule(Function rate);
 
     static Schedule constant(double rate);
     // Multiplied by `factor` after each `every` updates (PyTorch's StepLR).

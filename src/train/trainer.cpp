@@ -208,6 +208,8 @@ template <class S> bool Trainer<S>::train_epoch() {
     if (!options_.loss_curve.empty() && drawable)
         write_file_atomically(options_.loss_curve, loss_curve_svg(records_));
     if (!options_.checkpoint.empty()) save(options_.checkpoint);  // last: whoever resumes has all the rest
+    // The checkpoint does not know of this line: where training goes on, its updates are in a later one.
+    if (epoch_ >= options_.num_train_epochs && since_.count > 0) log();
     if (options_.progress && options_.terminal && shown_ > 0) {
         *options_.progress << "\n" << std::flush;
         shown_ = 0;
@@ -229,8 +231,35 @@ template <class S> void Trainer<S>::expect_same_parameters() {
                 "assign(parameter, numbers) gives it other numbers; else make optimizer and Trainer anew");
 }
 
+// What the model does not list would neither be trained nor saved.
+template <class S> void Trainer<S>::expect_listed(const Loss<Array<S>>& loss) {
+    if (options_.frozen || std::exchange(looked_, true)) return;
+    std::set<const Node*> known, seen;
+    for (const auto& [name, parameter] : named_parameters(model_)) known.insert(parameter.node());
+    for (const Var<Array<S>>& parameter : optimizer_.parameters()) known.insert(parameter.node());
+    std::vector<const Node*> waiting{loss.sum.node()};
+    while (!waiting.empty()) {
+        const Node* const node = waiting.back();
+        waiting.pop_back();
+        if (!node || !seen.insert(node).second) continue;
+        if (node->state == detail::State::leaf && known.count(node) == 0)
+            throw Error("[trainer] the loss depends on a parameter of " +
+                        detail::form(static_cast<const ValueNode<Array<S>>*>(node)->value) +
+                        " that the model does not list, so it would not be trained; list() of each module "
+                        "must name all "
+                        "its parameters and children (set .frozen = true if it shall stay as it is)");
+        for (const Node* input : node->inputs()) waiting.push_back(input);
+    }
+}
+
+template <class S> void Trainer<S>::add(const Items& items) {
+    const Loss<Array<S>> loss = loss_(items, window_.pass(items.count()));
+    expect_listed(loss);
+    window_.add(loss);
+}
+
 template <class S> void Trainer<S>::micro_batch(const Items& items) {
-    window_.add(loss_(items, window_.pass(items.count())));
+    add(items);
     came(items.count(), 1);
     const std::int64_t before = window_.updates();
     if (window_.full()) finished(window_.finish());
@@ -254,8 +283,7 @@ template <class S> void Trainer<S>::whole_window(const Items& order) {
         return;
     }
     const auto fill = [&](std::int64_t max_items) {
-        for (const Items& micro : window_.share(split(items, max_items)))
-            window_.add(loss_(micro, window_.pass(micro.count())));
+        for (const Items& micro : window_.share(split(items, max_items))) add(micro);
     };
     if (across_) fill(size);
     const Finished<S> done = across_ ? window_.finish() : size_.update(window_, items.count(), fill);
@@ -321,7 +349,7 @@ template <class S> void Trainer<S>::log() {
     const double rate = summary().samples_per_second(),
                  epochs = static_cast<double>(options_.num_train_epochs);
     const double left = (epochs - record.epoch) * static_cast<double>(items_);
-    const std::string line = progress_line({.epoch = epoch_ + 1,
+    const std::string line = progress_line({.epoch = std::min(epoch_ + 1, options_.num_train_epochs),
                                             .epochs = options_.num_train_epochs,
                                             .done = record.epoch / epochs,
                                             .last = record,

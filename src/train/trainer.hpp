@@ -53,8 +53,8 @@ template <class S> struct TrainerOptions {
     std::int64_t save_steps = 0, save_micro_batches = 0;
     bool resume_from_checkpoint = true;  // where the file is there; otherwise training begins anew
 
-    // After every so many updates a line in the files that are named, and one to `progress`. They go on where
-    // training is resumed. The picture is drawn at the end of every epoch.
+    // After every so many updates, and after the last, a line in the files that are named, and one to `progress`. They go
+    // on where training is resumed. The picture is drawn at the end of every epoch.
     std::int64_t logging_steps = 1;
     std::string metrics_csv = {}, metrics_jsonl = {}, loss_curve = {};
     std::ostream* progress = nullptr;
@@ -101,6 +101,8 @@ private:
     using Clock = std::chrono::steady_clock;
 
     void expect_same_parameters();
+    void expect_listed(const Loss<Array<S>>& loss);
+    void add(const Items& items);
     void micro_batch(const Items& items);
     bool in_whole_windows() const { return options_.auto_find_batch_size || across_; }
     void whole_window(const Items& order);
@@ -124,7 +126,8 @@ private:
     std::int64_t epoch_ = 0, position_ = 0;  // how many items of this epoch have come
     std::int64_t micro_batches_ = 0;         // of the whole training
     std::vector<UpdateRecord> records_;
-    UpdateRecord since_;  // the last record
+    UpdateRecord since_;   // the last record
+    bool looked_ = false;  // for a parameter that the model does not list
 
     std::ofstream csv_, jsonl_;
     std::int64_t samples_ = 0, samples_since_ = 0, dropped_ = 0;

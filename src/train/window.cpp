@@ -45,6 +45,9 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
       denominator_(options_.reduction, options_.weigh, options_.total, device_of(optimizer)),
       hold_(optimizer.parameters()) {
     plan(options_.micro_batches);
+    expect_bound("max_norm", options_.max_norm);
+    expect_bound("max_value", options_.max_value);
+    if (options_.average) average_in_use_ = options_.average->use(optimizer.parameters());
     if (!(options_.total >= 0) || std::isinf(options_.total))
         throw Error("[window] a total of " + in_words(options_.total) + " cannot be divided by");
     if (options_.reduction == Reduction::sum && options_.total > 0)
@@ -64,11 +67,16 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
     if (options_.noise) meter_.emplace(parameters(), options_.total, zero_);
     reset();
     opened_ = 0;
+    detail::called_without_pass = nullptr;
     if (!across_) return;
     auto lines = course(true);
     lines.insert(lines.end(), also.begin(), also.end());
     across_->open(optimizer_, lines);
     hold_.note_values();
+}
+
+template <class S> void Window<S>::expect_bound(const char* option, std::optional<double> bound) {
+    require(!bound || *bound >= 0, "window", std::string(option) + " must be from 0 on", bound.value_or(0));
 }
 
 template <class S> void Window<S>::plan(std::int64_t micro_batches) {
@@ -136,6 +144,15 @@ template <class S> void Window<S>::expect_own_pass(const V& sum) const {
         throw Error(
             "[window] add: this micro-batch has no pass() of its own, as those before had; call pass() "
             "before each forward");
+    expect_pass("add");
+}
+
+template <class S> void Window<S>::expect_pass(const char* what) const {
+    if (pending_ || !detail::called_without_pass) return;
+    throw Error(
+        std::string("[window] ") + what + ": " + std::exchange(detail::called_without_pass, nullptr) +
+        " was called without a pass, so it did not train; write model(x, window.pass(items)) for each "
+        "micro-batch, or make evaluation explicit: Pass evaluation; model(x, evaluation)");
 }
 
 template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const MicroBatchOptions& options) {
@@ -187,6 +204,7 @@ template <class S> void Window<S>::expect_loss(const Loss<Array<S>>& loss, doubl
 template <class S> void Window<S>::come() {
     items_ += pending_.value_or(0);
     forget_pass();
+    detail::called_without_pass = nullptr;
     passed_ = passed_ || pending_;
     pending_.reset();
     saved_ = false;
@@ -220,6 +238,7 @@ template <class S> void Window<S>::after_backward(double counted, std::int64_t i
 template <class S> void Window<S>::expect_a_backward(double counted) const {
     expect_whole("after_backward");
     expect_one_way("after_backward", detail::Hold<S>::Sweeps::theirs);
+    expect_pass("after_backward");
     if (!hold_.met() && counted > 0)
         throw Error(
             "[window] after_backward: no gradient has arrived since the last micro-batch; "
@@ -271,7 +290,7 @@ template <class S> std::uint64_t Window<S>::seed() const {
 template <class S> Pass& Window<S>::pass(std::int64_t items) {
     if (detail::context.sweeps) detail::refuse_in_sweep("pass");
     pass_.effects = {};  // of one whose loss was looked at and left out
-    pass_.draws = {};
+    pass_.draws.begin_pass();
     pending_ = 0;
     since_ = detail::context.next_id;
     detail::unused_pass = &pass_;
@@ -513,7 +532,7 @@ template <class S> void Window<S>::step(Finished<S>& done, const Standing& all) 
         optimizer_.let_go_of_unused();
         throw;
     }
-    if (options_.average) options_.average->update();
+    if (options_.average) options_.average->follow_update();
     had_effects_ = had_effects_ || !effects_.empty();
     effects_.commit();
     if (meter_) done.noise = meter_->estimate(all, options_.reduction == Reduction::mean);

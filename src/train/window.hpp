@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -224,6 +225,8 @@ private:
     void expect_one_way(const char* what, typename detail::Hold<S>::Sweeps sweeps) const;
     void expect_not_full(const char* what) const;
     void expect_own_pass(const V& sum) const;
+    void expect_pass(const char* what) const;
+    static void expect_bound(const char* option, std::optional<double> bound);
     Finished<S> close(const char* what, bool tail);
     Finished<S> close_together(const char* what, bool tail);
     Standing standing(const char* what);
@@ -262,6 +265,7 @@ private:
     Denominator<S> denominator_;
     std::optional<detail::ExactGradients<S>> exact_;  // Sum::exact
     std::optional<detail::NoiseMeter<S>> meter_;      // noise
+    std::shared_ptr<const void> average_in_use_;      // average, while this window updates it
     std::vector<V> once_;
     detail::Hold<S> hold_;
     detail::TurnedWeights<S> turned_;      // until the weights step

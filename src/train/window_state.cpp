@@ -85,10 +85,15 @@ template <class S> void read_parameters(Reading& saved, const Names& names,
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         const std::string number = std::to_string(i);
         const Var<Array<S>>& parameter = parameters[i];
-        if (const auto name = names.find(parameter.node()); name != names.end())
+        if (const auto name = names.find(parameter.node()); name != names.end()) {
+            if (!saved.has("names/" + number))
+                saved.refuse(
+                    "it was saved without the model; load it without the model, or save it with "
+                    "save(state, name, &model)");
             if (const auto& before = saved.get<std::string>("names/" + number); before != name->second)
                 saved.refuse("parameter " + number + " was saved as '" + before + "', here it is '" +
                              name->second + "'");
+        }
         to.numbers.emplace_back(parameter, saved.array("parameters/" + number, parameter.value()));
         if (saved.has("gradients/" + number))
             to.gradients.emplace_back(parameter.node(),

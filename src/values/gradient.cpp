@@ -12,4 +12,9 @@ void refuse_held(const char* what, const std::string& parameter) {
         "finish() or discard() the window first");
 }
 
+void refuse_lent(const char* what, std::size_t parameter) {
+    throw Error("[" + std::string(what) + "] parameter " + std::to_string(parameter) +
+                " holds the numbers of a moving average; swap() back before a step");
+}
+
 }  // namespace tally::detail

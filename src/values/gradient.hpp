@@ -18,6 +18,7 @@ inline constexpr std::uint8_t sealed = 4;    // go backward into it
 inline constexpr std::uint8_t met = 8;       // one has gone, since the window looked
 inline constexpr std::uint8_t pending = 32;  // rows wait to be added to it (pending_rows.hpp)
 inline constexpr std::uint8_t shown = 64;    // somebody may keep a reference to it, so none wait
+inline constexpr std::uint8_t lent = 128;    // the value is a moving average's: no optimizer steps it
 }  // namespace touch
 
 namespace detail {
@@ -38,6 +39,7 @@ struct Lift : private Meanwhile<std::uint8_t> {
 inline bool is_held(std::uint8_t touched) { return touched & touch::held & ~lifted; }
 inline bool is_sealed(std::uint8_t touched) { return touched & touch::sealed & ~lifted; }
 [[noreturn]] void refuse_held(const char* what, const std::string& parameter);
+[[noreturn]] void refuse_lent(const char* what, std::size_t parameter);
 // A sweep comes to the gradient of a value that a window may hold.
 template <class T> void meet(const T& value, std::uint8_t& touched) {
     if (is_sealed(touched)) refuse_held("backward", form(value));

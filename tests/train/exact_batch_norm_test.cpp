@@ -208,6 +208,7 @@ TEST_CASE("Layers before an exact batch norm run forward three times and those b
     class Counting : public Layer<double> {
     public:
         explicit Counting(int& calls) : calls_(&calls) {}
+        void list(Members<double>&) override {}
 
     protected:
         Tensor64 forward(Tensor64 x, Pass&) override {

@@ -88,6 +88,7 @@ enum class Kind {
     asks,          // for a gradient apart
     gradient,      // of a parameter
     value,         // of a parameter
+    lends,         // its place to a moving average
     steps,         // the optimizer
     sweeps,        // goes backward by itself
     behind_value,  // writes to memory
@@ -193,7 +194,7 @@ inline std::vector<Call> calls() {
         {"MovingAverage::prepare", Kind::harmless, [](P p) { p.average.prepare(); }},
         {"MovingAverage::update", Kind::harmless, [](P p) { p.average.update(); },
          [](Plain& p) { p.average = p.w; }},
-        {"MovingAverage::swap", Kind::value, [](P p) { p.average.swap(); }, swap},
+        {"MovingAverage::swap", Kind::lends, [](P p) { p.average.swap(); }, swap},
         {"MovingAverage::load", Kind::harmless, [](P p) { p.average.load(p.of_average, "average"); }},
 
         {"Window::add", Kind::adds, [](P p) { p.window->add(p.loss(other_items)); },

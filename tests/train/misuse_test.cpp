@@ -47,6 +47,7 @@ const Rule& rule(Kind kind) {
         {Kind::gradient, {"rxxxxrrx", "rxrrx"}},
         {Kind::steps, {"rxxxxrrx", "rxrrx"}},
         {Kind::value, {"rxxxxrrx", "nxrrx"}},  // recorded: a rule has saved the value
+        {Kind::lends, {"nxxxxnnx", "nxrrx"}},  // no update before swap() is called again
         // add() finds a gradient that is not its own; inside a rule it belongs to the micro-batch;
         // after_backward() is told.
         {Kind::sweeps, {"nxrxxnnr", "rrr--"}},

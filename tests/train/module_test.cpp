@@ -54,6 +54,7 @@ private:
 class Sieve : public Layer<double> {
 public:
     explicit Sieve(std::uint64_t stream) : stream_(stream) {}
+    void list(Members<double>&) override {}
 
 protected:
     Tensor64 forward(Tensor64 x, Pass& pass) override {

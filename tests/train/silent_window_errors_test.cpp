@@ -23,7 +23,7 @@ V dropped(std::int64_t size, std::int64_t rows_per_item) {
     V all;
     for (const Items& micro : split(in_order(4), size)) {
         Pass& pass = window.pass(micro.count());
-        const Tensor y = dropout(ones({micro.count() * rows_per_item, 5}), pass);
+        const Tensor y = dropout(ones({micro.count() * rows_per_item, 16}), pass);
         for (const float each : y.value().span()) all.push_back(each);
         window.add(counted(w * 1));
     }
@@ -37,9 +37,9 @@ TEST_CASE("Dropout on flattened tokens drops the same however a window is split"
         CHECK(dropped(2, rows_per_item) == whole);
         CHECK(dropped(1, rows_per_item) == whole);
         CHECK(dropped(3, rows_per_item) == whole);
-        for (std::size_t row = 1; row < whole.size() / 5; ++row)  // and each row has a mask of its own
-            CHECK(V(whole.begin(), whole.begin() + 5) !=
-                  V(whole.begin() + std::ptrdiff_t(row) * 5, whole.begin() + std::ptrdiff_t(row + 1) * 5));
+        for (std::size_t row = 1; row < whole.size() / 16; ++row)  // and each row has a mask of its own
+            CHECK(V(whole.begin(), whole.begin() + 16) !=
+                  V(whole.begin() + std::ptrdiff_t(row) * 16, whole.begin() + std::ptrdiff_t(row + 1) * 16));
     }
 }
 

@@ -390,7 +390,9 @@ TEST_CASE("An average that is swapped in refuses the update before anything has 
     average.swap();
     const std::vector<double> before = state();
     add();
-    CHECK_THROWS_WITH(window.finish(), contains("[average] update: the model has the averages for weights"));
+    CHECK_THROWS_WITH(
+        window.finish(),
+        contains("parameter 0 holds the numbers of a moving average; swap() back before a step"));
     CHECK(state() == before);
     CHECK(window.updates() == 1);
     window.discard();

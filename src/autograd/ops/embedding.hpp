@@ -1,6 +1,7 @@
 // Embedding: a row of a table for each index.
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,5 +46,9 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
         },
         std::move(weight));
 }
+
+// The padding is the number of a row.
+template <class S>
+void embedding(Var<Array<S>>, const Array<std::int32_t>&, std::floating_point auto) = delete;
 
 }  // namespace tally

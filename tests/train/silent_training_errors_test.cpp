@@ -1,0 +1,298 @@
+// Plausible programs with averages, batch norm and modules that must not train wrongly: each is right, or an Error.
+#include <limits>
+#include <memory>
+#include <sstream>
+#include <type_traits>
+
+#include "catch.hpp"
+#include "tally/files/training_state.hpp"
+#include "tally/train/accumulate.hpp"
+#include "tally/train/average.hpp"
+#include "tally/train/batches.hpp"
+#include "tally/train/exact_batch_norm.hpp"
+#include "tally/train/image_layers.hpp"
+#include "tally/train/layers.hpp"
+#include "tally/train/trainer.hpp"
+#include "tally/train/window.hpp"
+
+namespace tally::test {
+namespace {
+
+using V = std::vector<float>;
+
+Tensor items_of(std::int64_t n) { return reshape(arange(n), {n, 1}); }
+
+TEST_CASE("sgd_step rejects a parameter that is there twice and rates that are no step down") {
+    const Tensor w = parameter({1.f}), v = parameter({1.f});
+    sum(w + v).backward();
+    CHECK_THROWS_WITH(
+        sgd_step({w, v, w}, 0.1),
+        "[sgd_step] parameters 0 and 2 are one variable, which would be stepped twice; name it once");
+    for (const double rate : {-0.1, double(NAN), double(INFINITY)})
+        CHECK_THROWS_WITH(sgd_step({w}, rate),
+                          contains("[sgd_step] the learning rate must be a finite number from 0 on; it is "));
+    CHECK(w.item() == 1);
+    CHECK(v.item() == 1);
+}
+
+TEST_CASE("a window rejects bounds that clip nothing, and batch norm a momentum that is no fraction") {
+    const Tensor w = parameter({1.f});
+    Sgd<float> sgd({w}, {.learning_rate = 1});
+    const auto open = [&](const WindowOptions<float>& options) { Window<float> window(sgd, options); };
+    CHECK_THROWS_WITH(open({.max_norm = -1}), "[window] max_norm must be from 0 on; -1 is not");
+    CHECK_THROWS_WITH(open({.max_value = NAN}), "[window] max_value must be from 0 on; nan is not");
+    CHECK_NOTHROW(open({.max_norm = INFINITY, .max_value = 0}));
+    for (const double momentum : {-0.1, 2., double(NAN)})
+        CHECK_THROWS_WITH(
+            BatchNorm<float>(3, 1e-5, momentum),
+            contains("[batch_norm] the momentum is the part of the new statistics, from 0 to 1"));
+    for (const double eps : {-1., double(NAN), double(INFINITY)})
+        CHECK_THROWS_WITH(BatchNorm<float>(3, eps),
+                          contains("[batch_norm] eps must be a finite number from 0 on"));
+}
+
+TEST_CASE("an average that a window updates follows its parameters and takes no other update") {
+    const Tensor w = parameter({1.f}), v = parameter({1.f});
+    Sgd<float> sgd({w}, {.learning_rate = 1});
+    MovingAverage<float> of_other({v}, {.decay = 0.5}), average({w, v}, {.decay = 0.5});
+    CHECK_THROWS_WITH(
+        Window<float>(sgd, {.average = &of_other}),
+        "[window] average: none of its 1 parameters is among the 1 that the optimizer steps, so it would "
+        "never change; make both from the same parameters");
+    {
+        Window<float> window(sgd, {.average = &average});
+        CHECK_THROWS_WITH(average.update(),
+                          contains("[average] update: a window was given this average and updates it"));
+        window.add(counted(w * 2));
+        window.finish();
+    }
+    CHECK(average.value(0).to_vector() == V{-1});
+    average.update();
+    CHECK(average.updates() == 2);
+}
+
+TEST_CASE("a step while averages are swapped in is an Error and changes nothing") {
+    const Tensor w = parameter({1.f});
+    Sgd<float> sgd({w}, {.learning_rate = 1});
+    AdamA<float> folding({w});
+    Window<float> window(sgd);
+    {
+        MovingAverage<float> average({w}, {.decay = 0.5});
+        average.update();
+        assign(w, Array<float>{3});
+        average.update();
+        average.swap();
+        sum(w).backward();
+        const std::string why =
+            "parameter 0 holds the numbers of a moving average; swap() back before a step";
+        CHECK_THROWS_WITH(sgd.step(), "[SGD] " + why);
+        CHECK_THROWS_WITH(folding.fold(), "[AdamA] " + why);
+        CHECK_THROWS_WITH(sgd_step({w}, 1), "[sgd_step] " + why);
+        sgd.zero_grad();
+        window.add(counted(w * 2));
+        CHECK_THROWS_WITH(window.finish(), "[SGD] " + why);
+        window.discard();
+        CHECK(w.item() == 2);
+        average.swap();
+        window.add(counted(w * 2));
+        window.finish();
+        CHECK(w.item() == 1);
+        average.swap();
+    }
+    sum(w).backward();
+    CHECK_NOTHROW(sgd.step());  // no average is left
+}
+
+TEST_CASE("batch norm that moves while a window is open takes its statistics along") {
+    auto norm = std::make_unique<BatchNorm<float>>(1);
+    Sgd<float> sgd(parameters(*norm), {.learning_rate = 0.1});
+    Window<float> window(sgd);
+    window.add(counted((*norm)(items_of(4), window.pass(4))));
+    auto moved = std::make_unique<BatchNorm<float>>(std::move(*norm));
+    norm.reset();
+    const auto other = std::make_unique<BatchNorm<float>>(1);
+    window.add(counted((*moved)(items_of(4), window.pass(4))));
+    TrainingState state;
+    window.save(state, "w", moved.get());
+    BatchNorm<float> assigned(1);
+    assigned = std::move(*moved);
+    window.finish();
+    CHECK(assigned.running.mean.item() == 0.1f * 1.5f);
+    CHECK(assigned.updates.item() == 1);
+    CHECK(other->running.mean.item() == 0);
+    CHECK(other->updates.item() == 0);
+}
+
+TEST_CASE("a batch norm that is destroyed while a window is open is left out of the update") {
+    auto norm = std::make_unique<BatchNorm<float>>(1);
+    const Tensor weight = norm->weight, bias = norm->bias;
+    Sgd<float> sgd({weight, bias}, {.learning_rate = 0.1});
+    Window<float> window(sgd);
+    window.add(counted((*norm)(items_of(4), window.pass(4))));
+    norm.reset();
+    std::vector<std::unique_ptr<BatchNorm<float>>> others;
+    for (int i = 0; i < 8; ++i) others.push_back(std::make_unique<BatchNorm<float>>(1));
+    CHECK(window.finish().stepped);
+    for (const auto& other : others) CHECK(other->updates.item() == 0);
+    CHECK(bias.item() == -0.1f);
+}
+
+TEST_CASE("batch norm trained in passes by hand is not evaluated before their effects are committed") {
+    BatchNorm<float> norm(1);
+    Pass pass{.training = true};
+    (void)norm(items_of(4), pass);
+    CHECK_THROWS_WITH(
+        norm(items_of(4)),
+        "[batch_norm] the layer was trained in a Pass of its own, but its running statistics are those of "
+        "a new layer; write pass.effects.commit() after each update");
+    pass.effects.commit();
+    CHECK_NOTHROW(norm(items_of(4)));
+    CHECK(norm.running.mean.item() == 0.1f * 1.5f);
+}
+
+TEST_CASE("exact batch norm rejects inputs that differ between its passes") {
+    const auto train = [](bool augment, int from) {
+        Sequential<float> model{Linear<float>(1, 2, {.seed = 1}), BatchNorm<float>(2),
+                                Linear<float>(2, 1, {.seed = 2})};
+        Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+        Window<float> window(sgd);
+        int call = 0;
+        add_with_exact_batch_norm<float>(
+            window, model, split(in_order(4), 2),
+            [&](const Items& micro) {
+                return constant(rows(items_of(4).value(), micro)) * (augment && ++call > from ? 2. : 1.);
+            },
+            [](const Tensor& y, const Items&) { return counted(y * y); });
+        window.finish();
+    };
+    CHECK_NOTHROW(train(false, 0));
+    CHECK_THROWS_WITH(train(true, 2),
+                      contains("[exact_batch_norm] micro-batch 0 is another one in a later pass"));
+    CHECK_THROWS_WITH(train(true, 5),
+                      contains("[exact_batch_norm] micro-batch 1 is another one in a later pass"));
+}
+
+TEST_CASE("a window without passes rejects a model that would train in one") {
+    Sequential<float> model{Linear<float>(2, 2, {.seed = 1}), Dropout<float>(0.5)};
+    Sgd<float> sgd(parameters(model), {.learning_rate = 1});
+    Window<float> window(sgd);
+    const std::string why =
+        ": dropout was called without a pass, so it did not train; write model(x, window.pass(items)) for "
+        "each "
+        "micro-batch, or make evaluation explicit: Pass evaluation; model(x, evaluation)";
+    CHECK_THROWS_WITH(window.add(counted(model(ones({1, 2})))), "[window] add" + why);
+    counted(model(ones({1, 2}))).sum.backward();
+    CHECK_THROWS_WITH(window.after_backward(1), "[window] after_backward" + why);
+    sgd.zero_grad();
+    Pass evaluation;
+    window.add(counted(model(ones({1, 2}), evaluation)));
+    window.finish();
+    {
+        const NoGrad off;
+        (void)model(ones({1, 2}));
+    }
+    window.add(counted(linear(ones({1, 2}), parameters(model)[0])));
+    window.finish();
+}
+
+TEST_CASE("dropout rejects micro-batches whose items have different numbers of rows") {
+    Dropout<float> dropout(0.5, 3);
+    const Tensor w = parameter({1.f});
+    Sgd<float> sgd({w}, {.learning_rate = 1});
+    Window<float> window(sgd);
+    const auto pass_rows = [&](std::int64_t rows) {
+        (void)dropout(ones({2 * rows, 4}), window.pass(2));
+        window.add(counted(w * 1));
+    };
+    pass_rows(3);
+    CHECK_THROWS_WITH(
+        pass_rows(5),
+        contains("[dropout] an item has 3 rows in one micro-batch and 5 in another, so rows of different "
+                 "items would drop the same; keep the items as the first axis"));
+    pass_rows(3);
+    window.finish();
+    pass_rows(5);  // another window draws other numbers
+    window.finish();
+}
+
+template <class S> class Forgets : public Layer<S> {};
+template <class S> class Lists : public Layer<S> {
+public:
+    void list(Members<S>& members) override { members.child("first", first); }
+    Linear<S> first{1, 1, {.seed = 1}}, forgotten{1, 1, {.seed = 2}};
+
+protected:
+    Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override { return forgotten(first(x, pass), pass); }
+};
+
+TEST_CASE("a layer must list its members, and a Trainer rejects a loss with a parameter that is not listed") {
+    STATIC_REQUIRE(std::is_abstract_v<Forgets<float>>);
+    Lists<float> model;
+    Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+    const auto train = [&](bool frozen) {
+        Trainer<float> trainer(
+            model, sgd, 2,
+            [&](const Items& items, Pass& pass) {
+                return mse(model(ones({items.count(), 1}), pass), zeros({items.count(), 1}));
+            },
+            {.frozen = frozen});
+        trainer.train();
+    };
+    CHECK_THROWS_WITH(
+        train(false),
+        contains("[trainer] the loss depends on a parameter of shape (1) that the model does not list, so it "
+                 "would not be trained"));
+    CHECK_NOTHROW(train(true));
+}
+
+TEST_CASE("a Trainer writes a line for the last updates, too") {
+    Linear<float> model(1, 1, {.seed = 1});
+    Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+    std::ostringstream progress;
+    Trainer<float> trainer(model, sgd, 3,
+                           [&](const Items& items, Pass& pass) {
+                               return mse(model(ones({items.count(), 1}), pass), zeros({items.count(), 1}));
+                           },
+                           {.per_device_batch_size = 1, .logging_steps = 2, .progress = &progress});
+    trainer.train();
+    REQUIRE(trainer.records().size() == 2);
+    CHECK(trainer.records()[0].update == 2);
+    CHECK(trainer.records()[1].update == 3);
+    CHECK(trainer.records()[1].epoch == 1);
+    CHECK(trainer.records()[1].count == 1);
+    CHECK_THAT(progress.str(), contains("epoch 1/1"));
+}
+
+TEST_CASE(
+    "a Sequential names a layer that it has not, and cuts its segments anew for a layer that is added") {
+    Sequential<float> model{Linear<float>(1, 1, {.seed = 1}), Linear<float>(1, 1, {.seed = 2})};
+    CHECK_THROWS_WITH(model.layer(2),
+                      "[module] layer(2) of a Sequential of 2 layers; they are numbered from 0");
+    REQUIRE(model.checkpoint({.segments = 2}));
+    model.add(Linear<float>(1, 1, {.seed = 3}));
+    Sequential<float> plain{Linear<float>(1, 1, {.seed = 1}), Linear<float>(1, 1, {.seed = 2}),
+                            Linear<float>(1, 1, {.seed = 3})};
+    CHECK(model(items_of(2)).value().to_vector() == plain(items_of(2)).value().to_vector());
+}
+
+TEST_CASE(
+    "a layer is handed to the checkpoint of modules, an empty schedule is rejected, and so is a padding of "
+    "2.5") {
+    Linear<float> linear(1, 1, {.seed = 1});
+    CHECK(checkpoint(linear, Checkpointing{}) == 0);  // a Linear is no chain
+    CHECK_THROWS_WITH(Schedule(Schedule::Function()), contains("[schedule] the function is empty"));
+    STATIC_REQUIRE_FALSE(std::is_constructible_v<Embedding<float>, int, int, Stream, double>);
+}
+
+TEST_CASE("a window saved without its model is not loaded with it") {
+    Linear<float> model(1, 1, {.seed = 1});
+    Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+    Window<float> window(sgd);
+    TrainingState state;
+    window.save(state, "w");
+    CHECK_THROWS_WITH(window.load(state, "w", &model),
+                      contains("it was saved without the model; load it without the model"));
+}
+
+}  // namespace
+}  // namespace tally::test
