@@ -18,7 +18,9 @@ public:
     // With an oldest target, only targets receive gradients, and what lies below that one is left alone.
     explicit Sweep(std::uint64_t oldest_target = 0, const Visitor* visitor = nullptr)
         : oldest_target_(oldest_target), visitor_(visitor) {
-        if (context.sweeps++ == 0) context.swept_from = context.next_id;
+        if (context.sweeps++ > 0) return;
+        context.swept_from = context.next_id;
+        ++backward_calls;
     }
     Sweep(const Sweep&) = delete;
     Sweep& operator=(const Sweep&) = delete;

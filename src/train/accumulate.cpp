@@ -35,7 +35,10 @@ std::string AccumulationSteps::in_words() const {
 template <class S>
 Accumulate<S>::Accumulate(Optimizer<S>& optimizer, AccumulationSteps steps, Reduction reduction, Tail tail)
     : steps_(std::move(steps)),
-      window_(optimizer, {.micro_batches = steps_.at(0), .reduction = reduction, .tail = tail}) {}
+      window_(optimizer, {.micro_batches = steps_.at(0), .reduction = reduction, .tail = tail}) {
+    for (const Var<Array<S>>& parameter : optimizer.parameters()) calls_.look_at(parameter.node()->touched);
+    calls_.restart();
+}
 
 template <class S> std::string Accumulate<S>::announcement() const {
     return "Wrapping '" + window_.optimizer().name() + "' optimizer with GA of " +
@@ -46,6 +49,12 @@ template <class S> bool Accumulate<S>::step(std::int64_t items) {
     const auto refuse = [&](const std::string& why) {  // its gradient is there already
         window_.whole([&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
     };
+    if (const std::int64_t calls = calls_.restart(); calls > 1)
+        refuse(
+            std::to_string(calls) +
+            " backward() calls have reached its parameters since the last step(), which counts them as one "
+            "micro-batch; call step() after each, or Window::after_backward() after a micro-batch of several "
+            "losses");
     if (items < 1) refuse("a micro-batch of " + std::to_string(items) + " items has no mean");
     const std::int64_t before = window_.empty() ? items : window_.items() / window_.micro_batches();
     if (items != before && window_.options().reduction == Reduction::mean)
@@ -54,7 +63,9 @@ template <class S> bool Accumulate<S>::step(std::int64_t items) {
                ": the mean of their means is not the mean over all. Window::add() weighs them right; so do "
                "losses that are sums, with Reduction::sum");
     window_.after_backward(1, items);
-    return window_.full() && window_.finish().stepped;
+    const bool stepped = window_.full() && window_.finish().stepped;
+    calls_.restart();
+    return stepped;
 }
 
 template <class S> bool Accumulate<S>::flush() { return window_.flush().stepped; }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tally/base/meanwhile.hpp"
 #include "tally/values/value.hpp"
@@ -13,9 +14,10 @@ namespace touch {
 inline constexpr std::uint8_t arrived = 1;  // a gradient
 inline constexpr std::uint8_t asked = 16;   // for its place by a rule that sets it; of a leaf, the last
 // Of a leaf whose gradient a window gathers, what others may not do.
-inline constexpr std::uint8_t held = 2;      // change it, clear it or step
-inline constexpr std::uint8_t sealed = 4;    // go backward into it
-inline constexpr std::uint8_t met = 8;       // one has gone, since the window looked
+inline constexpr std::uint8_t held = 2;    // change it, clear it or step
+inline constexpr std::uint8_t sealed = 4;  // go backward into it
+inline constexpr std::uint8_t met =
+    8;  // one has gone, since the window looked; of a leaf not held: is counted
 inline constexpr std::uint8_t pending = 32;  // rows wait to be added to it (pending_rows.hpp)
 inline constexpr std::uint8_t shown = 64;    // somebody may keep a reference to it, so none wait
 inline constexpr std::uint8_t lent = 128;    // the value is a moving average's: no optimizer steps it
@@ -40,9 +42,31 @@ inline bool is_held(std::uint8_t touched) { return touched & touch::held & ~lift
 inline bool is_sealed(std::uint8_t touched) { return touched & touch::sealed & ~lifted; }
 [[noreturn]] void refuse_held(const char* what, const std::string& parameter);
 [[noreturn]] void refuse_lent(const char* what, std::size_t parameter);
-// A sweep comes to the gradient of a value that a window may hold.
+
+inline constinit thread_local std::uint64_t backward_calls = 0;  // of this thread so far
+
+// Counts the backward() calls that reach some leaves.
+class CallsReaching {
+public:
+    CallsReaching() = default;
+    CallsReaching(const CallsReaching&) = delete;
+    CallsReaching& operator=(const CallsReaching&) = delete;
+    ~CallsReaching();
+
+    void look_at(std::uint8_t& touched);      // one more leaf, which outlives this
+    std::int64_t restart();                   // how many have come since the last time
+    static void note(std::uint8_t& touched);  // one comes to this leaf
+
+private:
+    std::vector<std::uint8_t*> leaves_;
+    std::uint64_t last_ = 0;
+    std::int64_t calls_ = 0;
+};
+
+// A sweep comes to the gradient of a value that a window may hold, or whose backward() calls are counted.
 template <class T> void meet(const T& value, std::uint8_t& touched) {
     if (is_sealed(touched)) refuse_held("backward", form(value));
+    CallsReaching::note(touched);
     touched |= touch::met;
 }
 // Somebody other than the window gets a reference to a gradient, and may keep it: it shows all that arrives from now on.

@@ -215,6 +215,39 @@ TEST_CASE("dropout rejects micro-batches whose items have different numbers of r
     window.finish();
 }
 
+TEST_CASE("an Accumulate rejects two backward() calls before one step()") {
+    const Tensor w = parameter({1.f}), v = parameter({1.f});
+    Sgd<float> sgd({w}, {.learning_rate = 1}), other({v}, {.learning_rate = 1});
+    Accumulate<float> accumulate(sgd, 2, Reduction::mean), of_other(other, 2, Reduction::mean);
+    const auto expect_refused = [&] {
+        CHECK_THROWS_WITH(
+            accumulate.step(1),
+            contains("[accumulate] 2 backward() calls have reached its parameters since the last step()"));
+        accumulate.window().discard();
+    };
+    sum(w * 2).backward();
+    sum(w * 4).backward();
+    expect_refused();
+    sum(w * 2 + w * w).backward();  // one call, however often it uses the parameter
+    accumulate.step(1);
+    sum(w * 2).backward();
+    sum(w * 4).backward();
+    expect_refused();
+    for (int update = 0; update < 2; ++update) {
+        for (int micro = 0; micro < 2; ++micro) {
+            sum(w * 2).backward();
+            sum(v * 6).backward();
+            CHECK(accumulate.step(1) == (micro == 1));
+            CHECK(of_other.step(1) == (micro == 1));
+        }
+        CHECK(w.item() == 1 - 2 * (update + 1));
+        CHECK(v.item() == 1 - 6 * (update + 1));
+    }
+    sum(w * 2).backward();
+    sum(w * 2).backward();
+    expect_refused();
+}
+
 template <class S> class Forgets : public Layer<S> {};
 template <class S> class Lists : public Layer<S> {
 public:
