@@ -72,24 +72,6 @@ template <class S> auto xtensor_over(S* numbers, const Shape& shape) {
                                                  xtensor_shape(shape));
 }
 
-template <class S> using XtensorOver =
-    decltype(xtensor_over(std::declval<S*>(), std::declval<const Shape&>()));
-
-// xtensor would resize a container of another shape, which memory of an array cannot.
-template <class S> class WritableXtensor : public XtensorOver<S> {
-public:
-    explicit WritableXtensor(XtensorOver<S> numbers) : XtensorOver<S>(std::move(numbers)) {}
-    template <class E> WritableXtensor& operator=(const xt::xexpression<E>& expression) {
-        const Shape own = shape_of_expression(*this), given = shape_of_expression(expression.derived_cast());
-        if (!(own == given))
-            throw Error("[as_writable_xtensor] an expression of " + to_string(given) +
-                        " is assigned to an array of " + to_string(own) +
-                        "; write xt::broadcast(expression, shape)");
-        XtensorOver<S>::operator=(made_of<S>(expression.derived_cast()));
-        return *this;
-    }
-};
-
 }  // namespace detail
 
 // To read. It is a holder like any other array: whoever writes to `x` meanwhile writes to a copy, and the memory
@@ -102,10 +84,10 @@ template <class S> auto as_xtensor(const Array<S>& x) {
 
 // To write. It is what writable() gives, with a shape: the buffer is copied first if others hold it, the version is
 // raised, and the view is good until `x` is copied, kept by a rule or let go. Assigning to it changes numbers only:
-// an expression of the array's shape is wanted.
+// for an expression of another shape xtensor throws a std::runtime_error of its own; write xt::broadcast(e, shape).
 template <class S> auto as_writable_xtensor(Array<S>& x) {
     detail::expect_readable("as_writable_xtensor", x);
-    return detail::WritableXtensor<S>(detail::xtensor_over(x.writable(), x.shape()));
+    return detail::xtensor_over(x.writable(), x.shape());
 }
 
 // dst = expression or dst += expression, whichever `into` says, evaluated where the gradient lies:

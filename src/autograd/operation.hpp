@@ -70,13 +70,12 @@ public:
             if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
         });
     }
-    // Where a custom operation's backward function writes: each input gets a node of its own, whose gradient is zeros.
+    // Where a custom operation's backward function writes: each input gets a node of its own.
     std::vector<ValueNode<T>*> places(std::deque<ValueNode<T>>& own) const {
         std::vector<ValueNode<T>*> all;
         for_each_input(nodes_, [&](ValueNode<T>* input) {
             if (input) {
                 ValueNode<T>& place = own.emplace_back(T(input->value), State::constant);
-                place.gradient = zeros_like(input->value);
                 input = &place;
             }
             all.push_back(input);
@@ -157,6 +156,7 @@ public:
         std::deque<ValueNode<T>> own;
         const std::vector<ValueNode<T>*> places = inputs_.places(own);
         const bool spare = !only_look && !this->target;
+        const Meanwhile<bool> zeroed(detail::destinations_are_zeroed, true);
         std::apply(
             [&](const auto&... kept) {
                 rule_(Pull<T>(places.data(), places.size(), spare), std::as_const(this->gradient),
@@ -166,7 +166,9 @@ public:
         for (std::size_t i = 0; i < places.size(); ++i) {
             if (!places[i]) continue;
             if (!places[i]->has_gradient()) refuse_forgotten(op(), i, form(places[i]->value));
-            if (!only_look) inputs_.pull(false).give(i, places[i]->gradient);
+            if (only_look) continue;
+            const T gradient = std::move(places[i]->gradient);  // alone, so that it may be adopted
+            inputs_.pull(false).give(i, gradient);
         }
     }
 

@@ -2,9 +2,11 @@
 // gradient has reached.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "tally/autograd/var.hpp"
@@ -15,11 +17,14 @@ namespace tally {
 template <class T> void sgd_step(const std::vector<Var<T>>& parameters, double learning_rate) {
     if (!(learning_rate >= 0 && learning_rate < std::numeric_limits<double>::infinity()))
         detail::refuse_learning_rate(learning_rate);
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        if (parameters[i].checked("sgd_step").touched & touch::lent) detail::refuse_lent("sgd_step", i);
-        for (std::size_t j = 0; j < i; ++j)
-            if (parameters[i].node() == parameters[j].node()) detail::refuse_twice(j, i);
+    std::vector<std::pair<const Node*, std::size_t>> each;
+    for (const Var<T>& parameter : parameters) {
+        each.emplace_back(&parameter.checked("sgd_step"), each.size());
+        if (parameter.node()->touched & touch::lent) detail::refuse_lent("sgd_step", each.size() - 1);
     }
+    std::sort(each.begin(), each.end());
+    for (std::size_t i = 1; i < each.size(); ++i)
+        if (each[i].first == each[i - 1].first) detail::refuse_twice(each[i - 1].second, each[i].second);
     for (const Var<T>& parameter : parameters)
         parameter.update([&](T& value, const T& gradient) { add_scaled(value, -learning_rate, gradient); });
 }

@@ -33,6 +33,7 @@ void BlockRun::read_outside(const NewOperation& operation) {
         const Node& node = *operation.operand(i).node;
         if (node.id >= mark_) continue;
         const bool stays = node.state == State::leaf || node.state == State::constant;
+        if (read_in_blocks && node.state == State::leaf) read_in_blocks->push_back(&node);
         const Contents contents = operation.contents(i);
         Storage* const buffer = operation.buffer(i);
         for (BlockRun* run = this; run && node.id < run->mark_; run = run->around_) {

@@ -53,8 +53,8 @@ template <class S> bool Accumulate<S>::step(std::int64_t items) {
         refuse(
             std::to_string(calls) +
             " backward() calls have reached its parameters since the last step(), which counts them as one "
-            "micro-batch; call step() after each, or Window::after_backward() after a micro-batch of several "
-            "losses");
+            "micro-batch; call step() after each, and for a micro-batch of several losses write (a + "
+            "b).backward()");
     if (items < 1) refuse("a micro-batch of " + std::to_string(items) + " items has no mean");
     const std::int64_t before = window_.empty() ? items : window_.items() / window_.micro_batches();
     if (items != before && window_.options().reduction == Reduction::mean)
@@ -68,11 +68,16 @@ template <class S> bool Accumulate<S>::step(std::int64_t items) {
     return stepped;
 }
 
-template <class S> bool Accumulate<S>::flush() { return window_.flush().stepped; }
+template <class S> bool Accumulate<S>::flush() {
+    const bool stepped = window_.flush().stepped;
+    calls_.restart();
+    return stepped;
+}
 
 template <class S> void Accumulate<S>::begin_epoch(std::int64_t epoch) {
     window_.plan(steps_.at(epoch));
     if (window_.full()) window_.finish();
+    calls_.restart();
 }
 
 template class Accumulate<float>;

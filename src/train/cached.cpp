@@ -86,7 +86,11 @@ Var<Array<S>> cached_backward(std::size_t parts,
     });
     const Var<Array<S>> value = loss(cache.all());
     value.backward();
-    cache.backward([](const Var<Array<S>>& y, const Array<S>& gradient) { y.backward(gradient); });
+    const std::uint64_t before = detail::backward_calls - 1;
+    cache.backward([before](const Var<Array<S>>& y, const Array<S>& gradient) {
+        detail::backward_calls = before;  // all parts are one backward() to what counts them
+        y.backward(gradient);
+    });
     return detach(value);
 }
 

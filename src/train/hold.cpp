@@ -9,7 +9,10 @@ template <class S> void Hold<S>::take(Sweeps sweeps) {
     on_ = true;
     sweeps_ = sweeps;
     const std::uint8_t how = sweeps == Sweeps::own ? touch::held | touch::sealed : touch::held;
-    for (const Var<Array<S>>& parameter : parameters_) parameter.node()->touched |= how;
+    for (const Var<Array<S>>& parameter : parameters_) {
+        std::uint8_t& touched = parameter.node()->touched;
+        touched = static_cast<std::uint8_t>((touched & ~touch::met) | how);
+    }
 }
 
 template <class S> void Hold<S>::untouch() {

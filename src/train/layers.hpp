@@ -275,13 +275,11 @@ public:
     // Its layers as functions of what comes in, for checkpoints: each has what the pass says now, and only
     // the first time leaves its effects there.
     Chain<Array<S>> chain(Pass& pass) const {
-        detail::use(pass);
         Chain<Array<S>> functions;
         for (std::size_t i = 0; i < layers_.size(); ++i)
-            functions.push_back([i, layer = layers_[i], of = &pass, training = pass.training,
-                                 seed = pass.seed, first = pass.first_item, seed_at = pass.seed_at,
-                                 items = pass.items, implied = pass.implied](Var<Array<S>> x) {
-                Pass own{training, seed, first, {}, seed_at, {}, items, false, implied};
+            functions.push_back([i, layer = layers_[i], of = &pass,
+                                 same = std::make_shared<const Pass>(pass.again())](Var<Array<S>> x) {
+                Pass own = same->again();
                 x = run(i, *layer, std::move(x), own);
                 if (!recomputing()) {
                     of->effects.join(std::move(own.effects));
@@ -298,11 +296,11 @@ public:
             throw Error("[checkpoint] " + std::to_string(how.segments) + " segments, or what fits into " +
                         std::to_string(how.bytes) + " bytes: not both");
         if (layers_.empty()) return false;
-        how_ = how;
         sizes_ = how.bytes > 0 ? std::vector<std::size_t>()
                                : even_segments(layers_.size(),
                                                how.segments > 0 ? how.segments : segments_by_default(size()));
         bytes_ = how.bytes;
+        how_ = how;
         return true;
     }
     void checkpoint_segments(std::vector<std::size_t> sizes) {

@@ -113,33 +113,35 @@ class Draws {
 public:
     void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item,
               std::int64_t rows_per_item = 1) {
-        if (std::exchange(for_, std::pair(seed, first_item)) != for_) by_stream_.clear();
+        const auto before = std::exchange(for_, std::pair(seed, first_item));
+        if (before != for_) by_stream_.clear();
+        if (before.first != seed) rows_.clear();
         if (by_stream_.emplace(stream, layer).first->second != layer)
             throw Error("[dropout] two layers of one pass would draw from stream " + std::to_string(stream) +
                         " and drop the same; let one model list both as its children (and make the optimizer "
                         "from its parameters), or tell each a stream: Dropout(p, stream)");
-        const auto [first, added] =
-            rows_.emplace(std::pair(stream, seed), std::pair(first_item, rows_per_item));
-        if (added || first->second.first == first_item || first->second.second == rows_per_item) return;
+        auto& [first, rows] = rows_.emplace(stream, Rows{first_item, {}}).first->second;
+        if (first == first_item) rows.insert(rows_per_item);
+        if (rows.count(rows_per_item) > 0) return;
         throw Error(
-            "[dropout] an item has " + std::to_string(first->second.second) +
-            " rows in one micro-batch and " + std::to_string(rows_per_item) +
+            "[dropout] an item has " + std::to_string(*rows.begin()) + " rows in one micro-batch and " +
+            std::to_string(rows_per_item) +
             " in another, so rows of different items would drop the same; keep the items as the first "
             "axis: (items, places, width) instead of (items * places, width)");
     }
     void join(const Draws& later) {
-        for (const auto& [stream, layer] : later.by_stream_) {
-            const auto rows = later.rows_.find(std::pair(stream, later.for_.first));
-            draw(stream, layer, later.for_.first, later.for_.second, rows->second.second);
-        }
+        for (const auto& [stream, layer] : later.by_stream_)
+            for (const std::int64_t rows : later.rows_.at(stream).second)
+                draw(stream, layer, later.for_.first, later.for_.second, rows);
     }
     void begin_pass() { by_stream_.clear(); }  // of the same window
 
 private:
     std::pair<std::uint64_t, std::int64_t> for_;
     std::map<std::uint64_t, std::uint64_t> by_stream_;
-    // By stream and seed: an item that has drawn, and its number of rows.
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::pair<std::int64_t, std::int64_t>> rows_;
+    using Rows = std::pair<std::int64_t, std::set<std::int64_t>>;
+    std::map<std::uint64_t, Rows>
+        rows_;  // by stream: the window's first item that drew, and its numbers of rows
 };
 
 // One way forward through a model. Whatever is random in it is a function of (seed, stream of
@@ -173,13 +175,8 @@ struct Pass {
 
 namespace detail {
 
-// The pass that a window of this thread has begun, and that no layer has used yet.
-inline constinit thread_local const Pass* unused_pass = nullptr;
-// A layer that was called without a pass while the graph was recorded; null after each micro-batch.
+// A layer that was called without a pass while the graph was recorded; null when a pass begins.
 inline constinit thread_local const char* called_without_pass = nullptr;
-inline void use(const Pass& pass) {
-    if (unused_pass == &pass) unused_pass = nullptr;
-}
 
 // Asked by a layer that does something else in training. Says whether it trains.
 bool trains(const char* layer, const Pass& pass);

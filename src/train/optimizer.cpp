@@ -60,10 +60,12 @@ template <class S> void Optimizer<S>::expect_finished() const {
                     "window before it ends");
 }
 
-template <class S> void Optimizer<S>::expect_current(std::uint32_t owners) const {
+template <class S> void Optimizer<S>::expect_current(const Parameters& also) const {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         if (parameters_[i].node()->touched & touch::lent) detail::refuse_lent(name_.c_str(), i);
-        if (!parameters_[i].has_grad() && parameters_[i].node()->handles <= owners)
+        if (parameters_[i].has_grad()) continue;
+        const Node* const node = parameters_[i].node();
+        if (node->handles <= 1 + std::ranges::count(also, node, &Var<Array<S>>::node))
             throw Error(
                 "[" + name_ + "] no gradient has reached parameter " + std::to_string(i) + " of " +
                 to_string(parameters_[i].shape()) +

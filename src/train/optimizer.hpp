@@ -36,9 +36,9 @@ public:
     // next step, or the next window, says so.
     void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
     void expect_finished() const;
-    // An Error for a parameter that no gradient has reached and that only `owners` still refer to: its variable was
-    // replaced after the optimizer was made. Likewise for one whose value is a moving average's.
-    void expect_current(std::uint32_t owners = 1) const;
+    // An Error for a parameter that no gradient has reached and that only the optimizer and `also` still refer to: its
+    // variable was replaced after the optimizer was made. Likewise for one whose value is a moving average's.
+    void expect_current(const Parameters& also = {}) const;
 
     // Of what is remembered: now, and once a gradient has reached every parameter.
     struct Bytes {

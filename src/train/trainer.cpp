@@ -232,12 +232,12 @@ template <class S> void Trainer<S>::expect_same_parameters() {
 }
 
 // What the model does not list would neither be trained nor saved.
-template <class S> void Trainer<S>::expect_listed(const Loss<Array<S>>& loss) {
-    if (options_.frozen || std::exchange(looked_, true)) return;
+template <class S>
+void Trainer<S>::expect_listed(const Loss<Array<S>>& loss, std::vector<const Node*> waiting) const {
     std::set<const Node*> known, seen;
     for (const auto& [name, parameter] : named_parameters(model_)) known.insert(parameter.node());
     for (const Var<Array<S>>& parameter : optimizer_.parameters()) known.insert(parameter.node());
-    std::vector<const Node*> waiting{loss.sum.node()};
+    waiting.push_back(loss.sum.node());
     while (!waiting.empty()) {
         const Node* const node = waiting.back();
         waiting.pop_back();
@@ -253,8 +253,14 @@ template <class S> void Trainer<S>::expect_listed(const Loss<Array<S>>& loss) {
 }
 
 template <class S> void Trainer<S>::add(const Items& items) {
-    const Loss<Array<S>> loss = loss_(items, window_.pass(items.count()));
-    expect_listed(loss);
+    std::vector<const Node*> read;
+    const bool look = !looked_ && !options_.frozen;
+    const Loss<Array<S>> loss = [&] {
+        const detail::Meanwhile reading(detail::read_in_blocks, look ? &read : nullptr);
+        return loss_(items, window_.pass(items.count()));
+    }();
+    if (look) expect_listed(loss, std::move(read));
+    looked_ = true;
     window_.add(loss);
 }
 

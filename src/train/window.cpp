@@ -67,7 +67,6 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
     if (options_.noise) meter_.emplace(parameters(), options_.total, zero_);
     reset();
     opened_ = 0;
-    detail::called_without_pass = nullptr;
     if (!across_) return;
     auto lines = course(true);
     lines.insert(lines.end(), also.begin(), also.end());
@@ -86,7 +85,6 @@ template <class S> void Window<S>::plan(std::int64_t micro_batches) {
 }
 
 template <class S> Window<S>::~Window() {
-    forget_pass();
     if (!hold_.on()) return;
     if (!saved_ && !broken_ && std::uncaught_exceptions() <= exceptions_)
         optimizer_.unfinished(micro_batches_);
@@ -97,6 +95,7 @@ template <class S> Window<S>::~Window() {
 template <class S> void Window<S>::expect_untouched() const {
     for (std::size_t i = 0; i < parameters().size(); ++i) {
         const std::uint8_t touched = parameters()[i].node()->touched;
+        if (touched & touch::lent) detail::refuse_lent("window", i);
         if (!(touched & (touch::held | touch::arrived))) continue;
         const std::string which = std::to_string(i) + " of " + to_string(parameters()[i].shape());
         if (touched & touch::held)
@@ -148,9 +147,9 @@ template <class S> void Window<S>::expect_own_pass(const V& sum) const {
 }
 
 template <class S> void Window<S>::expect_pass(const char* what) const {
-    if (pending_ || !detail::called_without_pass) return;
+    if (!detail::called_without_pass) return;
     throw Error(
-        std::string("[window] ") + what + ": " + std::exchange(detail::called_without_pass, nullptr) +
+        std::string("[window] ") + what + ": " + detail::called_without_pass +
         " was called without a pass, so it did not train; write model(x, window.pass(items)) for each "
         "micro-batch, or make evaluation explicit: Pass evaluation; model(x, evaluation)");
 }
@@ -203,7 +202,6 @@ template <class S> void Window<S>::expect_loss(const Loss<Array<S>>& loss, doubl
 // The pass of the micro-batch that was counted has happened.
 template <class S> void Window<S>::come() {
     items_ += pending_.value_or(0);
-    forget_pass();
     detail::called_without_pass = nullptr;
     passed_ = passed_ || pending_;
     pending_.reset();
@@ -248,7 +246,7 @@ template <class S> void Window<S>::expect_a_backward(double counted) const {
 
 // What looks at gradients as a whole needs those of all stages.
 template <class S> void Window<S>::expect_all_stages() const {
-    const int processes = std::exchange(detail::piped, 0);
+    const int processes = detail::piped;
     if (across_ || processes < 2) return;
     std::string option;
     if (options_.max_norm)
@@ -293,7 +291,7 @@ template <class S> Pass& Window<S>::pass(std::int64_t items) {
     pass_.draws.begin_pass();
     pending_ = 0;
     since_ = detail::context.next_id;
-    detail::unused_pass = &pass_;
+    detail::called_without_pass = nullptr;
     return part(items);
 }
 
@@ -488,7 +486,7 @@ template <class S> Finished<S> Window<S>::close_together(const char* what, bool 
     if (across_) attempt([&] { reduce(); });
     if (exact_) attempt([&] { own([&] { exact_->round(); }); });
     expect_gradients(what);
-    optimizer_.expect_current(options_.average ? 2 : 1);
+    optimizer_.expect_current(options_.average ? options_.average->parameters_ : std::vector<V>());
     attempt([&] { update(done, all); });
     discard();
     return done;
@@ -565,7 +563,8 @@ template <class S> void Window<S>::reset() {
     if (pending_ || passed_) since_ = detail::context.next_id;
     passed_ = false;
     pending_.reset();
-    forget_pass();
+    detail::called_without_pass = nullptr;
+    detail::piped = 0;
     pass_.over = true;
     pass_.effects = {};
     pass_.draws = {};

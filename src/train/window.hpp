@@ -217,9 +217,6 @@ private:
         loss.backward([&](const Visit<Array<S>>&) { across_->meanwhile(optimizer_, opened_); });
     }
     void come();
-    void forget_pass() {
-        if (detail::unused_pass == &pass_) detail::unused_pass = nullptr;
-    }
     void expect_untouched() const;
     void expect_whole(const char* what) const;
     void expect_one_way(const char* what, typename detail::Hold<S>::Sweeps sweeps) const;

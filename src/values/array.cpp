@@ -43,6 +43,8 @@ template <class S> Array<S> Array<S>::full(const Shape& shape, S value, Device d
     return made;
 }
 
+template <class S> void Array<S>::materialise_zeros() { *this = zeros(shape_, device_); }
+
 template <class S> std::span<const S> Array<S>::span() const& {
     if (!storage_) throw Error("[span] this array has no memory: nothing was assigned to it");
     if (device_ != Device::cpu)

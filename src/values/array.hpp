@@ -113,6 +113,7 @@ public:
         storage_ = memory::allocate(size() * sizeof(S), device_);
         data_ = static_cast<S*>(storage_->data);
     }
+    void materialise_zeros();
     S* raw() { return data_; }        // of a buffer just made, or destined to be written
     void part();                      // from all who share its buffer: a copy that counts as what it was
     void share(const Array& other) {  // the buffer; the form is known already
@@ -278,11 +279,21 @@ const detail::Kernels<S>& on(const char* op, const Array<S>& a, const Others&...
     return detail::kernels<S>(a.device());
 }
 
+namespace detail {
+
+// While a custom operation's backward function runs, which may add where it should set.
+inline constinit thread_local bool destinations_are_zeroed = false;
+
+}  // namespace detail
+
 // The memory to write a gradient to. The gradient already has the form of its value.
 template <class S> [[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> into) {
     if (into.how == Write::set && (!into.dst.storage() || memory::holders(into.dst.storage()) > 1)) {
         into.dst.let_go();
-        into.dst.materialise();
+        if (detail::destinations_are_zeroed) [[unlikely]]
+            into.dst.materialise_zeros();
+        else
+            into.dst.materialise();
     }
     return {into.dst.raw(), into.how};
 }

@@ -1,6 +1,9 @@
 // What is refused to others while a window holds a parameter, in words.
 #include "tally/values/gradient.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 
@@ -10,20 +13,27 @@ namespace tally::detail {
 
 namespace {
 
-thread_local std::unordered_map<const std::uint8_t*, CallsReaching*> counted;
+struct Counted {
+    std::mutex changing;
+    std::unordered_map<const std::uint8_t*, CallsReaching*> by;
+};
+Counted& counted() {
+    static auto* const all = new Counted;  // never destroyed: what is destroyed at the end may still ask
+    return *all;
+}
+std::atomic<std::size_t> leaves_counted = 0;
 
 }  // namespace
 
 CallsReaching::~CallsReaching() {
-    for (std::uint8_t* touched : leaves_) {
-        counted.erase(touched);
-        if (!(*touched & touch::held)) *touched &= static_cast<std::uint8_t>(~touch::met);
-    }
+    const std::scoped_lock lock(counted().changing);
+    for (const std::uint8_t* touched : leaves_) leaves_counted -= counted().by.erase(touched);
 }
 
 void CallsReaching::look_at(std::uint8_t& touched) {
+    const std::scoped_lock lock(counted().changing);
     leaves_.push_back(&touched);
-    counted[&touched] = this;
+    leaves_counted += counted().by.insert_or_assign(&touched, this).second ? 1 : 0;
 }
 
 std::int64_t CallsReaching::restart() {
@@ -33,10 +43,15 @@ std::int64_t CallsReaching::restart() {
 }
 
 void CallsReaching::note(std::uint8_t& touched) {
-    const auto found = counted.find(&touched);
-    if (found == counted.end() || std::exchange(found->second->last_, backward_calls) == backward_calls)
-        return;
-    ++found->second->calls_;
+    if (leaves_counted == 0) return;
+    const std::scoped_lock lock(counted().changing);
+    const auto found = counted().by.find(&touched);
+    if (found == counted().by.end()) return;
+    CallsReaching& calls = *found->second;
+    if (std::exchange(calls.last_, backward_calls) == backward_calls) return;
+    const auto arrived = [](const std::uint8_t* each) { return (*each & touch::arrived) != 0; };
+    if (std::ranges::none_of(calls.leaves_, arrived)) calls.calls_ = 0;
+    ++calls.calls_;
 }
 
 void refuse_held(const char* what, const std::string& parameter) {

@@ -53,12 +53,12 @@ public:
     CallsReaching& operator=(const CallsReaching&) = delete;
     ~CallsReaching();
 
-    void look_at(std::uint8_t& touched);      // one more leaf, which outlives this
-    std::int64_t restart();                   // how many have come since the last time
+    void look_at(std::uint8_t& touched);  // one more leaf
+    std::int64_t restart();               // how many have come since the last time, or since all were cleared
     static void note(std::uint8_t& touched);  // one comes to this leaf
 
 private:
-    std::vector<std::uint8_t*> leaves_;
+    std::vector<std::uint8_t*> leaves_;  // alive while restart() is called
     std::uint64_t last_ = 0;
     std::int64_t calls_ = 0;
 };

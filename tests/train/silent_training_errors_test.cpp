@@ -9,6 +9,7 @@
 #include "tally/train/accumulate.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/batches.hpp"
+#include "tally/train/cached.hpp"
 #include "tally/train/exact_batch_norm.hpp"
 #include "tally/train/image_layers.hpp"
 #include "tally/train/layers.hpp"
@@ -69,6 +70,12 @@ TEST_CASE("an average that a window updates follows its parameters and takes no 
     CHECK(average.value(0).to_vector() == V{-1});
     average.update();
     CHECK(average.updates() == 2);
+    const Tensor rare = parameter({1.f});
+    Sgd<float> both({w, rare}, {.learning_rate = 1});
+    MovingAverage<float> of_one({w}, {.decay = 0.5});
+    Window<float> window(both, {.average = &of_one});
+    window.add(counted(w * 2));
+    CHECK(window.finish().stepped);  // `rare` had no gradient, and is not replaced
 }
 
 TEST_CASE("a step while averages are swapped in is an Error and changes nothing") {
@@ -89,9 +96,7 @@ TEST_CASE("a step while averages are swapped in is an Error and changes nothing"
         CHECK_THROWS_WITH(folding.fold(), "[AdamA] " + why);
         CHECK_THROWS_WITH(sgd_step({w}, 1), "[sgd_step] " + why);
         sgd.zero_grad();
-        window.add(counted(w * 2));
-        CHECK_THROWS_WITH(window.finish(), "[SGD] " + why);
-        window.discard();
+        CHECK_THROWS_WITH(window.add(counted(w * 2)), "[window] " + why);
         CHECK(w.item() == 2);
         average.swap();
         window.add(counted(w * 2));
@@ -184,6 +189,7 @@ TEST_CASE("a window without passes rejects a model that would train in one") {
     counted(model(ones({1, 2}))).sum.backward();
     CHECK_THROWS_WITH(window.after_backward(1), "[window] after_backward" + why);
     sgd.zero_grad();
+    window.discard();
     Pass evaluation;
     window.add(counted(model(ones({1, 2}), evaluation)));
     window.finish();
@@ -212,6 +218,13 @@ TEST_CASE("dropout rejects micro-batches whose items have different numbers of r
     pass_rows(3);
     window.finish();
     pass_rows(5);  // another window draws other numbers
+    window.finish();
+    for (int micro = 0; micro < 2; ++micro) {  // one layer at two places
+        Pass& pass = window.pass(2);
+        (void)dropout(ones({2, 4}), pass);
+        (void)dropout(ones({6, 4}), pass);
+        window.add(counted(w * 1));
+    }
     window.finish();
 }
 
@@ -246,6 +259,18 @@ TEST_CASE("an Accumulate rejects two backward() calls before one step()") {
     sum(w * 2).backward();
     sum(w * 2).backward();
     expect_refused();
+    sum(w * 2).backward();
+    sgd.zero_grad();  // was only looked at
+    sum(w * 2).backward();
+    CHECK_NOTHROW(accumulate.step(1));
+    accumulate.flush();
+    const auto encode = [&](std::size_t part) { return reshape(w * static_cast<double>(part), {1, 1}); };
+    cached_backward<float>(3, {encode}, [](const Representations<float>& all) { return sum(all[0]); });
+    CHECK_NOTHROW(accumulate.step(3));  // all parts are one micro-batch
+    accumulate.flush();
+    sum(w * 2).backward();
+    sum(w * 2).backward();
+    expect_refused();  // after flush(), too
 }
 
 template <class S> class Forgets : public Layer<S> {};
@@ -276,6 +301,16 @@ TEST_CASE("a layer must list its members, and a Trainer rejects a loss with a pa
         contains("[trainer] the loss depends on a parameter of shape (1) that the model does not list, so it "
                  "would not be trained"));
     CHECK_NOTHROW(train(true));
+    Sequential<float> chain{Lists<float>(), Linear<float>(1, 1, {.seed = 3})};
+    Sgd<float> of_chain(parameters(chain), {.learning_rate = 0.1});
+    Trainer<float> checkpointed(
+        chain, of_chain, 2,
+        [&](const Items& items, Pass& pass) {
+            return mse(chain(ones({items.count(), 1}), pass), zeros({items.count(), 1}));
+        },
+        {.gradient_checkpointing = Checkpointing{.segments = 2}});
+    for (int again = 0; again < 2; ++again)
+        CHECK_THROWS_WITH(checkpointed.train(), contains("that the model does not list"));
 }
 
 TEST_CASE("a Trainer writes a line for the last updates, too") {

@@ -59,23 +59,31 @@ TEST_CASE("Dropout rejects rows that are not a multiple of the items of pass()")
 }
 
 TEST_CASE("a model called without the pass that window.pass() returned is an Error") {
-    Sequential<float> model{Linear<float>(2, 2, {.seed = 1}), Dropout<float>(0.5)};
+    Sequential<float> model{Linear<float>(2, 2, {.seed = 1}), Dropout<float>(0.5)}, head{Dropout<float>(0.5)};
     BatchNorm<float> norm(2);
     Sgd<float> optimizer(parameters(model), {.learning_rate = 1});
     Window<float> window(optimizer);
-    CHECK_NOTHROW(model(ones({1, 2})));  // no pass has begun
+    const std::string why =
+        " was called without a pass, so it did not train; write model(x, window.pass(items)) for each "
+        "micro-batch, or "
+        "make evaluation explicit: Pass evaluation; model(x, evaluation)";
+    (void)window.pass(1);
+    const Tensor y = model(ones({1, 2}));
+    for (int again = 0; again < 2; ++again)
+        CHECK_THROWS_WITH(window.add(counted(y)), "[window] add: dropout" + why);
     Pass& pass = window.pass(1);
-    CHECK_THROWS_WITH(model(ones({1, 2})),
-                      contains("[dropout] the model was called without a pass after window.pass()"));
-    CHECK_THROWS_WITH(norm(ones({1, 2})), contains("[batch norm] the model was called without a pass"));
+    const Tensor normed = norm(model(ones({1, 2}), pass));
+    CHECK_THROWS_WITH(window.add(counted(normed)), "[window] add: batch norm" + why);
+    const Tensor dropped = head(model(ones({1, 2}), window.pass(1)));  // the second part was forgotten
+    CHECK_THROWS_WITH(window.add(counted(dropped)), "[window] add: dropout" + why);
     Pass evaluation;
     CHECK_NOTHROW(model(ones({1, 2}), evaluation));
+    const Tensor right = model(ones({1, 2}), window.pass(1));
     {
         const NoGrad off;
         CHECK_NOTHROW(model(ones({1, 2})));
     }
-    window.add(counted(model(ones({1, 2}), pass)));
-    CHECK_NOTHROW(model(ones({1, 2})));  // the pass has been used
+    window.add(counted(right));
     window.finish();
 }
 
@@ -87,7 +95,7 @@ TEST_CASE("a Trainer's loss that ignores its Pass is an Error") {
                                return mse(model(ones({items.count(), 1})), zeros({items.count(), 1}));
                            },
                            {});
-    CHECK_THROWS_WITH(trainer.train(), contains("model(x, pass)"));
+    CHECK_THROWS_WITH(trainer.train(), contains("[window] add: dropout was called without a pass"));
 }
 
 TEST_CASE("a Pass of a finished window is rejected by layers that train") {

@@ -218,9 +218,7 @@ TEST_CASE("What has no memory and what fits no array is refused and nothing is l
                       "[shape] more than 6 axes: (1, 2, 1, 2, 1, 2, 1)");
     CHECK_THROWS_AS(array_of(as_xtensor(taken) + xt::ones<float>({2})), xt::broadcast_error);
     Array<float> written = taken.clone();
-    CHECK_THROWS_WITH(as_writable_xtensor(written) = xt::ones<float>({3}),
-                      "[as_writable_xtensor] an expression of (3) is assigned to an array of (2, 3); write "
-                      "xt::broadcast(expression, shape)");
+    CHECK_THROWS_AS(as_writable_xtensor(written) = xt::ones<float>({3}), std::runtime_error);
     CHECK(same_bits(written, taken));
     memory::fail_allocation(1);
     CHECK_THROWS_AS(array_of(as_xtensor(taken) * 2), OutOfMemory);
