@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tally/base/error.hpp"
+#include "tally/base/text.hpp"
 #include "tally/values/array.hpp"
 
 namespace tally::detail {
@@ -208,7 +209,7 @@ Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) {
 void check_eps(const char* op, double eps, const Shape& x) {
     if (!(eps >= 0 && std::isfinite(eps)))
         throw Error(std::string("[") + op + "] eps must be finite and at least 0; for " + to_string(x) +
-                    " it is " + std::to_string(eps));
+                    " it is " + in_words(eps));
 }
 
 Shape completed(const char* op, const Shape& shape, const Axes& extents) {

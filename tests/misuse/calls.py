@@ -280,6 +280,7 @@ for which in ["uniform", "normal"]:
 row("uniform", right="error", call="uniform({2}, 1, -1)", title="uniform between turned bounds")
 row("random_uniform", right="error", call="random_uniform<float>({2}, {.seed = 1}, 1, -1)", title="random_uniform between turned bounds")
 row("short_number", "as it is 0.5", right=[ord(letter) for letter in "0.5000"])
+row("with_decimals", "as it is 0.5", "as it is 2", right=[ord(letter) for letter in "0.50"])
 row("bytes_in_words", "as it is 1024", right=[ord(letter) for letter in "1.0 KiB"])
 row("set_products", "as it is Products::ordered")
 row("products", right=[0], call="static_cast<int>(products())")
