@@ -256,12 +256,17 @@ void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& w
                         std::to_string(i) + " is outside the rows of " + to_string(whole));
 }
 
-void check_picked(const Array<std::int32_t>& index, const Shape& whole) {
+Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole) {
     if (whole.rank() == 0) throw Error("[rows] a single number has no rows");
     if (index.shape().rank() != 1)
         throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()) + ", x is " +
                     to_string(whole));
+    const auto fits = [&](std::int32_t i) { return i < 0 && i >= -whole[0]; };
+    if (index.device() == Device::cpu && std::any_of(index.span().begin(), index.span().end(), fits))
+        for (std::int32_t* i = index.writable(); std::int32_t & each : std::span(i, index.size()))
+            if (fits(each)) each += static_cast<std::int32_t>(whole[0]);
     check_rows("rows", index, whole);
+    return index;
 }
 
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i) {

@@ -23,8 +23,14 @@ void fail_bounds(double low, double high) {
 }
 
 void fail_range(std::int64_t from, std::int64_t to, int along, const Shape& x) {
+    const std::int64_t count = x[along], begin = from < 0 ? from + count : from,
+                       end = to < 0 || (to == 0 && from < 0) ? to + count : to;  // if counted from the end
+    const bool negative = (from < 0 || to < 0) && 0 <= begin && begin <= end && end <= count;
     throw Error("[slice] " + std::to_string(from) + " to " + std::to_string(to) + " is not within axis " +
-                std::to_string(along) + " of " + to_string(x));
+                std::to_string(along) + " of " + to_string(x) +
+                (negative ? "; slice() does not count from the end: write slice(x, " + std::to_string(along) +
+                                ", " + std::to_string(begin) + ", " + std::to_string(end) + ")"
+                          : ""));
 }
 
 // Broadcasting would count every pair: (n, 1) against (n) is n * n differences.

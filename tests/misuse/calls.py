@@ -57,6 +57,9 @@ for sign, formula in {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lam
     row(f"operator{sign}", "tensor w.x", "tensor w.y", call=f"$ {sign} $", right=[formula(a, b) for a, b in zip(X, Y)])
     row(f"operator{sign}", "tensor w.x", "number 2.", call=f"$ {sign} $", right=[formula(a, 2) for a in X], title=f"operator{sign} of a number")
 row("pow", "tensor w.x", "number 2.", right=[v * v for v in X], title="pow of a number")
+row("pow", "number 2.", "tensor w.x", right=[2 ** v for v in X], title="pow of a number to a tensor")
+for name, formula in {"maximum": max, "minimum": min}.items():
+    row(name, "tensor w.x", "number 2.", right=[formula(v, 2) for v in X], title=f"{name} of a number")
 row("clamp", "tensor w.x", "number 2.", "number 4.", right=[2, 2, 3, 4, 4, 4])
 row("where", "as it is w.mask", "operand w.x", "operand w.y", right=[1, 1, 3, 2, 5, 4])
 
