@@ -2,6 +2,7 @@
 // expressions. Optional: of all public headers it alone wants xtensor on the include path.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,7 @@
 #endif
 
 #include "tally/base/error.hpp"
+#include "tally/base/text.hpp"
 #include "tally/kernels/device.hpp"
 #include "tally/kernels/into.hpp"
 #include "tally/values/array.hpp"
@@ -67,6 +69,21 @@ template <class S, class E> decltype(auto) made_of(const E& expression) {
         return xt::cast<S>(expression);
 }
 
+// A cast would make something else of numbers that are no int32.
+template <class E> void write_integers(const E& expression, std::int32_t* to) {
+    std::size_t at = 0;
+    for (auto it = expression.template cbegin<xt::layout_type::row_major>(); at < expression.size();
+         ++it, ++at) {
+        const auto number = static_cast<long double>(*it);
+        if (!(number >= -0x1p31L && number < 0x1p31L && number == std::trunc(number)))
+            throw Error("[array_of] element " + std::to_string(at) + " is " +
+                        in_words(static_cast<double>(number)) +
+                        ", which is not a whole number from -2147483648 to 2147483647; round it with "
+                        "xt::rint, or write array_of<double>(expression)");
+        to[at] = static_cast<std::int32_t>(number);
+    }
+}
+
 template <class S> auto xtensor_over(S* numbers, const Shape& shape) {
     return xt::adapt<xt::layout_type::row_major>(numbers, shape.size(), xt::no_ownership(),
                                                  xtensor_shape(shape));
@@ -105,7 +122,8 @@ template <class S, class E> void take(Into<Array<S>> into, const xt::xexpression
 }
 
 // An array of an expression's shape and numbers, evaluated straight into its memory: array_of(xt::exp(view)).
-// array_of<float>(…) makes floats of what is computed in another type.
+// array_of<float>(…) makes floats of what is computed in another type; array_of<std::int32_t>(…) takes whole numbers
+// that fit.
 template <class S = void, class E> auto array_of(const xt::xexpression<E>& expression) {
     using Element = std::conditional_t<std::is_void_v<S>, std::remove_cv_t<typename E::value_type>, S>;
     static_assert(detail::for_arrays<Element>,
@@ -114,7 +132,11 @@ template <class S = void, class E> auto array_of(const xt::xexpression<E>& expre
     if constexpr (detail::for_arrays<Element>) {
         const Shape shape = detail::shape_of_expression(expression.derived_cast());
         Array<Element> made = Array<Element>::empty(shape);
-        take(Into<Array<Element>>{made, Write::set}, expression);
+        if constexpr (std::is_same_v<Element, std::int32_t> &&
+                      !std::is_same_v<std::remove_cv_t<typename E::value_type>, std::int32_t>)
+            detail::write_integers(expression.derived_cast(), made.raw());
+        else
+            take(Into<Array<Element>>{made, Write::set}, expression);
         return made;
     }
 }

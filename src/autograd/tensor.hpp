@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <ostream>
+#include <type_traits>
 
 #include "tally/autograd/var.hpp"
 #include "tally/values/array.hpp"
@@ -17,9 +18,11 @@ using Tensor64 = Var<Array<double>>;
 
 // parameter({0.5f, -1.25f, 0.75f}): a vector that wants a gradient; a constant wants none.
 template <class S> Var<Array<S>> parameter(std::initializer_list<S> vector) {
+    static_assert(!std::is_integral_v<S>, "parameters are float or double: write 1.f or 1.0 instead of 1");
     return parameter(Array<S>(vector));
 }
 template <class S> Var<Array<S>> constant(std::initializer_list<S> vector) {
+    static_assert(!std::is_integral_v<S>, "variables are float or double: write 1.f or 1.0 instead of 1");
     return constant(Array<S>(vector));
 }
 

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <iterator>
 #include <string_view>
 #include <vector>
@@ -67,16 +66,29 @@ std::string clean_text(const std::string& text, int longest) {
 
 }  // namespace detail
 
+namespace {
+
+template <class... How> std::string number_text(double number, How... how) {
+    std::array<char, 512> text{};  // room for the largest number in full
+    return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number, how...).ptr};
+}
+
+}  // namespace
+
+std::string in_words(double number) { return number_text(number); }
+std::string in_words(double number, int digits) {
+    return number_text(number, std::chars_format::general, digits);
+}
+std::string with_decimals(double number, int decimals) {
+    return number_text(number, std::chars_format::fixed, decimals);
+}
+
 std::string short_number(double number) {
     if (std::isnan(number)) return "nan";
     if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
     const double size = std::abs(number);
     const bool plain = number == 0 || (size >= 1e-4 && size < 1e5);
-    std::array<char, 32> buffer{};  // std::to_chars: no locale can turn the point into a comma
-    const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
-    const auto end =
-        std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, format, plain ? 4 : 3);
-    return {buffer.data(), end.ptr};
+    return plain ? with_decimals(number, 4) : number_text(number, std::chars_format::scientific, 3);
 }
 
 std::string bytes_in_words(std::size_t bytes) {
@@ -88,9 +100,7 @@ std::string bytes_in_words(std::size_t bytes) {
         number /= 1024;
         ++unit;
     }
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1f %s", number, units[unit]);
-    return text;
+    return with_decimals(number, 1) + " " + units[unit];
 }
 
 }  // namespace tally

@@ -14,7 +14,11 @@ int text_columns(const std::string& utf8);  // of a terminal, or of a monospace 
 
 }  // namespace detail
 
-std::string short_number(double number);        // "0.5000", "1.250e-07", "nan"
-std::string bytes_in_words(std::size_t bytes);  // "960 B", "45.0 MiB"
+// Numbers have a point, also where the locale of the program has a comma.
+std::string in_words(double number);                     // "0.1": as short as it reads back
+std::string in_words(double number, int digits);         // printf's "%.*g"
+std::string with_decimals(double number, int decimals);  // and "%.*f"
+std::string short_number(double number);                 // "0.5000", "1.250e-07", "nan"
+std::string bytes_in_words(std::size_t bytes);           // "960 B", "45.0 MiB"
 
 }  // namespace tally

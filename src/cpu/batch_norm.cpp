@@ -14,12 +14,12 @@ namespace {
 // stretches of one.
 template <class S> struct Elements {
     const S* p;
-    Run<S> row(std::size_t first) const { return {p + first}; }
+    Run<S> row(std::size_t first, std::size_t) const { return {p + first}; }
     Run<S> stretch(std::size_t first, std::size_t) const { return {p + first}; }
 };
 template <class S> struct OfFeature {
     const S* p;
-    Run<S> row(std::size_t) const { return {p}; }
+    Run<S> row(std::size_t, std::size_t feature) const { return {p + feature}; }
     One<S> stretch(std::size_t, std::size_t feature) const { return One<S>(p[feature]); }
 };
 
@@ -27,7 +27,7 @@ template <class S> struct OfFeature {
 template <class S, class F, class... X> void each_element(const Fold& fold, Into<S[]> y, F f, X... x) {
     if (fold.inner == 1)
         for (std::size_t i = 0; i < fold.outer; ++i)
-            each(fold.reduced, from(y, i * fold.reduced), f, x.row(i * fold.reduced)...);
+            each(fold.reduced, from(y, i * fold.reduced), f, x.row(i * fold.reduced, 0)...);
     else
         for (std::size_t i = 0; i < fold.outer * fold.reduced; ++i)
             each(fold.inner, from(y, i * fold.inner), f, x.stretch(i * fold.inner, i % fold.reduced)...);
@@ -35,14 +35,21 @@ template <class S, class F, class... X> void each_element(const Fold& fold, Into
 
 // total[feature] = the sum of f(x...)
 template <class S, class F, class... X> void sum_features(const Fold& fold, S* total, F f, X... x) {
-    std::fill_n(total, fold.reduced, S(0));
-    if (fold.inner == 1)
-        for (std::size_t i = 0; i < fold.outer; ++i)
-            each<Write::add>(fold.reduced, fold.reduced, total, f, x.row(i * fold.reduced)...);
-    else
-        for (std::size_t i = 0; i < fold.outer * fold.reduced; ++i)
-            total[i % fold.reduced] = sum_run(total[i % fold.reduced], fold.inner, 0, f,
-                                              x.stretch(i * fold.inner, i % fold.reduced)...);
+    in_strips<wide_strip>(fold.reduced, [&](std::size_t first_feature, std::size_t width) {
+        sum_in_halves(
+            0, fold.outer, width, total + first_feature, [=](std::size_t first, std::size_t items, S* sum) {
+                std::fill_n(sum, width, S(0));
+                for (std::size_t i = first; i < first + items; ++i) {
+                    const std::size_t at = i * fold.reduced + first_feature;
+                    if (fold.inner == 1)
+                        each<Write::add>(width, width, sum, f, x.row(at, first_feature)...);
+                    else
+                        for (std::size_t j = 0; j < width; ++j)
+                            sum[j] = sum_run(sum[j], fold.inner, 0, f,
+                                             x.stretch((at + j) * fold.inner, first_feature + j)...);
+                }
+            });
+    });
 }
 
 template <class S> S terms(const Fold& fold) { return static_cast<S>(fold.outer * fold.inner); }

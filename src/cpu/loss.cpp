@@ -21,6 +21,7 @@ template <class S> void cross_entropy(const S* logits, const std::int32_t* label
     const auto smooth = static_cast<S>(targets.smoothing), sharp = static_cast<S>(1 - targets.smoothing);
     const auto distance = [](auto v, auto m) { return v - m; };
     S sum = S(0);
+    double sum_of_many = 0;
     std::size_t counted = 0;
     for (std::size_t r = 0; r < rows; ++r, logits += classes, probabilities += classes) {
         const std::int32_t label = labels[r];
@@ -35,9 +36,10 @@ template <class S> void cross_entropy(const S* logits, const std::int32_t* label
             loss = sharp * loss + smooth * (row.log_total - distances / static_cast<S>(classes));
         }
         sum += loss;
+        sum_of_many += static_cast<double>(loss);
         ++counted;
     }
-    *total = sum;
+    *total = rows <= ordered_sum ? sum : static_cast<S>(sum_of_many);
     *count = static_cast<S>(counted);
 }
 

@@ -9,14 +9,30 @@ namespace tally::cpu {
 
 namespace {
 
+// Of more rows than have an order.
+template <class S> void sum_many_rows(const S* x, Into<S[]> y, const Fold& fold) {
+    in_strips<wide_strip>(fold.inner, [&](std::size_t i, std::size_t width) {
+        alignas(line) S total[wide_strip];
+        sum_in_halves(0, fold.reduced, width, total, [&](std::size_t first, std::size_t rows, S* part) {
+            sum_rows(x + first * fold.inner + i, fold.inner, {part, Write::set}, rows, width, Same());
+        });
+        each(width, from(y, i), Same(), Run<S>{total});
+    });
+}
+
 template <class S> void sum(const S* x, Into<S[]> y, const Fold& fold) {
+    const bool ordered = sums_in_order(fold);
+    if (fold.inner != 1 && !ordered) {
+        for (std::size_t o = 0; o < fold.outer; ++o)
+            sum_many_rows(x + o * fold.reduced * fold.inner, from(y, o * fold.inner), fold);
+        return;
+    }
     if (fold.inner != 1) {
         for (std::size_t o = 0; o < fold.outer; ++o)
             sum_rows(x + o * fold.reduced * fold.inner, {y.dst + o * fold.inner, y.how}, fold.reduced,
                      fold.inner, Same());
         return;
     }
-    const bool ordered = sums_in_order(fold);
     for (std::size_t o = 0; o < fold.outer; ++o, x += fold.reduced) {
         const S total = y.how == Write::set ? nothing_yet<S>(fold.reduced) : y.dst[o];
         y.dst[o] = ordered ? sum_in_order(total, x, fold.reduced) : total + sum_in_lanes(x, fold.reduced);

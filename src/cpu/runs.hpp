@@ -123,7 +123,7 @@ template <class S> Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
 // combine(...combine(start, f(x[0]...)), ...) over the lanes of four lines, as a line: `others` is
 // what changes nothing.
 template <class S, class Combine, class F, class... X>
-Line<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
+[[gnu::always_inline]] inline Line<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
     constexpr std::size_t L = lanes<S>, W = in_line<S>;
     Line<S> a, b, c, d;
     for (std::size_t p = 0; p < a.size(); ++p) a[p] = b[p] = c[p] = d[p] = Batch<S>(others);
@@ -153,10 +153,27 @@ template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
     return start;
 }
 
+// A sum of more terms is the sum of its two halves: a long chain of additions would lose digits.
+inline constexpr std::size_t whole_sum = detail::ordered_sum;
+constexpr std::size_t half_of(std::size_t n, std::size_t unit) { return (n / unit + 1) / 2 * unit; }
+
+struct Plus {
+    template <class T> T operator()(T a, T b) const { return a + b; }
+};
+
+template <class S, class F, class... X> [[gnu::noinline]] Line<S> sum_of_halves(std::size_t n, F f, X... x) {
+    if (n <= 2 * whole_sum) return fold_lanes(n, -S(0), Plus(), f, x...);
+    const std::size_t half = half_of(n, whole_sum);
+    Line<S> sum = sum_of_halves<S>(half, f, x...);
+    const Line<S> rest = sum_of_halves<S>(n - half, f, x.from(half)...);
+    for (std::size_t p = 0; p < sum.size(); ++p) sum[p] = sum[p] + rest[p];
+    return sum;
+}
+
 // Fast, and the same bits every time, but not the order of the terms: f(x[0]...) + f(x[1]...) + ...
 template <class S, class F, class... X> S sum_in_lanes(std::size_t n, F f, X... x) {
-    return add_lanes(fold_lanes(
-        n, -S(0), [](auto a, auto b) { return a + b; }, f, x...));
+    return add_lanes(n <= 2 * whole_sum ? fold_lanes(n, -S(0), Plus(), f, x...)
+                                        : sum_of_halves<S>(n, f, x...));
 }
 template <class S> [[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
     return sum_in_lanes<S>(n, Same(), Run<S>{x});
@@ -166,6 +183,7 @@ template <class S> [[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
 template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
     constexpr std::size_t chunk = 256;
     const bool in_order = n <= ordered;
+    if (!in_order && n > whole_sum) return start + sum_in_lanes<S>(n, f, x...);
     S total = in_order ? start : -S(0);
     for (std::size_t i = 0; i < n; i += chunk) {
         const std::size_t count = std::min(chunk, n - i);
@@ -180,23 +198,24 @@ template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::s
     return in_order ? total : start + total;
 }
 
-// y (+)= f of the rows of x, one after the other; four at a time, so that y is not written more
-// often than needed.
-template <class S, class F> void sum_rows(const S* x, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
+// y (+)= f of the rows of x, `pitch` apart, one after the other; four at a time, so that y is not written
+// more often than needed.
+template <class S, class F>
+void sum_rows(const S* x, std::size_t pitch, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
     if (rows == 0 || width == 0) {
         if (y.how == Write::set) std::fill_n(y.dst, width, S(0));
         return;
     }
     if (width <= lanes<S>) {  // the sum stays in a register
         Batch<S> total = y.how == Write::set ? Batch<S>(nothing_yet<S>(rows)) : load_part(y.dst, width);
-        for (std::size_t r = 0; r < rows; ++r) total = total + f(load_part(x + r * width, width));
+        for (std::size_t r = 0; r < rows; ++r) total = total + f(load_part(x + r * pitch, width));
         return store_part(total, y.dst, width);
     }
     const auto add_four = [&](auto v, auto a, auto b, auto c, auto d) {
         return v + f(a) + f(b) + f(c) + f(d);
     };
     const auto add_one = [&](auto v, auto a) { return v + f(a); };
-    const auto row = [&](std::size_t r) { return Run<S>{x + r * width}; };
+    const auto row = [&](std::size_t r) { return Run<S>{x + r * pitch}; };
     std::size_t r = 0;
     const auto take = [&](auto start) {
         if (rows - r >= 4)
@@ -208,6 +227,9 @@ template <class S, class F> void sum_rows(const S* x, Into<S[]> y, std::size_t r
     };
     if (y.how == Write::set) take(One<S>(nothing_yet<S>(rows)));
     while (r < rows) take(Run<S>{y.dst});
+}
+template <class S, class F> void sum_rows(const S* x, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
+    sum_rows(x, width, y, rows, width, f);
 }
 
 // ---- the largest ----
@@ -245,10 +267,23 @@ template <class S> S largest(const S* x, std::size_t n) {
 
 // ---- columns, a strip at a time: what a kernel needs to remember for each of them fits on the stack ----
 
-inline constexpr std::size_t strip = 256;
+inline constexpr std::size_t strip = 256, wide_strip = 1024;
 
-template <class Body> void in_strips(std::size_t columns, Body body) {
-    for (std::size_t i = 0; i < columns; i += strip) body(i, std::min(strip, columns - i));
+template <std::size_t most = strip, class Body> void in_strips(std::size_t columns, Body body) {
+    for (std::size_t i = 0; i < columns; i += most) body(i, std::min(most, columns - i));
+}
+
+// total[0 to width), at most a wide strip, = the sum of rows first to first + rows, of which add(first, rows, sum) makes
+// up to `block_of_rows`.
+inline constexpr std::size_t block_of_rows = 128;
+template <class S, class Add>
+void sum_in_halves(std::size_t first, std::size_t rows, std::size_t width, S* total, Add add) {
+    if (rows <= block_of_rows) return add(first, rows, total);
+    const std::size_t half = half_of(rows, block_of_rows);
+    alignas(line) S rest[wide_strip];
+    sum_in_halves(first, half, width, total, add);
+    sum_in_halves(first + half, rows - half, width, rest, add);
+    each<Write::add>(width, width, total, Same(), Run<S>{rest});
 }
 
 }  // namespace tally::cpu

@@ -45,6 +45,7 @@ template <class S> struct Exps {
         store_part(v, y + i, n);
         return v;
     }
+    Exps from(std::size_t i) const { return {x + i, y + i, m}; }
 };
 
 // Of a strip of columns; rows are `pitch` apart.

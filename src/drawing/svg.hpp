@@ -3,12 +3,14 @@
 
 #include <cstdio>
 #include <string>
+#include <type_traits>
 
 #include "tally/drawing/xml.hpp"
 
 namespace tally::svg {
 
 template <class... Values> std::string formatted(const char* format, Values... values) {
+    static_assert(!(std::is_floating_point_v<Values> || ...), "write in_words(number, digits)");
     char text[200];
     std::snprintf(text, sizeof text, format, values...);
     return text;

@@ -139,11 +139,12 @@ template <class S> struct ArgmaxBody {
 };
 
 template <class On, class S> void sum(const S* x, Into<S[]> y, const Fold& fold) {
-    for_each_run<On>("sum", fold, SumBody<S, false>{x, y, fold, sums_in_order(fold)});
+    for_each_run<On>("sum", fold, SumBody<S, false>{x, y, fold, fold.inner != 1 || sums_in_order(fold)});
 }
 
 template <class On, class S> void mean(const S* x, S* y, const Fold& fold) {
-    for_each_run<On>("mean", fold, SumBody<S, true>{x, {y, Write::set}, fold, sums_in_order(fold)});
+    for_each_run<On>("mean", fold,
+                     SumBody<S, true>{x, {y, Write::set}, fold, fold.inner != 1 || sums_in_order(fold)});
 }
 
 template <class On, class S> void spread(const S* dy, S divisor, Into<S[]> dx, const Fold& fold) {

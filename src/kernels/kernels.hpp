@@ -50,7 +50,7 @@ inline constexpr std::size_t ordered_limit =
 inline constexpr std::size_t ordered_sum = 1024, ordered_row = 64;
 
 constexpr bool sums_in_order(const Fold& fold) {
-    return fold.inner != 1 || fold.in_order || fold.reduced <= ordered_row;
+    return fold.in_order || fold.reduced <= (fold.inner != 1 ? ordered_sum : ordered_row);
 }
 
 // A row-major walk over `extent`, with the place of each operand given by its strides (0 repeats:

@@ -11,6 +11,7 @@
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/base/random.hpp"
+#include "tally/base/text.hpp"
 #include "tally/reports/check_rules.hpp"
 #include "tally/values/array.hpp"
 
@@ -88,8 +89,8 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
             std::abs(finite - analytic) / std::max({1.0, std::abs(finite), std::abs(analytic)});
         if (!std::isnan(result.worst) && !(difference <= result.worst)) {  // also when it is NaN
             result.worst = difference;
-            result.report = where + ": backward says " + std::to_string(analytic) + ", finite differences " +
-                            std::to_string(finite);
+            result.report = where + ": backward says " + with_decimals(analytic, 6) +
+                            ", finite differences " + with_decimals(finite, 6);
         }
         result.ok = result.ok && difference <= options.tolerance;
     };

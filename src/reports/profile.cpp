@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 
 #include "tally/base/text.hpp"
 #include "tally/base/text_table.hpp"
@@ -99,14 +98,9 @@ namespace {
 
 std::string time_in_words(std::uint64_t nanoseconds) {
     const auto time = static_cast<double>(nanoseconds);
-    char text[32];
-    if (nanoseconds < 1000000)
-        std::snprintf(text, sizeof text, "%.1f us", time / 1e3);
-    else if (nanoseconds < 10000000000)
-        std::snprintf(text, sizeof text, "%.1f ms", time / 1e6);
-    else
-        std::snprintf(text, sizeof text, "%.1f s", time / 1e9);
-    return text;
+    if (nanoseconds < 1000000) return with_decimals(time / 1e3, 1) + " us";
+    if (nanoseconds < 10000000000) return with_decimals(time / 1e6, 1) + " ms";
+    return with_decimals(time / 1e9, 1) + " s";
 }
 
 }  // namespace
@@ -122,10 +116,11 @@ std::string to_string(const Profile& profile) {
                      {"made", right},
                      {"kept", right}});
     const auto line = [&](const Profile::Row& row, bool of_operations) {
-        char share[16];
-        std::snprintf(share, sizeof share, "%.1f %%",
-                      100 * static_cast<double>(row.together()) /
-                          static_cast<double>(std::max<std::uint64_t>(profile.nanoseconds(), 1)));
+        const std::string share =
+            with_decimals(100 * static_cast<double>(row.together()) /
+                              static_cast<double>(std::max<std::uint64_t>(profile.nanoseconds(), 1)),
+                          1) +
+            " %";
         const auto bytes = [&](std::size_t n) { return of_operations ? bytes_in_words(n) : ""; };
         table.add({row.name, row.calls ? std::to_string(row.calls) : "", time_in_words(row.forward),
                    of_operations ? time_in_words(row.backward) : "", time_in_words(row.together()), share,

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tally/base/random.hpp"
+#include "tally/base/text.hpp"
 #include "tally/checkpoint/chain.hpp"
 #include "tally/instances/layers.hpp"
 #include "tally/reports/here.hpp"
@@ -123,7 +124,7 @@ template <class S> class Dropout : public Layer<S> {
 public:
     explicit Dropout(double p = 0.5, std::optional<std::uint64_t> stream = {}) : p_(p), stream_(stream) {
         if (!(p >= 0 && p <= 1))
-            throw Error("[dropout] the probability must be between 0 and 1; it is " + std::to_string(p));
+            throw Error("[dropout] the probability must be between 0 and 1; it is " + in_words(p));
     }
     void list(Members<S>&) override {}
     LayerStream* stream() override { return &stream_; }

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -13,15 +11,11 @@
 #include <vector>
 
 #include "tally/autograd/var.hpp"
+#include "tally/base/text.hpp"
 #include "tally/files/training_state.hpp"
 #include "tally/values/array.hpp"
 
 namespace tally {
-
-inline std::string in_words(double number) {  // as short as it reads back
-    std::array<char, 32> text{};
-    return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
-}
 
 inline void require(bool holds, const std::string& who, const std::string& what, double given) {
     if (!holds) throw Error("[" + who + "] " + what + "; " + in_words(given) + " is not");

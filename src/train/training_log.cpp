@@ -46,18 +46,19 @@ std::string json_line(const UpdateRecord& r) {
 std::string progress_line(const Progress& p) {  // short enough for a line of 80
     constexpr std::size_t width = 10;
     const auto full = static_cast<std::size_t>(std::clamp(p.done, 0.0, 1.0) * width);
-    return formatted("epoch %ld/%ld [%s%s] update %ld, loss %.4g = %.4g/%.6g, ", static_cast<long>(p.epoch),
+    const double speed = p.samples_per_second;
+    return formatted("epoch %ld/%ld [%s%s] update %ld, loss ", static_cast<long>(p.epoch),
                      static_cast<long>(p.epochs), std::string(full, '#').c_str(),
-                     std::string(width - full, '.').c_str(), static_cast<long>(p.last.update), p.last.loss(),
-                     p.last.sum, p.last.count) +
-           formatted(p.samples_per_second < 100 ? "%.3g/s, " : "%.0f/s, ", p.samples_per_second) +
+                     std::string(width - full, '.').c_str(), static_cast<long>(p.last.update)) +
+           in_words(p.last.loss(), 4) + " = " + in_words(p.last.sum, 4) + "/" + in_words(p.last.count, 6) +
+           ", " + (speed < 100 ? in_words(speed, 3) : with_decimals(speed, 0)) + "/s, " +
            clock(p.seconds_left) + " left";
 }
 
 std::string to_string(const TrainingSummary& s) {
-    std::string text = formatted("epochs %ld, updates %ld; %ld samples in %.4g s: %.4g samples/s\n",
-                                 static_cast<long>(s.epochs), static_cast<long>(s.updates),
-                                 static_cast<long>(s.samples), s.seconds, s.samples_per_second());
+    std::string text = "epochs " + std::to_string(s.epochs) + ", updates " + std::to_string(s.updates) +
+                       "; " + std::to_string(s.samples) + " samples in " + in_words(s.seconds, 4) +
+                       " s: " + in_words(s.samples_per_second(), 4) + " samples/s\n";
     if (s.dropped_micro_batches > 0)
         text += std::to_string(s.dropped_micro_batches) + " micro-batches were dropped\n";
     if (s.retries > 0)
@@ -132,19 +133,19 @@ std::string loss_curve_svg(std::span<const UpdateRecord> records, const std::str
     const Axis x{first, std::max(last, first + 1), left, right}, y{low - around, high + around, bottom, top};
 
     const std::string shown = detail::clean_text(title, 200);
-    const std::string told =
-        formatted("Loss by update: from %.4g at update %ld to %.4g at update %ld, %.4g at least.",
-                  finite.front().loss(), static_cast<long>(finite.front().update), finite.back().loss(),
-                  static_cast<long>(finite.back().update), low);
+    const std::string told = "Loss by update: from " + in_words(finite.front().loss(), 4) + " at update " +
+                             std::to_string(finite.front().update) + " to " +
+                             in_words(finite.back().loss(), 4) + " at update " +
+                             std::to_string(finite.back().update) + ", " + in_words(low, 4) + " at least.";
     std::string svg = svg::page(width, height, shown, told, styles) + text(left, 44, "t-title", shown);
     for (const double tick : ticks(y, 0)) {
         svg += rule(left, y.place(tick), right, y.place(tick), "t-rule");
         svg += text(left - 12, y.place(tick) + 6, "t-end",
-                    formatted("%.4g", std::abs(tick) < around * 1e-6 ? 0 : tick));
+                    in_words(std::abs(tick) < around * 1e-6 ? 0 : tick, 4));
     }
     for (const double tick : ticks(x, 1)) {
         svg += rule(x.place(tick), bottom, x.place(tick), bottom + 8, "t-axis");
-        svg += text(x.place(tick), bottom + 32, "t-middle", formatted("%.6g", tick));
+        svg += text(x.place(tick), bottom + 32, "t-middle", in_words(tick, 6));
     }
     svg += rule(left, bottom, right, bottom, "t-axis") + rule(left, top, left, bottom, "t-axis");
     svg += text((left + right) / 2, bottom + 64, "t-middle", "update");

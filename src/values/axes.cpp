@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tally/base/error.hpp"
+#include "tally/base/text.hpp"
 #include "tally/values/array.hpp"
 
 namespace tally::detail {
@@ -208,7 +209,7 @@ Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) {
 void check_eps(const char* op, double eps, const Shape& x) {
     if (!(eps >= 0 && std::isfinite(eps)))
         throw Error(std::string("[") + op + "] eps must be finite and at least 0; for " + to_string(x) +
-                    " it is " + std::to_string(eps));
+                    " it is " + in_words(eps));
 }
 
 Shape completed(const char* op, const Shape& shape, const Axes& extents) {
@@ -255,12 +256,17 @@ void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& w
                         std::to_string(i) + " is outside the rows of " + to_string(whole));
 }
 
-void check_picked(const Array<std::int32_t>& index, const Shape& whole) {
+Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole) {
     if (whole.rank() == 0) throw Error("[rows] a single number has no rows");
     if (index.shape().rank() != 1)
         throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()) + ", x is " +
                     to_string(whole));
+    const auto fits = [&](std::int32_t i) { return i < 0 && i >= -whole[0]; };
+    if (index.device() == Device::cpu && std::any_of(index.span().begin(), index.span().end(), fits))
+        for (std::int32_t* i = index.writable(); std::int32_t & each : std::span(i, index.size()))
+            if (fits(each)) each += static_cast<std::int32_t>(whole[0]);
     check_rows("rows", index, whole);
+    return index;
 }
 
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i) {

@@ -69,8 +69,8 @@ struct Blocks {
 // makes nobody wait.
 void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
 
-// The same of rows(x, index), whose index has one axis; and of one row, counted from the end when it is negative.
-void check_picked(const Array<std::int32_t>& index, const Shape& whole);
+// Of rows(x, index), whose index has one axis; and of one row: negative ones are counted from the end.
+Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole);
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i);
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tally/base/error.hpp"
+#include "tally/base/text.hpp"
 
 namespace tally::detail {
 
@@ -18,13 +19,18 @@ std::string extents(const Shape& shape) {  // as they are written in code
 }  // namespace
 
 void fail_bounds(double low, double high) {
-    throw Error("[clamp] the bounds must be numbers; they are " + std::to_string(low) + " and " +
-                std::to_string(high));
+    throw Error("[clamp] the bounds must be numbers; they are " + in_words(low) + " and " + in_words(high));
 }
 
 void fail_range(std::int64_t from, std::int64_t to, int along, const Shape& x) {
+    const std::int64_t count = x[along], begin = from < 0 ? from + count : from,
+                       end = to < 0 || (to == 0 && from < 0) ? to + count : to;  // if counted from the end
+    const bool negative = (from < 0 || to < 0) && 0 <= begin && begin <= end && end <= count;
     throw Error("[slice] " + std::to_string(from) + " to " + std::to_string(to) + " is not within axis " +
-                std::to_string(along) + " of " + to_string(x));
+                std::to_string(along) + " of " + to_string(x) +
+                (negative ? "; slice() does not count from the end: write slice(x, " + std::to_string(along) +
+                                ", " + std::to_string(begin) + ", " + std::to_string(end) + ")"
+                          : ""));
 }
 
 // Broadcasting would count every pair: (n, 1) against (n) is n * n differences.
@@ -45,8 +51,7 @@ void check_labels(const Shape& logits, const Shape& labels, double smoothing) {
                     to_string(logits) + " and " + to_string(labels) +
                     (column ? ": write labels.reshaped({" + std::to_string(labels.size()) + "})" : ""));
     if (!(smoothing >= 0 && smoothing <= 1))
-        throw Error("[cross_entropy] the smoothing must be between 0 and 1; it is " +
-                    std::to_string(smoothing));
+        throw Error("[cross_entropy] the smoothing must be between 0 and 1; it is " + in_words(smoothing));
 }
 
 void check_pairs(const Shape& queries, const Shape& keys, double temperature) {
@@ -54,13 +59,12 @@ void check_pairs(const Shape& queries, const Shape& keys, double temperature) {
         throw Error("[info_nce] wants queries and keys of one shape (rows, width); they are " +
                     to_string(queries) + " and " + to_string(keys));
     if (!(temperature > 0 && std::isfinite(temperature)))
-        throw Error("[info_nce] the temperature must be above 0 and finite; it is " +
-                    std::to_string(temperature));
+        throw Error("[info_nce] the temperature must be above 0 and finite; it is " + in_words(temperature));
 }
 
 void check_mask(double p, std::uint64_t first, const Shape& x) {
     if (!(p >= 0 && p <= 1))
-        throw Error("[dropout] the probability must be between 0 and 1; it is " + std::to_string(p));
+        throw Error("[dropout] the probability must be between 0 and 1; it is " + in_words(p));
     if (x.rank() == 0) throw Error("[dropout] a single number has no items");
     constexpr std::uint64_t limit = std::uint64_t{1} << 32;
     const auto items = static_cast<std::uint64_t>(x[0]);

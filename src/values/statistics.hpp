@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tally/base/error.hpp"
+#include "tally/base/text.hpp"
 #include "tally/kernels/functors.hpp"
 #include "tally/values/array.hpp"
 
@@ -71,8 +72,7 @@ template <class S> struct RunningStatistics {
             throw Error("[batch_norm] " + std::to_string(static_cast<std::int64_t>(batch.count)) +
                         " values a feature tell no variance; at least 2 are needed");
         if (!(momentum >= 0 && momentum <= 1))
-            throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
-                        std::to_string(momentum));
+            throw Error("[batch_norm] the momentum must be between 0 and 1; it is " + in_words(momentum));
         const auto taken_in = [&](const Array<S>& running, double factor, const Array<S>& value) {
             return zip(functor::Add{}, detail::times(1 - momentum, running), detail::times(factor, value));
         };

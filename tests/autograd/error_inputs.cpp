@@ -347,7 +347,7 @@ void add_movers(std::vector<Operation64>& all) {
                    },
                    [](const Call& c) {
                        return !c.operands[0].empty() && c.indices[0].shape.size() == 1 &&
-                              c.indices[0].below(c.operands[0][0]);
+                              c.indices[0].below(c.operands[0][0], -c.operands[0][0]);
                    },
                    [](const Call&, const Tensors& x, Whole index) { rows(x[0], index[0]); }});
     all.push_back({"embedding", "embedding",

@@ -22,8 +22,8 @@ struct Wholes {  // labels or indices
     Extents shape;
     std::vector<std::int32_t> values;
 
-    bool below(std::int64_t end) const {
-        return std::all_of(values.begin(), values.end(), [&](auto v) { return v >= 0 && v < end; });
+    bool below(std::int64_t end, std::int64_t from = 0) const {
+        return std::all_of(values.begin(), values.end(), [&](auto v) { return v >= from && v < end; });
     }
 };
 

@@ -113,7 +113,12 @@ TEST_CASE("axes out of range, named twice or left out") {
     CHECK_THROWS_WITH(transpose(zeros({2})), contains("[transpose] axis -2 is out of range for (2)"));
     CHECK_THROWS_WITH(slice(zeros({2, 3}), 2, 0, 1), contains("[slice] axis 2 is out of range"));
     CHECK_THROWS_WITH(slice(zeros({2, 3}), 1, 1, 4), "[slice] 1 to 4 is not within axis 1 of (2, 3)");
-    CHECK_THROWS_WITH(slice(zeros({2, 3}), 1, -1, 2), "[slice] -1 to 2 is not within axis 1 of (2, 3)");
+    CHECK_THROWS_WITH(slice(zeros({2, 3}), 1, -1, 2),
+                      "[slice] -1 to 2 is not within axis 1 of (2, 3); slice() does not count from the end: "
+                      "write slice(x, 1, 2, 2)");
+    CHECK_THROWS_WITH(slice(zeros({5, 3}), 0, -2, 0), contains("write slice(x, 0, 3, 5)"));
+    CHECK_THROWS_WITH(slice(zeros({5, 3}), 0, 1, -1), contains("write slice(x, 0, 1, 4)"));
+    CHECK_THROWS_WITH(slice(zeros({5, 3}), 0, -1, 1), "[slice] -1 to 1 is not within axis 0 of (5, 3)");
     CHECK_THROWS_WITH(slice(zeros({2, 3}), -2, 2, 1), "[slice] 2 to 1 is not within axis 0 of (2, 3)");
     CHECK_THROWS_WITH(concat<float>({zeros({2})}, 1), contains("[concat] axis 1 is out of range"));
 }
@@ -133,8 +138,8 @@ TEST_CASE("splits, rows and labels that do not fit") {
     CHECK(split(zeros({6, 3}), {1, 2, 3})[2].shape() == Shape{3, 3});
     CHECK_THROWS_WITH(rows(zeros({4, 2}), integers({0, 4})),
                       "[rows] index 4 at place 1 is outside the rows of (4, 2)");
-    CHECK_THROWS_WITH(rows(zeros({4, 2}), integers({-1})),
-                      "[rows] index -1 at place 0 is outside the rows of (4, 2)");
+    CHECK_THROWS_WITH(rows(zeros({4, 2}), integers({-1, -5})),
+                      "[rows] index -5 at place 1 is outside the rows of (4, 2)");
     CHECK_THROWS_WITH(rows(zeros({}), integers({0})), "[rows] a single number has no rows");
     CHECK_THROWS_WITH(rows(zeros({4, 2}), Array<std::int32_t>({1, 1}, {0})),
                       "[rows] the index must have one axis; it is (1, 1), x is (4, 2)");

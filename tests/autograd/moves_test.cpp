@@ -118,6 +118,14 @@ TEST_CASE("rows picks in any order and as often as wanted") {
           },
           {3, 2}, {5, 6, 1, 2, 5, 6}, {30, 40, 0, 0, 60, 80});
     check(parameter({1.0, 2.0}), [](const Tensor64& x) { return rows(x, I{1}); }, {1}, {2}, {0, 10});
+    check(parameter({1.0, 2.0}),
+          [](const Tensor64& x) {
+              return rows(x, I{-1, -2, 1});
+          },
+          {3}, {2, 1, 2}, {20, 40});
+    const I from_the_end{-1};
+    (void)rows(parameter({1.0, 2.0}), from_the_end);
+    CHECK(from_the_end.to_vector() == std::vector<std::int32_t>{-1});
 }
 
 TEST_CASE("where chooses, and gives each operand the gradient of its own places") {

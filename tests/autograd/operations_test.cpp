@@ -2,6 +2,7 @@
 // memory held before.
 #include "autograd/operations.hpp"
 
+#include <cmath>
 #include <set>
 #include <string>
 
@@ -146,6 +147,32 @@ TEST_CASE("values and gradients at edges that finite differences cannot see") {
     CHECK(softmax(Tensor64(Array<double>{1000, 1000})).value().to_vector() == V{0.5, 0.5});
     CHECK(sum(Tensor64(Array<double>({0, 2}, {})), {0}).value().to_vector() == V{0, 0});
     CHECK(std::isnan(mean(Tensor64(Array<double>({0}, {}))).item()));
+}
+
+TEST_CASE("a number beside pow, maximum and minimum, and a sign that changes nothing") {
+    using V = std::vector<double>;
+    const Array<double> x{-1, 0.5, 2, 3};
+    const Tensor64 w = parameter(x);
+    CHECK((+w).value().to_vector() == x.to_vector());
+    CHECK(maximum(w, 2).value().to_vector() == V{2, 2, 2, 3});
+    CHECK(maximum(2, w).value().to_vector() == V{2, 2, 2, 3});
+    CHECK(minimum(w, 1.5f).value().to_vector() == V{-1, 0.5, 1.5, 1.5});
+    CHECK(minimum(1.5, w).value().to_vector() == V{-1, 0.5, 1.5, 1.5});
+    CHECK(grad(sum(maximum(w, 2)), {w})[0].to_vector() ==
+          V{0, 0, 0.5, 1});  // a tie is shared, as among tensors
+    CHECK(pow(2, w).value().to_vector() == pow(full<double>({4}, 2), w).value().to_vector());
+    CHECK(pow(0, parameter({0.0, 1.0})).value().to_vector() == V{1, 0});
+    CHECK(pow(2, Scalar(3.0)).value() == 8);
+    CHECK(maximum(Scalar(3.0), 4).value() == 4);
+    const Tensor y = pow(10, parameter({1.f, -2.f})), high = maximum(y, 1e-3);
+    CHECK(y.shape() == Shape{2});
+    CHECK(high.value().to_vector() == std::vector<float>{10, 0.01f});
+    for (const double base : {0.5, 2.0, 10.0})
+        CHECK(
+            gradcheck([&](const std::vector<Tensor64>& t) { return sum(pow(base, t[0]) * +t[0]); }, {x}).ok);
+    CHECK(gradcheck([](const std::vector<Tensor64>& t) { return sum(maximum(t[0], 1) * minimum(2.5, t[0])); },
+                    {x})
+              .ok);
 }
 
 TEST_CASE("losses carry a sum and a count") {

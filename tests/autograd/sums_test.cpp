@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "tally/autograd/ops/batch_norm.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"
 #include "tally/autograd/ops/norm.hpp"
@@ -50,6 +51,31 @@ TEST_CASE("sum and mean over axes") {
     const Tensor64 third = parameter({5.0, 0.0, 0.0});  // divides, and does not multiply by a rounded third
     CHECK(mean(third).item() == 5.0 / 3);
     CHECK(gradient(mean(third), {5}, third) == V(3, 5.0 / 3));
+}
+
+TEST_CASE("Sums of millions of floats keep their digits") {
+    constexpr std::int64_t many = 10'000'000, rows = 1'000'000;
+    const auto off = [](const Tensor& y, double want) { return std::abs(y.item() / want - 1); };
+    const NoGrad no_graph;
+    const Tensor tenths = constant(Array<float>::full({many}, 0.1f)),
+                 drawn = constant(random_uniform<float>({many}, {.seed = 3}, 0, 1));
+    double sum_of_drawn = 0, squares = 0;
+    for (const float x : drawn.value().span()) sum_of_drawn += x, squares += double(x) * x;
+    const double average = sum_of_drawn / many, spread = squares / many - average * average;
+    CHECK(off(sum(tenths), 0.1f * double(many)) < 1e-6);
+    CHECK(off(mean(tenths), 0.1f) < 1e-6);
+    CHECK(var(tenths).item() < 1e-12);
+    CHECK(off(sum(drawn), sum_of_drawn) < 1e-6);
+    CHECK(off(var(drawn, {}, {.unbiased = false}), spread) < 1e-6);
+    CHECK(off(mse(drawn, constant(Array<float>::full({many}, 0))).mean(), squares / many) < 1e-6);
+    CHECK(off(sum(logsumexp(reshape(tenths, {1, many}), 1)), 0.1f + std::log(double(many))) < 1e-6);
+
+    const Tensor table = reshape(tenths, {rows, 10});
+    CHECK(off(max(mean(table, 0)), 0.1f) < 3e-6);  // in blocks of rows
+    const Array<float> ones = Array<float>::full({10}, 1);
+    CHECK(off(max(constant(batch_statistics(table, ones, ones).mean)), 0.1f) < 3e-6);
+    const Array<std::int32_t> labels = Array<std::int32_t>::full({rows}, 3);
+    CHECK(off(cross_entropy(table, labels).mean(), std::log(10.0)) < 1e-6);
 }
 
 TEST_CASE("max gives each largest element its share") {

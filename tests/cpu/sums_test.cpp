@@ -12,6 +12,8 @@ Fold random_fold(Dice& dice, std::size_t least_reduced = 0) {
     Fold fold{dice.pick(short_ones), std::max(least_reduced, dice.pick(long_ones)), 1};
     if (dice.coin())
         fold = {dice.pick(short_ones), std::max(least_reduced, dice.pick(short_ones)), dice.pick(long_ones)};
+    if (dice.upto(9) == 0)
+        fold = {2, dice.pick<std::size_t>({1024, 1025, 3000}), dice.pick<std::size_t>({2, 17})};
     return fold;
 }
 

@@ -57,6 +57,9 @@ for sign, formula in {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lam
     row(f"operator{sign}", "tensor w.x", "tensor w.y", call=f"$ {sign} $", right=[formula(a, b) for a, b in zip(X, Y)])
     row(f"operator{sign}", "tensor w.x", "number 2.", call=f"$ {sign} $", right=[formula(a, 2) for a in X], title=f"operator{sign} of a number")
 row("pow", "tensor w.x", "number 2.", right=[v * v for v in X], title="pow of a number")
+row("pow", "number 2.", "tensor w.x", right=[2 ** v for v in X], title="pow of a number to a tensor")
+for name, formula in {"maximum": max, "minimum": min}.items():
+    row(name, "tensor w.x", "number 2.", right=[formula(v, 2) for v in X], title=f"{name} of a number")
 row("clamp", "tensor w.x", "number 2.", "number 4.", right=[2, 2, 3, 4, 4, 4])
 row("where", "as it is w.mask", "operand w.x", "operand w.y", right=[1, 1, 3, 2, 5, 4])
 
@@ -281,6 +284,7 @@ for which in ["uniform", "normal"]:
 row("uniform", right="error", call="uniform({2}, 1, -1)", title="uniform between turned bounds")
 row("random_uniform", right="error", call="random_uniform<float>({2}, {.seed = 1}, 1, -1)", title="random_uniform between turned bounds")
 row("short_number", "as it is 0.5", right=[ord(letter) for letter in "0.5000"])
+row("with_decimals", "as it is 0.5", "as it is 2", right=[ord(letter) for letter in "0.50"])
 row("bytes_in_words", "as it is 1024", right=[ord(letter) for letter in "1.0 KiB"])
 row("set_products", "as it is Products::ordered")
 row("products", right=[0], call="static_cast<int>(products())")

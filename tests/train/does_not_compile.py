@@ -47,6 +47,8 @@ REFUSED = {
     "rows(numbers, {0, 2});": "explicit constructor",
     "for (float each : (y * 2).value().span()) numbers = {each};": "use of deleted function",
     "const float* at = (y * 2).value().data(); numbers = {*at};": "use of deleted function",
+    "auto w = parameter({1, 2, 3});": "parameters are float or double: write 1.f or 1.0 instead of 1",
+    "auto w = constant({1, 2, 3});": "variables are float or double: write 1.f or 1.0 instead of 1",
     "relu(y);": "nodiscard",
     "numbers.clone();": "nodiscard",
     "window.pass(2);": "nodiscard",

@@ -105,6 +105,19 @@ TEST_CASE("An expression says of what type its array is unless the caller does")
     STATIC_REQUIRE(!std::is_assignable_v<decltype(view(0)), float>);
     CHECK(array_of<float>(view > 1.0f).to_vector() == std::vector<float>{0, 1});
     CHECK(array_of<std::int32_t>(view > 1.0f).to_vector() == std::vector<std::int32_t>{0, 1});
+    CHECK(array_of<std::int32_t>(view * 3.0).to_vector() == std::vector<std::int32_t>{3, 6});
+    const xt::xarray<double> ends{-2147483648.0, 2147483647.0, -0.0};
+    CHECK(array_of<std::int32_t>(ends).to_vector() ==
+          std::vector<std::int32_t>{-2147483647 - 1, 2147483647, 0});
+    const auto refused = [](double number) {
+        return std::string("[array_of] element 1 is ") + in_words(number) +
+               ", which is not a whole number from -2147483648 to 2147483647; round it with xt::rint, or "
+               "write array_of<double>(expression)";
+    };
+    for (const double number : {3e9, -2147483649.0, 2147483648.0, 0.5, double(NAN), double(INFINITY)})
+        CHECK_THROWS_WITH(array_of<std::int32_t>(xt::xarray<double>{1, number}), refused(number));
+    CHECK_THROWS_WITH(array_of<std::int32_t>(xt::xarray<std::int64_t>{1, 4294967297}), refused(4294967297));
+    CHECK_THROWS_WITH(array_of<std::int32_t>(xt::xarray<std::uint32_t>{1, 4294967295}), refused(4294967295));
     const Tensor x = array_of(view * 2.0f), w = parameter(array_of(view));
     CHECK(!x.wants_grad());
     sum(x * w).backward();

@@ -63,12 +63,20 @@ template <class N>
 concept PlainNumber = std::is_arithmetic_v<N>;
 // A plain array beside a variable is a constant.
 template <class T> using PlainArray = std::enable_if_t<!Number<T>, std::type_identity_t<T>>;
+// A number as a constant that lies where x does.
+template <class T> Var<T> number_beside(const Var<T>& x, double n) {
+    if constexpr (Number<T>)
+        return Var<T>(T(n));
+    else
+        return Var<T>(T::full({}, static_cast<typename T::scalar>(n), x.value().device()));
+}
 inline constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 }  // namespace detail
 
 // clang-format off
 // Element by element, of arrays and of numbers. log1p(x) is log(1 + x), expm1(x) is exp(x) - 1, softplus(x) is log(1 + exp(x)), silu(x) is x sigmoid(x).
+template <class T> Var<T> operator+(Var<T> x) { return x; }
 template <class T> Var<T> operator-(Var<T> x) { return apply(functor::Neg{}, std::move(x)); }
 template <class T> Var<T> exp(Var<T> x) { return apply(functor::Exp{}, std::move(x)); }
 template <class T> Var<T> log(Var<T> x) { return apply(functor::Log{}, std::move(x)); }
@@ -114,6 +122,11 @@ template <class T, detail::PlainNumber N> Var<T> operator*(N n, Var<T> x) { retu
 template <class T, detail::PlainNumber N> Var<T> operator/(Var<T> x, N n) { return apply(functor::DivNumber{double(n)}, std::move(x)); }
 template <class T, detail::PlainNumber N> Var<T> operator/(N n, Var<T> x) { return apply(functor::NumberOver{double(n)}, std::move(x)); }
 template <class T, detail::PlainNumber N> Var<T> pow(Var<T> x, N n) { return apply(functor::PowNumber{double(n)}, std::move(x)); }
+template <class T, detail::PlainNumber N> Var<T> pow(N n, Var<T> x) { Var<T> base = detail::number_beside(x, double(n)); return pow(std::move(base), std::move(x)); }
+template <class T, detail::PlainNumber N> Var<T> maximum(Var<T> x, N n) { Var<T> other = detail::number_beside(x, double(n)); return maximum(std::move(x), std::move(other)); }
+template <class T, detail::PlainNumber N> Var<T> maximum(N n, Var<T> x) { return maximum(std::move(x), n); }
+template <class T, detail::PlainNumber N> Var<T> minimum(Var<T> x, N n) { Var<T> other = detail::number_beside(x, double(n)); return minimum(std::move(x), std::move(other)); }
+template <class T, detail::PlainNumber N> Var<T> minimum(N n, Var<T> x) { return minimum(std::move(x), n); }
 // clang-format on
 
 // `high` wins where the bounds are crossed.

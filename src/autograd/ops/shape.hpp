@@ -186,14 +186,14 @@ template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std:
     return parts;
 }
 
-// Picks rows of the first axis, in any order and as often as wanted.
+// Picks rows of the first axis, in any order and as often as wanted; negative ones are counted from the end.
 template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Shape& shape = x.shape();
-    detail::check_picked(index, shape);
+    const Array<std::int32_t> from_the_front = detail::picked(index, shape);
     const auto height = static_cast<std::size_t>(shape[0]);
     const auto count = index.size();
     const auto width = detail::stride_of(shape, 0);
-    const Array<std::int32_t> on_device = index.to(x.value().device());
+    const Array<std::int32_t> on_device = from_the_front.to(x.value().device());
     Array<S> y =
         Array<S>::empty(detail::with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
     on("rows", x.value()).rows(x.value().data(), on_device.data(), y.raw(), count, width);

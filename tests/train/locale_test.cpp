@@ -1,0 +1,78 @@
+// Numbers in messages and reports have a point, whatever the program's locale says.
+#include <clocale>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "folder.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/tensor.hpp"
+#include "tally/base/text.hpp"
+#include "tally/train/layers.hpp"
+#include "tally/train/training_log.hpp"
+#include "tally/values/statistics.hpp"
+
+namespace tally::test {
+namespace {
+
+// German numbers, of a locale that is compiled for this test.
+struct WithCommas {
+    Folder folder;
+    bool there = false;
+    WithCommas() {
+        const std::string compile = "localedef -c -f UTF-8 -i de_DE '" + (folder / "de_DE.UTF-8") + "' >'" +
+                                    (folder / "said") + "' 2>&1";
+        if (std::system(compile.c_str()) == -1) return;
+        ::setenv("LOCPATH", (folder / ".").c_str(), 1);
+        there =
+            std::setlocale(LC_NUMERIC, "de_DE.UTF-8") != nullptr && *std::localeconv()->decimal_point == ',';
+    }
+    ~WithCommas() {
+        std::setlocale(LC_NUMERIC, "C");
+        ::unsetenv("LOCPATH");
+    }
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+template <class F> std::string message_of(F f) {
+    try {
+        f();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("A locale with commas changes no number in messages and reports") {
+    const WithCommas german;
+    if (!german.there) TALLY_SKIP("localedef cannot make the locale de_DE here");
+    CHECK(std::to_string(1.5) == "1,500000");  // what is avoided
+    const Tensor x = parameter({1.f, 2.f});
+    CHECK(message_of([&] { (void)clamp(x, std::nan(""), 1.5); }) ==
+          "[clamp] the bounds must be numbers; they are nan and 1.5");
+    CHECK(message_of([] { (void)Dropout<float>(1.5, 1); }) ==
+          "[dropout] the probability must be between 0 and 1; it is 1.5");
+    Progress progress;
+    progress.last.sum = 4.824;
+    progress.last.count = 5;
+    progress.samples_per_second = 12.5;
+    CHECK(has(progress_line(progress), "loss 0.9648 = 4.824/5, 12.5/s"));
+    TrainingSummary summary;
+    summary.samples = 3;
+    summary.seconds = 1.5;
+    CHECK(has(to_string(summary), "3 samples in 1.5 s: 2 samples/s"));
+    CHECK(bytes_in_words(1536) == "1.5 KiB");
+    std::vector<UpdateRecord> records(2);
+    records[0].sum = 1.5, records[0].count = 1, records[0].update = 1;
+    records[1].sum = 0.5, records[1].count = 1, records[1].update = 2;
+    const std::string svg = loss_curve_svg(records, "loss");
+    CHECK(has(svg, "from 1.5 at update 1 to 0.5 at update 2"));
+    CHECK(!has(svg, ">0,"));
+}
+
+}  // namespace tally::test
