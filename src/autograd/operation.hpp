@@ -167,8 +167,8 @@ public:
             if (!places[i]) continue;
             if (!places[i]->has_gradient()) refuse_forgotten(op(), i, form(places[i]->value));
             if (only_look) continue;
-            const T gradient = std::move(places[i]->gradient);  // alone, so that it may be adopted
-            inputs_.pull(false).give(i, gradient);
+            const T found = std::move(places[i]->gradient);  // alone, so that it may be adopted
+            inputs_.pull(false).give(i, found);
         }
     }
 

@@ -35,13 +35,15 @@ template <class Op> [[gnu::cold, gnu::noinline]] void pull_on_trial(Op& operatio
                                                operation.gradient,    operation.target,
                                                operation.gradients(), context.thread};
             const auto arrived = [](const GradientView<T>& to) { return to && to.has_arrived(); };
-            if (Op::custom && std::any_of(rule.to.begin(), rule.to.end(), arrived)) {
-                const Meanwhile<std::uint32_t> nothing_from_outside(context.thread, thread_on_trial);
-                try {
-                    operation.call_custom_rule(true);
-                } catch (const OnTrial&) {  // it touches a graph made outside of it, and is called once only
+            if constexpr (Op::custom)
+                if (std::any_of(rule.to.begin(), rule.to.end(), arrived)) {
+                    const Meanwhile<std::uint32_t> nothing_from_outside(context.thread, thread_on_trial);
+                    try {
+                        operation.call_custom_rule(true);
+                    } catch (
+                        const OnTrial&) {  // it touches a graph made outside of it, and is called once only
+                    }
                 }
-            }
             const auto with_kept = [&](const auto& f) { return operation.with_kept(f); };
             const auto call = [&](bool spare) __attribute__((cold)) { operation.call_rule(spare); };
             while (!rule_check::called(rule, with_kept, call)) continue;

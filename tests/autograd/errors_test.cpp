@@ -205,7 +205,7 @@ TEST_CASE("an empty variable says that nothing was assigned to it") {
     CHECK_THROWS_WITH(w + none, contains("this variable is empty"));
     CHECK_THROWS_WITH(matmul(none, w), contains("this variable is empty"));
     CHECK_THROWS_WITH(sum(none), contains("this variable is empty"));
-    CHECK_THROWS_WITH(sgd_step({none}, 0.1), contains("[update] this variable is empty"));
+    CHECK_THROWS_WITH(sgd_step({none}, 0.1), contains("[sgd_step] this variable is empty"));
     CHECK_THROWS_WITH(grad(sum(w), {none}), contains("[grad] this variable is empty"));
     CHECK_THROWS_WITH(detach(none), contains("this variable is empty"));
 }

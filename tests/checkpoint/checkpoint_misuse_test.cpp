@@ -31,7 +31,9 @@ TEST_CASE("a block that gives other values when it runs again is named operation
     CHECK(message_of([&] { sum(y).backward(); }) ==
           "[checkpoint] operation 2 'mul_number', of " + detail::form(x.value()) +
               ", gave other values than the first time; a checkpointed function must be a function of its "
-              "inputs (give randomness a seed and an index)");
+              "inputs: give randomness a seed and an index, keep what it captures by reference alive until "
+              "backward() "
+              "is over, and call set_products() before the forward pass or after backward()");
     CHECK_FALSE(w.has_grad());
     const auto changing = [&](const Tensor64& h) { return tanh(h * (drawn += 1)); };
     {

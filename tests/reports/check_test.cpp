@@ -161,15 +161,14 @@ TEST_CASE("a debug build checks what comes from outside by itself and a release 
     const Tensor64 loss = sum(constant(a) * w);
     kept[0] = 100;
     const std::string of_pointer = message_of([&] { loss.backward(); });
+    CHECK_THAT(of_nothing, contains("gave no gradient to input 0"));
 #ifdef NDEBUG
     CHECK(watching::checks == watching::Checks::none);
     CHECK(of_adds == "no error");
-    CHECK(of_nothing == "no error");
     CHECK(of_pointer == "no error");
 #else
     CHECK(watching::checks == watching::Checks::outside);
     CHECK(of_adds == assigned_all);
-    CHECK(of_nothing == "no error");  // there is a gradient, and nothing to add
     CHECK_THROWS_WITH(sum(doubled(asks_only, parameter({1.0, 2.0, 3.0}))).backward(),
                       contains("wrote nothing"));
     CHECK_THROWS_WITH(sum(doubled(adds, parameter({1.0, 2.0, 3.0}))).backward(), contains("or added to it"));

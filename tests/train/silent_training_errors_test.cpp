@@ -253,8 +253,8 @@ TEST_CASE("an Accumulate rejects two backward() calls before one step()") {
             CHECK(accumulate.step(1) == (micro == 1));
             CHECK(of_other.step(1) == (micro == 1));
         }
-        CHECK(w.item() == 1 - 2 * (update + 1));
-        CHECK(v.item() == 1 - 6 * (update + 1));
+        CHECK(w.item() == 1.f - 2.f * float(update + 1));
+        CHECK(v.item() == 1.f - 6.f * float(update + 1));
     }
     sum(w * 2).backward();
     sum(w * 2).backward();
