@@ -1,6 +1,7 @@
 // Text for people: cleaned, measured and shortened; numbers and bytes in words.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <string>
 
@@ -9,13 +10,16 @@ namespace tally {
 namespace detail {
 
 std::string clean_text(const std::string& text,
-                       int longest);        // UTF-8 without control characters, shortened in the middle
+                       int longest);  // UTF-8 without control characters, shortened in the middle
+std::string shortest(double number);
 int text_columns(const std::string& utf8);  // of a terminal, or of a monospace font
 
 }  // namespace detail
 
 // Numbers have a point, also where the locale of the program has a comma.
-std::string in_words(double number);                     // "0.1": as short as it reads back
+std::string in_words(std::floating_point auto number) {
+    return detail::shortest(number);
+}  // "0.1": as it reads back
 std::string in_words(double number, int digits);         // printf's "%.*g"
 std::string with_decimals(double number, int decimals);  // and "%.*f"
 std::string short_number(double number);                 // "0.5000", "1.250e-07", "nan"

@@ -486,7 +486,8 @@ template <class S> Finished<S> Window<S>::close_together(const char* what, bool 
     if (across_) attempt([&] { reduce(); });
     if (exact_) attempt([&] { own([&] { exact_->round(); }); });
     expect_gradients(what);
-    optimizer_.expect_current(options_.average ? options_.average->parameters_ : std::vector<V>());
+    static const std::vector<V> none;
+    optimizer_.expect_current(options_.average ? options_.average->parameters_ : none);
     attempt([&] { update(done, all); });
     discard();
     return done;
