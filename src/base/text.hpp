@@ -16,10 +16,8 @@ int text_columns(const std::string& utf8);  // of a terminal, or of a monospace 
 
 }  // namespace detail
 
-// Numbers have a point, also where the locale of the program has a comma.
-std::string in_words(std::floating_point auto number) {
-    return detail::shortest(number);
-}  // "0.1": as it reads back
+// Numbers have a point, also where the locale of the program has a comma. "0.1": as short as it reads back.
+std::string in_words(std::floating_point auto number) { return detail::shortest(number); }
 std::string in_words(double number, int digits);         // printf's "%.*g"
 std::string with_decimals(double number, int decimals);  // and "%.*f"
 std::string short_number(double number);                 // "0.5000", "1.250e-07", "nan"
