@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string>
 
+#include "tally/base/text.hpp"
 #include "tally/watching/trial.hpp"
 
 namespace tally::detail {
@@ -46,8 +47,7 @@ void refuse_empty(const char* what) {
 }
 
 void refuse_learning_rate(double rate) {
-    throw Error("[sgd_step] the learning rate must be a finite number from 0 on; it is " +
-                std::to_string(rate));
+    throw Error("[sgd_step] the learning rate must be a finite number from 0 on; it is " + in_words(rate));
 }
 
 void refuse_twice(std::size_t first, std::size_t second) {
@@ -81,7 +81,7 @@ void refuse_number(std::size_t input, std::size_t count) {
 void refuse_forgotten(const char* op, std::size_t input, const std::string& form) {
     throw Error("[backward] the backward function of '" + std::string(op) + "' gave no gradient to input " +
                 std::to_string(input) + " of " + form +
-                ", which wants one; give() it, as zeros if the output does not depend on it");
+                ", which requires one; give() zeros if the output ignores this input");
 }
 
 void refuse_in_sweep(const char* what) {

@@ -16,7 +16,7 @@ int text_columns(const std::string& utf8);  // of a terminal, or of a monospace 
 
 }  // namespace detail
 
-// Numbers have a point, also where the locale of the program has a comma. "0.1": as short as it reads back.
+// These print a decimal point in every locale. "0.1": the fewest digits that read back as the same number.
 std::string in_words(std::floating_point auto number) { return detail::shortest(number); }
 std::string in_words(double number, int digits);         // printf's "%.*g"
 std::string with_decimals(double number, int decimals);  // and "%.*f"

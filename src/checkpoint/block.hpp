@@ -71,7 +71,7 @@ struct Block {
     bool rested = false;  // when it ran last, not all was computed
 };
 
-// Where it is not null: gets the parameters that a block reads, which are no inputs of its node.
+// If not null, collects the parameters that a block reads and that are not inputs of its node.
 inline constinit thread_local std::vector<const Node*>* read_in_blocks = nullptr;
 
 // One way through the function. While it lives, every operation that is recorded comes here.

@@ -198,8 +198,7 @@ template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::s
     return in_order ? total : start + total;
 }
 
-// y (+)= f of the rows of x, `pitch` apart, one after the other; four at a time, so that y is not written
-// more often than needed.
+// y (+)= f of the rows of x, `pitch` apart, in order. Each pass over y adds four rows, so that y is written less often.
 template <class S, class F>
 void sum_rows(const S* x, std::size_t pitch, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
     if (rows == 0 || width == 0) {
@@ -273,8 +272,8 @@ template <std::size_t most = strip, class Body> void in_strips(std::size_t colum
     for (std::size_t i = 0; i < columns; i += most) body(i, std::min(most, columns - i));
 }
 
-// total[0 to width), at most a wide strip, = the sum of rows first to first + rows, of which add(first, rows, sum) makes
-// up to `block_of_rows`.
+// total[0, width) = the sum of `rows` rows from `first` on, where width <= wide_strip; add() sums blocks of up to
+// block_of_rows rows.
 inline constexpr std::size_t block_of_rows = 128;
 template <class S, class Add>
 void sum_in_halves(std::size_t first, std::size_t rows, std::size_t width, S* total, Add add) {

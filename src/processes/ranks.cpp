@@ -239,8 +239,7 @@ template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& a
         expect("made updates:", one.standing.updates, first.standing.updates);
         expect("the learning rate", one.standing.learning_rate, first.standing.learning_rate);
         expect("terms that are counted once:", one.standing.once, first.standing.once);
-        expect("terms that are counted once with the sum", one.standing.once_value,
-               first.standing.once_value);
+        expect("terms of once() with the sum", one.standing.once_value, first.standing.once_value);
         if (!one.parts.given || !first.parts.given || one.parts == first.parts) continue;
         known_ = true;
         throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " gave share() " +
@@ -249,8 +248,8 @@ template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& a
     }
 }
 
-// Bits that were compared when the window was opened, and that all its steps keep equal, unless something else
-// has written them.
+// Compares the weights again if a process wrote them outside of a step: opening compared them, and steps keep them
+// equal.
 template <class S> void Ranks<S>::expect_same_written(const std::vector<std::string>& all) {
     std::string writers;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {

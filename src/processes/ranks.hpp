@@ -92,7 +92,7 @@ public:
         return numbered_ ? 0 : static_cast<std::uint64_t>(processes_.rank());
     }
 
-    // The parts that share() was given last: the same everywhere, or they are no shares of one whole.
+    // Describes the last argument of share(), which must be the same on all processes.
     struct Parts {
         bool given = false;
         std::int64_t count = 0, items = 0;

@@ -50,11 +50,9 @@ template <class S> bool Accumulate<S>::step(std::int64_t items) {
         window_.whole([&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
     };
     if (const std::int64_t calls = calls_.restart(); calls > 1)
-        refuse(
-            std::to_string(calls) +
-            " backward() calls have reached its parameters since the last step(), which counts them as one "
-            "micro-batch; call step() after each, and for a micro-batch of several losses write (a + "
-            "b).backward()");
+        refuse(std::to_string(calls) +
+               " backward() calls have reached the parameters since the last step(); call step() after each "
+               "backward(), or write (a + b).backward() if a micro-batch has several losses");
     if (items < 1) refuse("a micro-batch of " + std::to_string(items) + " items has no mean");
     const std::int64_t before = window_.empty() ? items : window_.items() / window_.micro_batches();
     if (items != before && window_.options().reduction == Reduction::mean)

@@ -26,7 +26,7 @@ struct NoiseParts {
 };
 
 namespace detail {
-// So many processes of a pipe went backward on this thread since the last after_backward(); 0: none did.
+// Number of processes of the pipe that this thread ran since a window last ended; 0: no pipe ran.
 inline constinit thread_local int piped = 0;
 }  // namespace detail
 

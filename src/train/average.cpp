@@ -59,9 +59,8 @@ template <class S> void MovingAverage<S>::launch(const detail::StepArgument<deta
 template <class S> void MovingAverage<S>::update() {
     if (in_use_.use_count() > 1)
         throw Error(
-            "[average] update: a window was given this average and updates it by itself, so this update "
-            "would count "
-            "twice; leave it out, or make the window without .average");
+            "[average] update: a window already updates this average, so this call would count an update "
+            "twice; remove the call, or make the window without .average");
     follow_update();
 }
 

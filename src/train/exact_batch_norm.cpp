@@ -85,10 +85,9 @@ public:
     }
     Var<Array<S>> expect(std::size_t k, Var<Array<S>> x) const {
         if (sum(x.value()) == sums_[k]) return x;
-        throw Error(
-            "[exact_batch_norm] micro-batch " + std::to_string(k) +
-            " is another one in a later pass; input(items) is called three times and must return the same "
-            "each time, so augment it by a function of the items");
+        throw Error("[exact_batch_norm] the batch norm's input of micro-batch " + std::to_string(k) +
+                    " differs in a later pass; make input(items) depend on the items alone, because it is "
+                    "called three times");
     }
 
 private:

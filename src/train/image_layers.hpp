@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "tally/base/text.hpp"
 #include "tally/train/layers.hpp"
 
 namespace tally {
@@ -73,10 +74,9 @@ public:
           eps_(eps),
           momentum_(momentum) {
         if (!(eps >= 0 && eps < INFINITY))
-            throw Error("[batch_norm] eps must be a finite number from 0 on; it is " + std::to_string(eps));
+            throw Error("[batch_norm] eps must be a finite number from 0 on; it is " + in_words(eps));
         if (!(momentum >= 0 && momentum <= 1))
-            throw Error("[batch_norm] the momentum is the part of the new statistics, from 0 to 1; it is " +
-                        std::to_string(momentum));
+            throw Error("[batch_norm] the momentum must be between 0 and 1; it is " + in_words(momentum));
     }
     void list(Members<S>& members) override {
         members.parameter("weight", weight);
@@ -150,9 +150,8 @@ private:
     void expect_committed() const {
         if (by_hand_ && updates.item() == 0)
             throw Error(
-                "[batch_norm] the layer was trained in a Pass of its own, but its running statistics are "
-                "those of a "
-                "new layer; write pass.effects.commit() after each update");
+                "[batch_norm] the layer trained in a Pass that you made, but its running statistics were "
+                "never updated; call pass.effects.commit() after each update");
     }
 
     double eps_, momentum_;

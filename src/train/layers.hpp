@@ -146,7 +146,7 @@ private:
         if (*pass.items > 0 && shape[0] % *pass.items == 0) return shape[0] / *pass.items;
         throw Error("[dropout] " + to_string(shape) + " has " + std::to_string(shape[0]) +
                     " rows, but pass() was given " + std::to_string(*pass.items) +
-                    " items; give pass() the number of items, of which the rows are a multiple");
+                    " items; give pass() the number of items, which must divide the rows");
     }
 
     double p_;

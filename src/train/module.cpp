@@ -6,10 +6,8 @@ namespace tally {
 bool detail::trains(const char* layer, const Pass& pass) {
     if (pass.implied && context.recording) called_without_pass = layer;
     if (pass.training && pass.over)
-        throw Error(
-            "[" + std::string(layer) +
-            "] the window of this pass is finished, so it would draw the same again; call window.pass() "
-            "for each micro-batch");
+        throw Error("[" + std::string(layer) +
+                    "] this pass belongs to a finished window; call window.pass() for each micro-batch");
     return pass.training;
 }
 

@@ -107,8 +107,8 @@ private:
     std::uint64_t layer_ = next();  // tells layers apart, and nothing else
 };
 
-// The layers that have drawn for the items of a pass: no two of them from one stream, and each as many rows for an
-// item as in the other passes of its window, since rows are numbered by their items.
+// Records which layers drew in a pass. No two layers may share a stream, and a layer draws equally many rows for each
+// item in all passes of a window, since an item's number gives its rows' numbers.
 class Draws {
 public:
     void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item,

@@ -36,8 +36,8 @@ public:
     // next step, or the next window, says so.
     void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
     void expect_finished() const;
-    // An Error for a parameter that no gradient has reached and that only the optimizer and `also` still refer to: its
-    // variable was replaced after the optimizer was made. Likewise for one whose value is a moving average's.
+    // Throws if no gradient has reached a parameter and only the optimizer and `also` refer to it, because its variable
+    // was replaced. Throws also if a parameter's value is a moving average's (swap()).
     void expect_current(const Parameters& also = {}) const;
 
     // Of what is remembered: now, and once a gradient has reached every parameter.

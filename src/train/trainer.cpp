@@ -245,9 +245,8 @@ void Trainer<S>::expect_listed(const Loss<Array<S>>& loss, std::vector<const Nod
         if (node->state == detail::State::leaf && known.count(node) == 0)
             throw Error("[trainer] the loss depends on a parameter of " +
                         detail::form(static_cast<const ValueNode<Array<S>>*>(node)->value) +
-                        " that the model does not list, so it would not be trained; list() of each module "
-                        "must name all "
-                        "its parameters and children (set .frozen = true if it shall stay as it is)");
+                        " that the model does not list, so it would not be trained; name it in its module's "
+                        "list(), or set .frozen = true to leave the parameter as it is");
         for (const Node* input : node->inputs()) waiting.push_back(input);
     }
 }

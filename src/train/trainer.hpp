@@ -53,14 +53,14 @@ template <class S> struct TrainerOptions {
     std::int64_t save_steps = 0, save_micro_batches = 0;
     bool resume_from_checkpoint = true;  // where the file is there; otherwise training begins anew
 
-    // After every so many updates, and after the last, a line in the files that are named, and one to `progress`. They go
-    // on where training is resumed. The picture is drawn at the end of every epoch.
+    // The Trainer writes a line to each named file and to `progress` after every so many updates and after the last. A
+    // resumed training appends. The picture is drawn at the end of every epoch.
     std::int64_t logging_steps = 1;
     std::string metrics_csv = {}, metrics_jsonl = {}, loss_curve = {};
     std::ostream* progress = nullptr;
     bool terminal = false;  // progress is written over the line before
 
-    // The optimizer leaves parameters of the model as they are, and that is meant. Otherwise it is an Error.
+    // Allows an optimizer that does not step all parameters of the model; without it that is an Error.
     bool frozen = false;
 };
 

@@ -179,7 +179,7 @@ template <class S> void Window<S>::expect_reached(const char* what) const {
         throw Error(std::string("[window] ") + what + ": the loss of micro-batch " +
                     std::to_string(micro_batches_) + " has reached none of the " +
                     std::to_string(parameters().size()) +
-                    " parameters; is it the loss of another model? discard() the window");
+                    " parameters; discard() the window, and add a loss of this model");
 }
 
 template <class S> void Window<S>::expect_loss(const Loss<Array<S>>& loss, double weight) const {

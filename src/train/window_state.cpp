@@ -180,9 +180,8 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
             "unless the model is given; save after finish()");
     if (!model && had_effects_)
         throw Error(
-            "[window] save: the model has buffers that its updates have changed, such as batch norm's "
-            "running "
-            "statistics, and they are not saved without it; write save(state, \"" +
+            "[window] save: updates have changed buffers of the model, such as batch norm's running "
+            "statistics, and this call would not save them; write save(state, \"" +
             under + "\", &model)");
     const Names names = names_of(model);
     std::int64_t gradients = 0;
@@ -250,7 +249,7 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
         for (NewNumbers<S>& each : loaded->numbers) each.commit();
         for (auto& [node, gradient] : loaded->gradients) {
             std::swap(node->gradient, gradient);
-            node->into();  // a gradient has arrived
+            node->touched |= touch::arrived;  // into() would count a backward()
             detail::settle(node->gradient, MemoryClass::gradient);
         }
         if (loaded->micro_batches > 0) {

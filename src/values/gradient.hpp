@@ -16,8 +16,7 @@ inline constexpr std::uint8_t asked = 16;   // for its place by a rule that sets
 // Of a leaf whose gradient a window gathers, what others may not do.
 inline constexpr std::uint8_t held = 2;    // change it, clear it or step
 inline constexpr std::uint8_t sealed = 4;  // go backward into it
-inline constexpr std::uint8_t met =
-    8;  // one has gone, since the window looked; of a leaf not held: is counted
+inline constexpr std::uint8_t met = 8;  // a backward pass reached it; on a leaf not held: count such passes
 inline constexpr std::uint8_t pending = 32;  // rows wait to be added to it (pending_rows.hpp)
 inline constexpr std::uint8_t shown = 64;    // somebody may keep a reference to it, so none wait
 inline constexpr std::uint8_t lent = 128;    // the value is a moving average's: no optimizer steps it

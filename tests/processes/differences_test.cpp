@@ -175,7 +175,7 @@ TEST_CASE("Terms that are counted once are compared by what they are") {
     one.add();
     one.window.once(sum(one.w) * (last() ? 2.F : 1.F));
     CHECK_THAT(one.said(), contains("[processes] finish of window 0: " + last_rank() +
-                                    " has terms that are counted once with the sum 6, rank 0 has 3"));
+                                    " has terms of once() with the sum 6, rank 0 has 3"));
     one.window.discard();
     one.add();
     one.window.once(sum(one.w));

@@ -109,7 +109,7 @@ TEST_CASE("a Pass of a finished window is rejected by layers that train") {
     window.add(counted(w * 1));
     window.finish();
     CHECK_THROWS_WITH(dropout(ones({1, 12}), pass),
-                      contains("[dropout] the window of this pass is finished"));
+                      contains("[dropout] this pass belongs to a finished window"));
     CHECK_THROWS_WITH(norm(ones({2, 1}), pass), contains("call window.pass() for each micro-batch"));
     Pass& next = window.pass(1);
     CHECK_NOTHROW(dropout(ones({1, 12}), next));
@@ -125,9 +125,9 @@ TEST_CASE("a window with batch norm is not saved without the model") {
     window.add(counted(model(reshape(arange(4), {4, 1}), window.pass(4))));
     window.finish();
     const std::string refused =
-        "[window] save: the model has buffers that its updates have changed, such as batch norm's running "
-        "statistics, and "
-        "they are not saved without it; write save(state, \"w\", &model)";
+        "[window] save: updates have changed buffers of the model, such as batch norm's running statistics, "
+        "and this "
+        "call would not save them; write save(state, \"w\", &model)";
     CHECK_THROWS_WITH(window.save(state, "w"), refused);
     window.save(state, "w", &model);
 
@@ -146,9 +146,9 @@ TEST_CASE("a micro-batch whose loss is another model's is an Error at the next c
     window.add(counted(w * 2));
     window.add(counted(other * 2));
     const std::string refused =
-        "the loss of micro-batch 2 has reached none of the 1 parameters; is it the loss of another model? "
-        "discard() the "
-        "window";
+        "the loss of micro-batch 2 has reached none of the 1 parameters; discard() the window, and add a "
+        "loss of this "
+        "model";
     CHECK_THROWS_WITH(window.add(counted(w * 2)), "[window] add: " + refused);
     CHECK_THROWS_WITH(window.finish(), "[window] finish: " + refused);
     window.discard();
