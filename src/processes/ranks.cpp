@@ -248,8 +248,7 @@ template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& a
     }
 }
 
-// Compares the weights again if a process wrote them outside of a step: opening compared them, and steps keep them
-// equal.
+// Compares the weights again if a process wrote them outside of a step, since steps keep them equal.
 template <class S> void Ranks<S>::expect_same_written(const std::vector<std::string>& all) {
     std::string writers;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
