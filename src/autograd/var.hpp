@@ -187,6 +187,7 @@ public:
     template <class F> void change_value(F f, const char* what = "change_value") const {
         ValueNode<T>& node = leaf(what);
         detail::expect_free(what, node);
+        detail::expect_own_value(what, node.touched);
         detail::changing(node.value);
         change(what, f, &ValueNode<T>::value);
     }

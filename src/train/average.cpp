@@ -92,6 +92,9 @@ template <class S> const Array<S>& MovingAverage<S>::value(std::size_t i) const 
 }
 
 template <class S> void MovingAverage<S>::swap() {
+    for (std::size_t i = 0; !swapped_ && i < parameters_.size(); ++i)
+        if (parameters_[i].node()->touched & touch::lent) detail::refuse_lent("average", i);
+    const detail::Lift own(touch::lent);
     follow();
     std::vector<Array<S>> kept;
     for (const Var<Array<S>>& parameter : parameters_) kept.push_back(parameter.value().clone());

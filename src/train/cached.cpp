@@ -115,7 +115,9 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
             const Items& items = parts[part];
             if (second) {
                 Pass same = pass->again(first_items[part], items.count());
-                return encoders[encoder](items, same);  // its effects are there already
+                Var<Array<S>> y = encoders[encoder](items, same);  // its effects are there already
+                detail::expect_made_in_pass("[cached] encoder " + std::to_string(encoder), *y.node());
+                return y;
             }
             if (encoder == 0) {
                 pass = &(part == 0 ? window.pass(items.count()) : window.part(items.count()));

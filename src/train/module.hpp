@@ -177,6 +177,9 @@ namespace detail {
 
 // A layer that was called without a pass while the graph was recorded; null when a pass begins.
 inline constinit thread_local const char* called_without_pass = nullptr;
+void note_made_without_pass(const Node& result);
+// Throws if the graph behind a node has such a result.
+void expect_made_in_pass(const std::string& what, const Node& graph);
 
 // Asked by a layer that does something else in training. Says whether it trains.
 bool trains(const char* layer, const Pass& pass);
@@ -325,7 +328,13 @@ public:
     Var<Array<S>> operator()(Var<Array<S>> x) {
         Pass pass;
         pass.implied = true;
-        return forward(std::move(x), pass);
+        const char* const before = std::exchange(detail::called_without_pass, nullptr);
+        Var<Array<S>> y = forward(std::move(x), pass);
+        if (!detail::called_without_pass)
+            detail::called_without_pass = before;
+        else if (y.wants_grad())
+            detail::note_made_without_pass(*y.node());
+        return y;
     }
 
 protected:
@@ -392,6 +401,7 @@ template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& v
                     to_string(value.shape()));
     Var<Array<S>>::check_thread("assign", *parameter.node());
     detail::expect_free("assign", *parameter.node());
+    detail::expect_own_value("assign", parameter.node()->touched);
     if (!value.storage()) detail::fail_without_memory("assign");
     detail::changing(held);
     S* const place = held.writable();
@@ -406,6 +416,7 @@ public:
         const ValueNode<Array<S>>& node = parameter_.checked("load");
         Var<Array<S>>::check_thread("load", node);
         detail::expect_free("assign", node);
+        detail::expect_own_value("load", node.touched);
         if (node.state != detail::State::leaf || !detail::same_form(node.value, numbers))
             throw Error("[load] a '" + std::string(node.op()) + "' of " + detail::form(node.value) +
                         " cannot be given a value of " + detail::form(numbers));

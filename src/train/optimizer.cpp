@@ -60,17 +60,26 @@ template <class S> void Optimizer<S>::expect_finished() const {
                     "window before it ends");
 }
 
-template <class S> void Optimizer<S>::expect_current(const Parameters& also) const {
+template <class S> void Optimizer<S>::note_variables(const Parameters& also) const {
+    had_variable_.resize(parameters_.size());
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-        if (parameters_[i].node()->touched & touch::lent) detail::refuse_lent(name_.c_str(), i);
-        if (parameters_[i].has_grad()) continue;
         const Node* const node = parameters_[i].node();
-        if (node->handles <= 1 + std::ranges::count(also, node, &Var<Array<S>>::node))
-            throw Error(
-                "[" + name_ + "] no gradient has reached parameter " + std::to_string(i) + " of " +
-                to_string(parameters_[i].shape()) +
-                ", and no variable refers to it any more; if the variable was replaced by a new parameter, "
-                "make the optimizer after that, or write assign(variable, numbers)");
+        if (node->handles > 1 + std::ranges::count(also, node, &Var<Array<S>>::node)) had_variable_[i] = true;
+    }
+}
+
+template <class S> void Optimizer<S>::expect_current(const Parameters& also) const {
+    note_variables(also);
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+        const Node* const node = parameters_[i].node();
+        if (node->touched & touch::lent) detail::refuse_lent(name_.c_str(), i);
+        if (node->handles > 1 + std::ranges::count(also, node, &Var<Array<S>>::node)) continue;
+        if (parameters_[i].has_grad() && !had_variable_[i]) continue;  // its handle is the optimizer's alone
+        throw Error(
+            "[" + name_ + "] no variable refers to parameter " + std::to_string(i) + " of " +
+            to_string(parameters_[i].shape()) +
+            " any more; if the variable was replaced by a new parameter, make the optimizer after that, or "
+            "write assign(variable, numbers)");
     }
 }
 

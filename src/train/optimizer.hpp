@@ -39,6 +39,10 @@ public:
     // Throws if no gradient has reached a parameter and only the optimizer and `also` refer to it, because its variable
     // was replaced. Throws also if a parameter's value is a moving average's (swap()).
     void expect_current(const Parameters& also = {}) const;
+    void note_variables(const Parameters& also) const;  // which parameters a variable refers to
+    // A window's updates have changed buffers of the model, which are part of the state from now on.
+    void note_effects() { had_effects_ = true; }
+    bool had_effects() const { return had_effects_; }
 
     // Of what is remembered: now, and once a gradient has reached every parameter.
     struct Bytes {
@@ -120,6 +124,8 @@ private:
     double learning_rate_ = 0;
     mutable std::int64_t unfinished_ = 0;  // told once
     bool rate_was_set_ = false;            // since the last step or load
+    bool had_effects_ = false;
+    mutable std::vector<bool> had_variable_;  // by parameter: a variable has referred to it
     Capture* capture_ = nullptr;
     Options options_;
     Named<Arrays> arrays_;

@@ -190,6 +190,7 @@ template <class S> Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer
 template <class S> bool Trainer<S>::train_epoch() {
     if (epoch_ >= options_.num_train_epochs) return false;
     expect_same_parameters();
+    looked_ = false;
     open_metrics();
     begun_ = Clock::now();
     window_.plan(in_whole_windows() ? 0 : options_.gradient_accumulation_steps.at(epoch_));
@@ -229,15 +230,17 @@ template <class S> void Trainer<S>::expect_same_parameters() {
                 "[trainer] the model's parameter '" + name +
                 "' is no longer the one that the optimizer steps: something else was assigned to it. "
                 "assign(parameter, numbers) gives it other numbers; else make optimizer and Trainer anew");
+    if (!options_.frozen && now.size() > stepped_.size())
+        throw Error("[trainer] the optimizer steps " + std::to_string(stepped_.size()) + " of the model's " +
+                    std::to_string(now.size()) +
+                    " parameters; make it when the model is complete, or set .frozen = true");
 }
 
 // What the model does not list would neither be trained nor saved.
-template <class S>
-void Trainer<S>::expect_listed(const Loss<Array<S>>& loss, std::vector<const Node*> waiting) const {
+template <class S> void Trainer<S>::expect_listed(std::vector<const Node*> waiting) const {
     std::set<const Node*> known, seen;
     for (const auto& [name, parameter] : named_parameters(model_)) known.insert(parameter.node());
     for (const Var<Array<S>>& parameter : optimizer_.parameters()) known.insert(parameter.node());
-    waiting.push_back(loss.sum.node());
     while (!waiting.empty()) {
         const Node* const node = waiting.back();
         waiting.pop_back();
@@ -253,13 +256,13 @@ void Trainer<S>::expect_listed(const Loss<Array<S>>& loss, std::vector<const Nod
 
 template <class S> void Trainer<S>::add(const Items& items) {
     std::vector<const Node*> read;
-    const bool look = !looked_ && !options_.frozen;
+    const bool look = !std::exchange(looked_, true) && !options_.frozen;  // once an epoch
     const Loss<Array<S>> loss = [&] {
         const detail::Meanwhile reading(detail::read_in_blocks, look ? &read : nullptr);
         return loss_(items, window_.pass(items.count()));
     }();
-    if (look) expect_listed(loss, std::move(read));
-    looked_ = true;
+    read.push_back(loss.sum.node());
+    if (look) expect_listed(std::move(read));
     window_.add(loss);
 }
 

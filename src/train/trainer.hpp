@@ -101,7 +101,7 @@ private:
     using Clock = std::chrono::steady_clock;
 
     void expect_same_parameters();
-    void expect_listed(const Loss<Array<S>>& loss, std::vector<const Node*> read) const;
+    void expect_listed(std::vector<const Node*> read) const;
     void add(const Items& items);
     void micro_batch(const Items& items);
     bool in_whole_windows() const { return options_.auto_find_batch_size || across_; }

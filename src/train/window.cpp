@@ -48,6 +48,7 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
     expect_bound("max_norm", options_.max_norm);
     expect_bound("max_value", options_.max_value);
     if (options_.average) average_in_use_ = options_.average->use(optimizer.parameters());
+    optimizer_.note_variables(averaged());
     if (!(options_.total >= 0) || std::isinf(options_.total))
         throw Error("[window] a total of " + in_words(options_.total) + " cannot be divided by");
     if (options_.reduction == Reduction::sum && options_.total > 0)
@@ -76,6 +77,11 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
 
 template <class S> void Window<S>::expect_bound(const char* option, std::optional<double> bound) {
     require(!bound || *bound >= 0, "window", std::string(option) + " must be from 0 on", bound.value_or(0));
+}
+
+template <class S> const std::vector<Var<Array<S>>>& Window<S>::averaged() const {
+    static const std::vector<V> none;
+    return options_.average ? options_.average->parameters_ : none;
 }
 
 template <class S> void Window<S>::plan(std::int64_t micro_batches) {
@@ -143,13 +149,13 @@ template <class S> void Window<S>::expect_own_pass(const V& sum) const {
         throw Error(
             "[window] add: this micro-batch has no pass() of its own, as those before had; call pass() "
             "before each forward");
-    expect_pass("add");
+    detail::expect_made_in_pass("[window] add", node);
 }
 
-template <class S> void Window<S>::expect_pass(const char* what) const {
+template <class S> void Window<S>::expect_pass() const {
     if (!detail::called_without_pass) return;
     throw Error(
-        std::string("[window] ") + what + ": " + detail::called_without_pass +
+        std::string("[window] after_backward: ") + detail::called_without_pass +
         " was called without a pass, so it did not train; write model(x, window.pass(items)) for each "
         "micro-batch, or make evaluation explicit: Pass evaluation; model(x, evaluation)");
 }
@@ -236,7 +242,7 @@ template <class S> void Window<S>::after_backward(double counted, std::int64_t i
 template <class S> void Window<S>::expect_a_backward(double counted) const {
     expect_whole("after_backward");
     expect_one_way("after_backward", detail::Hold<S>::Sweeps::theirs);
-    expect_pass("after_backward");
+    expect_pass();
     if (!hold_.met() && counted > 0)
         throw Error(
             "[window] after_backward: no gradient has arrived since the last micro-batch; "
@@ -486,8 +492,7 @@ template <class S> Finished<S> Window<S>::close_together(const char* what, bool 
     if (across_) attempt([&] { reduce(); });
     if (exact_) attempt([&] { own([&] { exact_->round(); }); });
     expect_gradients(what);
-    static const std::vector<V> none;
-    optimizer_.expect_current(options_.average ? options_.average->parameters_ : none);
+    optimizer_.expect_current(averaged());
     attempt([&] { update(done, all); });
     discard();
     return done;
@@ -503,7 +508,14 @@ template <class S> void Window<S>::update(Finished<S>& done, const Standing& all
     own([&] { denominator_.divide(parameters(), done.count); });
     if (meter_ && !once_.empty()) meter_->measured(grad_norm(parameters()));  // of the items, not of those
     sweep([&] {
-        for (const V& term : std::exchange(once_, {})) term.backward();
+        for (const V& term : std::exchange(once_, {})) {
+            hold_.look();
+            term.backward();
+            if (!hold_.met())
+                throw Error("[window] finish: a term of once() has reached none of the " +
+                            std::to_string(parameters().size()) +
+                            " parameters; discard() the window, and add a term of this model");
+        }
     });
     turned_.forget();
     bool finite = true;
@@ -532,7 +544,7 @@ template <class S> void Window<S>::step(Finished<S>& done, const Standing& all) 
         throw;
     }
     if (options_.average) options_.average->follow_update();
-    had_effects_ = had_effects_ || !effects_.empty();
+    if (!effects_.empty()) optimizer_.note_effects();
     effects_.commit();
     if (meter_) done.noise = meter_->estimate(all, options_.reduction == Reduction::mean);
     done.stepped = true;

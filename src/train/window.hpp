@@ -222,7 +222,8 @@ private:
     void expect_one_way(const char* what, typename detail::Hold<S>::Sweeps sweeps) const;
     void expect_not_full(const char* what) const;
     void expect_own_pass(const V& sum) const;
-    void expect_pass(const char* what) const;
+    void expect_pass() const;
+    const std::vector<V>& averaged() const;  // the parameters of the average
     static void expect_bound(const char* option, std::optional<double> bound);
     Finished<S> close(const char* what, bool tail);
     Finished<S> close_together(const char* what, bool tail);
@@ -269,12 +270,11 @@ private:
     Pass pass_;                            // of the micro-batch that is on its way
     std::optional<std::int64_t> pending_;  // its items, until its loss is added
     bool unreached_ = false;               // the last loss has reached no parameter
-    bool had_effects_ = false;  // of finished or loaded windows: the model's buffers are part of the state
-    std::int64_t once_at_ = 0;  // micro-batches when once() was first called
-    bool passed_ = false;       // a micro-batch of this window has had a pass
-    std::uint64_t since_ = 0;   // a loss from before is not of this pass, or not of this window
-    Effects effects_;           // of those that have come
-    std::vector<Array<S>> before_;  // drop_micro of a running sum: that before this micro-batch
+    std::int64_t once_at_ = 0;             // micro-batches when once() was first called
+    bool passed_ = false;                  // a micro-batch of this window has had a pass
+    std::uint64_t since_ = 0;              // a loss from before is not of this pass, or not of this window
+    Effects effects_;                      // of those that have come
+    std::vector<Array<S>> before_;         // drop_micro of a running sum: that before this micro-batch
     std::vector<bool> before_there_;
     bool broken_ = false;         // something threw after gradients had changed
     mutable bool saved_ = false;  // since the last micro-batch

@@ -173,12 +173,13 @@ template <class S>
 void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* model) const {
     expect_whole("save");
     expect_told("save");
+    expect_reached("save");
     if (micro_batches_ == 0) expect_untouched();
     if (!once_.empty() || (!model && !effects_.empty()))
         throw Error(
             "[window] save: terms counted once cannot be saved, nor effects that have not happened yet "
             "unless the model is given; save after finish()");
-    if (!model && had_effects_)
+    if (!model && optimizer_.had_effects())
         throw Error(
             "[window] save: updates have changed buffers of the model, such as batch norm's running "
             "statistics, and this call would not save them; write save(state, \"" +
@@ -266,7 +267,7 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
         if (exact_) exact_->sums() = std::move(loaded->exact);
         if (meter_) meter_->take(std::move(loaded->noise));
         effects_ = std::move(loaded->effects);
-        had_effects_ = loaded->buffers;
+        if (loaded->buffers) optimizer_.note_effects();
         loaded->optimizer();
         if (loaded->average) loaded->average();
     };

@@ -61,9 +61,16 @@ void refuse_held(const char* what, const std::string& parameter) {
         "finish() or discard() the window first");
 }
 
+void refuse_written_average(const char* what) {
+    throw Error("[" + std::string(what) +
+                "] this parameter holds the numbers of a moving average, and swap() would take the change "
+                "away; swap() "
+                "back first");
+}
+
 void refuse_lent(const char* what, std::size_t parameter) {
     throw Error("[" + std::string(what) + "] parameter " + std::to_string(parameter) +
-                " holds the numbers of a moving average; swap() back before a step");
+                " holds the numbers of a moving average; swap() back first");
 }
 
 }  // namespace tally::detail

@@ -62,6 +62,12 @@ private:
     std::int64_t calls_ = 0;
 };
 
+// Asked before a value is changed: a moving average would take the change away.
+[[noreturn]] void refuse_written_average(const char* what);
+inline void expect_own_value(const char* what, std::uint8_t touched) {
+    if (touched & touch::lent & ~lifted) [[unlikely]]
+        refuse_written_average(what);
+}
 // A sweep comes to the gradient of a value that a window may hold, or whose backward() calls are counted.
 template <class T> void meet(const T& value, std::uint8_t& touched) {
     if (is_sealed(touched)) refuse_held("backward", form(value));

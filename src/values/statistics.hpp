@@ -68,6 +68,7 @@ template <class S> struct RunningStatistics {
     // The variance is taken in as an estimate: divided by count - 1.
     void commit(const BatchStatistics<S>& batch, double momentum = 0.1) {
         detail::expect_features(mean.shape(), batch);
+        if (!detail::ready(mean) || !detail::ready(variance)) detail::fail_without_memory("batch_norm");
         if (batch.count < 2)
             throw Error("[batch_norm] " + std::to_string(static_cast<std::int64_t>(batch.count)) +
                         " values a feature tell no variance; at least 2 are needed");

@@ -62,7 +62,7 @@ TEST_CASE("an average that a window updates follows its parameters and takes no 
     {
         Window<float> window(sgd, {.average = &average});
         CHECK_THROWS_WITH(average.update(),
-                          contains("[average] update: a window was given this average and updates it"));
+                          contains("[average] update: a window already updates this average"));
         window.add(counted(w * 2));
         window.finish();
     }
@@ -89,13 +89,17 @@ TEST_CASE("a step while averages are swapped in is an Error and changes nothing"
         average.update();
         average.swap();
         sum(w).backward();
-        const std::string why =
-            "parameter 0 holds the numbers of a moving average; swap() back before a step";
+        const std::string why = "parameter 0 holds the numbers of a moving average; swap() back first";
         CHECK_THROWS_WITH(sgd.step(), "[SGD] " + why);
         CHECK_THROWS_WITH(folding.fold(), "[AdamA] " + why);
         CHECK_THROWS_WITH(sgd_step({w}, 1), "[sgd_step] " + why);
         sgd.zero_grad();
         CHECK_THROWS_WITH(window.add(counted(w * 2)), "[window] " + why);
+        CHECK_THROWS_WITH(assign(w, Array<float>{7}),
+                          contains("[assign] this parameter holds the numbers of a moving average"));
+        CHECK_THROWS_WITH(w.change_value([](auto&) {}), contains("swap() would take the change away"));
+        MovingAverage<float> second({w}, {.decay = 0.5});
+        CHECK_THROWS_WITH(second.swap(), "[average] " + why);
         CHECK(w.item() == 2);
         average.swap();
         window.add(counted(w * 2));
@@ -152,6 +156,32 @@ TEST_CASE("batch norm trained in passes by hand is not evaluated before their ef
     pass.effects.commit();
     CHECK_NOTHROW(norm(items_of(4)));
     CHECK(norm.running.mean.item() == 0.1f * 1.5f);
+}
+
+TEST_CASE("batch norm whose running statistics were moved away is an Error of the update") {
+    BatchNorm<float> norm(1);
+    Sgd<float> sgd(parameters(norm), {.learning_rate = 0.1});
+    Window<float> window(sgd);
+    window.add(counted(norm(items_of(4), window.pass(4))));
+    const Array<float> moved = std::move(norm.running.mean);
+    CHECK_THROWS_WITH(window.finish(), contains("[batch_norm] an operand has no memory"));
+    CHECK(norm.bias.item() == 0);
+}
+
+TEST_CASE("a term of once() that is another model's is an Error") {
+    const Tensor w = parameter({1.f}), other = parameter({1.f});
+    Sgd<float> sgd({w}, {.learning_rate = 1});
+    Window<float> window(sgd);
+    window.add(counted(w * 2));
+    window.once(sum(other * other));
+    CHECK_THROWS_WITH(window.finish(),
+                      contains("[window] finish: a term of once() has reached none of the 1 parameters"));
+    window.discard();
+    window.add(counted(w * 2));
+    window.once(sum(w * w));
+    window.once(sum(w + other));
+    CHECK(window.finish().stepped);
+    CHECK(w.item() == -4);
 }
 
 TEST_CASE("exact batch norm rejects inputs that differ between its passes") {
@@ -305,6 +335,17 @@ TEST_CASE("a layer must list its members, and a Trainer rejects a loss with a pa
         contains("[trainer] the loss depends on a parameter of shape (1) that the model does not list, so it "
                  "would not be trained"));
     CHECK_NOTHROW(train(true));
+    Sequential<float> grows{Linear<float>(1, 1, {.seed = 5})};
+    Sgd<float> of_grows(parameters(grows), {.learning_rate = 0.1});
+    Trainer<float> growing(grows, of_grows, 2,
+                           [&](const Items& items, Pass& pass) {
+                               return mse(grows(ones({items.count(), 1}), pass), zeros({items.count(), 1}));
+                           },
+                           {.num_train_epochs = 2});
+    growing.train_epoch();
+    grows.add(Linear<float>(1, 1, {.seed = 6}));
+    CHECK_THROWS_WITH(growing.train_epoch(),
+                      contains("[trainer] the optimizer steps 2 of the model's 4 parameters"));
     Sequential<float> chain{Lists<float>(), Linear<float>(1, 1, {.seed = 3})};
     Sgd<float> of_chain(parameters(chain), {.learning_rate = 0.1});
     Trainer<float> checkpointed(

@@ -4,6 +4,7 @@
 #include "tally/files/training_state.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/batches.hpp"
+#include "tally/train/cached.hpp"
 #include "tally/train/image_layers.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/trainer.hpp"
@@ -49,10 +50,10 @@ TEST_CASE("Dropout rejects rows that are not a multiple of the items of pass()")
     Sgd<float> optimizer({w}, {.learning_rate = 1});
     Window<float> window(optimizer);
     Pass& pass = window.pass(2);
-    CHECK_THROWS_WITH(
-        dropout(ones({3, 1}), pass),
-        "[dropout] (3, 1) has 3 rows, but pass() was given 2 items; give pass() the number of items, of "
-        "which the rows are a multiple");
+    CHECK_THROWS_WITH(dropout(ones({3, 1}), pass),
+                      "[dropout] (3, 1) has 3 rows, but pass() was given 2 items; give pass() the number of "
+                      "items, which must "
+                      "divide the rows");
     Pass& none = window.pass(0);
     CHECK_THROWS_WITH(dropout(ones({3, 1}), none), contains("but pass() was given 0 items"));
     CHECK(dropout(ones({0, 1}), none).shape() == Shape{0, 1});
@@ -85,6 +86,18 @@ TEST_CASE("a model called without the pass that window.pass() returned is an Err
     }
     window.add(counted(right));
     window.finish();
+    const Tensor early = model(ones({1, 2}));  // before its pass
+    Pass& late = window.pass(1);
+    CHECK_THROWS_WITH(window.add(counted(early)), "[window] add: dropout" + why);
+    const Tensor student = model(ones({1, 2}), late), teacher = detach(model(ones({1, 2})));
+    CHECK_NOTHROW(window.add(mse(student, teacher)));  // is only looked at
+    window.finish();
+    CHECK_THROWS_WITH(add_cached<float>(window, split(in_order(2), 1), {[&](const Items& items, Pass&) {
+                                            return model(ones({items.count(), 2}));
+                                        }},
+                                        [](const Representations<float>& all) { return counted(all[0]); }),
+                      "[cached] encoder 0: dropout" + why);
+    window.discard();
 }
 
 TEST_CASE("a Trainer's loss that ignores its Pass is an Error") {
@@ -130,6 +143,8 @@ TEST_CASE("a window with batch norm is not saved without the model") {
         "call would not save them; write save(state, \"w\", &model)";
     CHECK_THROWS_WITH(window.save(state, "w"), refused);
     window.save(state, "w", &model);
+    window.discard();
+    CHECK_THROWS_WITH(Window<float>(optimizer).save(state, "w"), refused);  // of another window, too
 
     auto resumed = make();
     Sgd<float> other(parameters(resumed), {.learning_rate = 0.1});
@@ -150,6 +165,8 @@ TEST_CASE("a micro-batch whose loss is another model's is an Error at the next c
         "loss of this "
         "model";
     CHECK_THROWS_WITH(window.add(counted(w * 2)), "[window] add: " + refused);
+    TrainingState state;
+    CHECK_THROWS_WITH(window.save(state, "w"), "[window] save: " + refused);
     CHECK_THROWS_WITH(window.finish(), "[window] finish: " + refused);
     window.discard();
     window.add(counted(w * 2));
@@ -183,7 +200,7 @@ TEST_CASE("a variable replaced after the optimizer was made is an Error of the s
     w = parameter({2.f});
     sum(w * w + v).backward();
     const std::string refused =
-        "[SGD] no gradient has reached parameter 0 of (1), and no variable refers to it any more";
+        "[SGD] no variable refers to parameter 0 of (1) any more; if the variable was replaced";
     CHECK_THROWS_WITH(optimizer.step(), contains(refused));
 
     Tensor a = parameter({1.f}), b = parameter({1.f});
@@ -192,7 +209,19 @@ TEST_CASE("a variable replaced after the optimizer was made is an Error of the s
     Window<float> window(other, {.average = &average});
     a = parameter({2.f});
     window.add(counted(a * b));
-    CHECK_THROWS_WITH(window.finish(), contains("no variable refers to it any more"));
+    CHECK_THROWS_WITH(window.finish(), contains("no variable refers to parameter 0 of (1) any more"));
+    window.discard();
+    a.zero_grad();
+    Sgd<float> anew({a, b}, {.learning_rate = 0.1});
+    Window<float> in_the_middle(anew);
+    in_the_middle.add(counted(a * b));
+    a = parameter({3.f});
+    in_the_middle.add(counted(a * b));
+    CHECK_THROWS_WITH(in_the_middle.finish(), contains("no variable refers to parameter 0 of (1) any more"));
+    in_the_middle.discard();
+    Sgd<float> alone({parameter({1.f})}, {.learning_rate = 0.5});  // no other variable, ever
+    sum(alone.parameters()[0] * 2).backward();
+    CHECK_NOTHROW(alone.step());
 }
 
 template <class S> void expect_rejected_by_the_compiler() {

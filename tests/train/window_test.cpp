@@ -389,8 +389,7 @@ TEST_CASE("An average that is swapped in refuses the update before anything has 
     window.finish();
     average.swap();
     const std::vector<double> before = state();
-    CHECK_THROWS_WITH(
-        add(), "[window] parameter 0 holds the numbers of a moving average; swap() back before a step");
+    CHECK_THROWS_WITH(add(), "[window] parameter 0 holds the numbers of a moving average; swap() back first");
     CHECK(state() == before);
     CHECK(window.updates() == 1);
     window.discard();
