@@ -223,9 +223,9 @@ Outcome observe(const Call& call, Moment moment) {
 
 namespace {
 
-// A table of what comes of all calls, and below it the sentences; and what is not as expected.
+// A table of the outcome of each call, and those that are not as expected.
 struct Table {
-    std::string text, sentences, differs;
+    std::string text, differs;
     int cells = 0;
 
     template <class At, class Expected>
@@ -233,14 +233,11 @@ struct Table {
         const std::map<char, std::string> words{
             {'r', "right"}, {'x', "refused"}, {'n', "noticed"}, {'-', "-"}, {'S', "WRONG"}};
         std::string found, line = "| `" + call.name + "` |", said;
-        std::set<std::string> known;
         for (int i = 0; i < columns; ++i) {
             const Outcome outcome = at(i);
             found += outcome.what;
             cells += outcome.what != '-';
             line += " " + words.at(outcome.what) + " |";
-            if (!outcome.says.empty() && known.insert(outcome.says).second)
-                sentences += "- `" + call.name + "`, " + names[i] + ": " + outcome.says + "\n";
             if (outcome.what != wanted[static_cast<std::size_t>(i)])
                 said += "\n    " + std::string(names[i]) + ": " + outcome.what + " " + outcome.says;
         }
@@ -372,8 +369,7 @@ TEST_CASE("Misuse is refused or noticed and never wrong in silence") {
     REQUIRE(at != std::string::npos);
     const std::string now = committed.substr(0, at) + mark + "\n## In each state of a window\n\n" +
                             head(states, state_names) + windows.text + "\n## In each state of a graph\n\n" +
-                            head(moments, moment_names) + graphs.text + "\n## What is said\n\n" +
-                            windows.sentences + graphs.sentences;
+                            head(moments, moment_names) + graphs.text;
     if (std::getenv("TALLY_WRITE_MISUSE"))
         std::ofstream(path) << now;
     else
