@@ -156,9 +156,8 @@ Machine this_machine(const Effort& effort) {
     m.commit = commit && *commit ? commit : "unknown";
     m.cores = std::thread::hardware_concurrency();
     if (getloadavg(&m.load, 1) != 1) m.load = std::nan("");
-    m.peers = taping_peers();
     const std::string version = libtorch_version();
-    m.peers.insert(m.peers.begin(), {libtorch + (version.empty() ? "" : " " + version), !version.empty()});
+    m.peers.emplace_back(libtorch + (version.empty() ? "" : " " + version), !version.empty());
     for (auto& framework : frameworks()) m.peers.push_back(std::move(framework));
     m.openblas = openblas_kernels();
     m.processor_time = effort.processor;

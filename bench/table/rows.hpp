@@ -23,7 +23,5 @@ Row deep_row(const Deep& deep);  // with its memory
 Row mlp_row(const Mlp& mlp, int threads = 1);
 
 // Peers that record numbers, each where it is installed.
-void add_taping_peers(Row& row, const ScalarNetwork& network);
-std::vector<std::pair<std::string, bool>> taping_peers();  // and whether they are here
 
 }  // namespace tally::bench

@@ -213,7 +213,6 @@ Row scalar_row() {
     row.aims = {{Goal::at_most, 16 / 4.75, "a tape of 25 lines"}};
     row.note = "wished for: 16 ns where the tape takes 4.75";
     add_libtorch(row, network);
-    add_taping_peers(row, network);
     return row;
 }
 
