@@ -15,6 +15,7 @@
 
 #include "bench/table/aligned.hpp"
 #include "bench/table/child.hpp"
+#include "tally/base/text.hpp"
 #include "tally/drawing/svg.hpp"
 
 namespace tally::bench {
@@ -63,8 +64,8 @@ std::string words(const std::vector<Candidate>& all) {
     std::string list;
     for (const Candidate& c : all)
         list += (list.empty() ? "" : ", ") +
-                (c.core_type.empty() ? "as found (" + c.kernels + ")" : c.kernels) +
-                svg::formatted(" %.2f ms", c.best);
+                (c.core_type.empty() ? "as found (" + c.kernels + ")" : c.kernels) + " " +
+                with_decimals(c.best, 2) + " ms";
     return list;
 }
 

@@ -14,6 +14,7 @@
 #include "bench/table/libtorch.hpp"
 #include "bench/table/openblas.hpp"
 #include "bench/table/rows.hpp"
+#include "tally/base/text.hpp"
 #include "tally/drawing/svg.hpp"
 
 namespace tally::bench {
@@ -22,24 +23,24 @@ namespace {
 using svg::formatted;
 
 std::string in_time(double ns) {
-    if (ns < 1e3) return formatted(ns < 100 ? "%.3g ns" : "%.0f ns", ns);
-    if (ns < 1e6) return formatted("%.3g us", ns / 1e3);
-    return formatted(ns < 1e9 ? "%.3g ms" : "%.4g ms", ns / 1e6);
+    if (ns < 1e3) return (ns < 100 ? tally::in_words(ns, 3) : with_decimals(ns, 0)) + " ns";
+    if (ns < 1e6) return tally::in_words(ns / 1e3, 3) + " us";
+    return tally::in_words(ns / 1e6, ns < 1e9 ? 3 : 4) + " ms";
 }
 
 const char* word(Role role) { return role == Role::tally ? "tally" : role == Role::floor ? "floor" : "peer"; }
 
 std::string in_words(const Verdict& v) {
     if (!v.measured) return v.asked + ": not measured";
-    return v.asked + formatted(": %.4g, ", *v.measured) + (v.holds ? "holds" : "**misses**");
+    return v.asked + ": " + tally::in_words(*v.measured, 4) + ", " + (v.holds ? "holds" : "**misses**");
 }
 
 std::string in_words(const Timed& side, bool first) {
     std::string words = in_time(side.median) + " (" + in_time(side.minimum) + ")";
     if (!first)
-        words += side.ratio >= 1 ? formatted(", tally takes %.3g x", side.ratio)
-                                 : formatted(", tally is %.3g x as fast", 1 / side.ratio);
-    if (side.mebibytes) words += formatted(", %.4g MiB", *side.mebibytes);
+        words += side.ratio >= 1 ? ", tally takes " + tally::in_words(side.ratio, 3) + " x"
+                                 : ", tally is " + tally::in_words(1 / side.ratio, 3) + " x as fast";
+    if (side.mebibytes) words += ", " + tally::in_words(*side.mebibytes, 4) + " MiB";
     return words;
 }
 
@@ -74,9 +75,10 @@ std::string words(const Machine& m) {
     std::string peers;
     for (const auto& [name, here] : m.peers)
         peers += (peers.empty() ? "" : ", ") + name + (here ? "" : " (absent)");
-    return m.date + ", " + m.processor + formatted(", %u cores, load %.1f", m.cores, m.load) + ", " +
-           m.compiler + " " + m.flags + ", commit " + m.commit + ". " + m.openblas + ". Peers: " + peers +
-           "." + (m.processor_time ? " Processor time where one thread works, else the clock's." : "");
+    return m.date + ", " + m.processor + ", " + std::to_string(m.cores) + " cores, load " +
+           with_decimals(m.load, 1) + ", " + m.compiler + " " + m.flags + ", commit " + m.commit + ". " +
+           m.openblas + ". Peers: " + peers + "." +
+           (m.processor_time ? " Processor time where one thread works, else the clock's." : "");
 }
 
 std::string in_words(const Sweep& sweep) {
@@ -90,8 +92,8 @@ std::string table(const Sweep& sweep) {
     std::string head = "\n| " + sweep.x, ruler = "\n|---", body;
     for (const Line& line : sweep.lines) head += " | " + line.name, ruler += "|---";
     for (std::size_t i = 0; i < sweep.lines.at(0).points.size(); ++i) {
-        body += formatted("| %g", sweep.lines[0].points[i].first);
-        for (const Line& line : sweep.lines) body += formatted(" | %.3g", line.points.at(i).second);
+        body += "| " + tally::in_words(sweep.lines[0].points[i].first, 6);
+        for (const Line& line : sweep.lines) body += " | " + tally::in_words(line.points.at(i).second, 3);
         body += " |\n";
     }
     return head + " |" + ruler + "|\n" + body;
@@ -186,7 +188,8 @@ std::string won_and_lost(const std::vector<Result>& rows) {
             for (const Timed& side : row.sides)
                 if (side.name == peer)
                     (side.ratio < 1 ? won : lost) +=
-                        "; " + row.name + formatted(" %.3g x", side.ratio < 1 ? 1 / side.ratio : side.ratio);
+                        "; " + row.name + " " +
+                        tally::in_words(side.ratio < 1 ? 1 / side.ratio : side.ratio, 3) + " x";
         all += "- " + peer + ": tally is faster in " + (won.empty() ? "nothing" : won.substr(2)) +
                ". Slower in " + (lost.empty() ? "nothing" : lost.substr(2)) + ".\n";
     }
