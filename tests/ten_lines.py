@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 COMPILER, INCLUDE_PATH = sys.argv[1].split(), Path(sys.argv[2]).resolve()
 MOST_BYTES = 20_000  # of code in the user's object; most of what is there is main and what it prints with
-MOST_LINES = 5_540  # of tally's own headers, comments included
+MOST_LINES = 5_720  # of tally's own headers, comments included
 # What core.hpp may include of the standard library: each costs everybody who includes it. <functional>, <memory>, <algorithm> and <deque>,
 # which are not here, cost as much as a quarter of all the rest.
 STANDARD = set("""array atomic bit cmath concepts cstddef cstdint cstring initializer_list iosfwd iterator limits new numbers optional ostream

@@ -19,7 +19,7 @@ from terminal_driver import clean_environment
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
 CHANGES = {  # lesson: an input number of it, as its source has it in exactly one place, and another instead
     "03_arrays": ("{0.5, -0.5}, device", "{0.5, -0.75}, device"),
-    "04_why_a_large_batch": ("stream, real(0), real(sigma)", "stream, real(0), real(1.5 * sigma)"),
+    "04_why_a_large_batch": ("real(0), real(sigma)", "real(0), real(1.5 * sigma)"),
     "05_full_batch": ("(matmul(row, so_far) / 6)", "(matmul(row, so_far) / 5)"),
     "06_forgot_to_divide": ("sgd_step({by_mean, by_sum}, rate)", "sgd_step({by_mean, by_sum}, 2 * rate)"),
     "07_divide": ("mean(matmul(micro, w)) / n", "mean(matmul(micro, w)) / (n + 1)"),
