@@ -50,7 +50,7 @@ void CallsReaching::note(std::uint8_t& touched) {
     CallsReaching& calls = *found->second;
     if (std::exchange(calls.last_, backward_calls) == backward_calls) return;
     const auto arrived = [](const std::uint8_t* each) { return (*each & touch::arrived) != 0; };
-    if (std::ranges::none_of(calls.leaves_, arrived)) calls.calls_ = 0;
+    if (std::none_of(calls.leaves_.begin(), calls.leaves_.end(), arrived)) calls.calls_ = 0;
     ++calls.calls_;
 }
 
