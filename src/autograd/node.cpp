@@ -1,6 +1,7 @@
 // Numbering threads, dismantling nodes, oldest last; and what is refused, in words.
 #include "tally/autograd/node.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 
@@ -50,9 +51,13 @@ void refuse_learning_rate(double rate) {
     throw Error("[sgd_step] the learning rate must be a finite number from 0 on; it is " + in_words(rate));
 }
 
-void refuse_twice(std::size_t first, std::size_t second) {
-    throw Error("[sgd_step] parameters " + std::to_string(first) + " and " + std::to_string(second) +
-                " are one variable, which would be stepped twice; name it once");
+void expect_each_once(std::vector<std::pair<const Node*, std::size_t>> parameters) {
+    std::sort(parameters.begin(), parameters.end());
+    for (std::size_t i = 1; i < parameters.size(); ++i)
+        if (parameters[i].first == parameters[i - 1].first)
+            throw Error("[sgd_step] parameters " + std::to_string(parameters[i - 1].second) + " and " +
+                        std::to_string(parameters[i].second) +
+                        " are one variable, which would be stepped twice; name it once");
 }
 
 void refuse_placeholder() {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tally/base/meanwhile.hpp"
@@ -103,7 +104,8 @@ inline void let_go_of(Node* node, Node*& doomed) {
 [[noreturn]] void refuse_empty(const char* what);
 [[noreturn]] void refuse_placeholder();
 [[noreturn]] void refuse_learning_rate(double rate);
-[[noreturn]] void refuse_twice(std::size_t first, std::size_t second);  // of the parameters of a step
+void expect_each_once(
+    std::vector<std::pair<const Node*, std::size_t>> parameters);  // of a step, with their numbers
 [[noreturn]] void refuse_untouched(const Node& node, const std::string& form);
 [[noreturn]] void refuse_unwanted(std::size_t input);
 [[noreturn]] void refuse_forgotten(const char* op, std::size_t input, const std::string& form);

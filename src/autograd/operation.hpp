@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -70,17 +70,10 @@ public:
             if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
         });
     }
-    // Where a custom operation's backward function writes: each input gets a node of its own.
-    std::vector<ValueNode<T>*> places(std::deque<ValueNode<T>>& own) const {
-        std::vector<ValueNode<T>*> all;
-        for_each_input(nodes_, [&](ValueNode<T>* input) {
-            if (input) {
-                ValueNode<T>& place = own.emplace_back(T(input->value), State::constant);
-                input = &place;
-            }
-            all.push_back(input);
-        });
-        return all;
+    std::vector<ValueNode<T>*> all() const {
+        std::vector<ValueNode<T>*> inputs;
+        for_each_input(nodes_, [&](ValueNode<T>* input) { inputs.push_back(input); });
+        return inputs;
     }
     void forget() {
         for_each_input(nodes_, [](ValueNode<T>*& input) {
@@ -153,8 +146,10 @@ public:
     // The backward function of a custom operation may set its inputs' gradients or add to them, but must not forget one.
     // With `only_look` it is called for that alone, and no input gets anything.
     [[gnu::noinline]] void call_custom_rule(bool only_look = false) {
-        std::deque<ValueNode<T>> own;
-        const std::vector<ValueNode<T>*> places = inputs_.places(own);
+        std::vector<ValueNode<T>*> places = inputs_.all();  // each input gets a node of its own
+        std::vector<std::optional<ValueNode<T>>> own(places.size());
+        for (std::size_t i = 0; i < places.size(); ++i)
+            if (places[i]) places[i] = &own[i].emplace(T(places[i]->value), State::constant);
         const bool spare = !only_look && !this->target;
         const Meanwhile<bool> zeroed(detail::destinations_are_zeroed, true);
         std::apply(

@@ -2,7 +2,6 @@
 // gradient has reached.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 #include <limits>
@@ -22,9 +21,7 @@ template <class T> void sgd_step(const std::vector<Var<T>>& parameters, double l
         each.emplace_back(&parameter.checked("sgd_step"), each.size());
         if (parameter.node()->touched & touch::lent) detail::refuse_lent("sgd_step", each.size() - 1);
     }
-    std::sort(each.begin(), each.end());
-    for (std::size_t i = 1; i < each.size(); ++i)
-        if (each[i].first == each[i - 1].first) detail::refuse_twice(each[i - 1].second, each[i].second);
+    detail::expect_each_once(std::move(each));
     for (const Var<T>& parameter : parameters)
         parameter.update([&](T& value, const T& gradient) { add_scaled(value, -learning_rate, gradient); });
 }

@@ -2,7 +2,6 @@
 // operation, and cold, so that nobody else pays for them.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include "tally/autograd/keep.hpp"
@@ -35,8 +34,10 @@ template <class Op> [[gnu::cold, gnu::noinline]] void pull_on_trial(Op& operatio
                                                operation.gradient,    operation.target,
                                                operation.gradients(), context.thread};
             const auto arrived = [](const GradientView<T>& to) { return to && to.has_arrived(); };
+            bool some_arrived = false;
+            for (const GradientView<T>& to : rule.to) some_arrived = some_arrived || arrived(to);
             if constexpr (Op::custom)
-                if (std::any_of(rule.to.begin(), rule.to.end(), arrived)) {
+                if (some_arrived) {
                     const Meanwhile<std::uint32_t> nothing_from_outside(context.thread, thread_on_trial);
                     try {
                         operation.call_custom_rule(true);
