@@ -16,12 +16,16 @@ namespace tally {
 template <class T> void sgd_step(const std::vector<Var<T>>& parameters, double learning_rate) {
     if (!(learning_rate >= 0 && learning_rate < std::numeric_limits<double>::infinity()))
         detail::refuse_learning_rate(learning_rate);
-    std::vector<std::pair<const Node*, std::size_t>> each;
-    for (const Var<T>& parameter : parameters) {
-        each.emplace_back(&parameter.checked("sgd_step"), each.size());
-        if (parameter.node()->touched & touch::lent) detail::refuse_lent("sgd_step", each.size() - 1);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (parameters[i].checked("sgd_step").touched & touch::lent) detail::refuse_lent("sgd_step", i);
+    std::size_t marked = 0;  // one that is marked already is there twice
+    while (marked < parameters.size() && !std::exchange(parameters[marked].node()->target, true)) ++marked;
+    for (std::size_t i = 0; i < marked; ++i) parameters[i].node()->target = false;
+    if (marked < parameters.size()) [[unlikely]] {
+        std::vector<std::pair<const Node*, std::size_t>> each;
+        for (const Var<T>& parameter : parameters) each.emplace_back(parameter.node(), each.size());
+        detail::expect_each_once(std::move(each));
     }
-    detail::expect_each_once(std::move(each));
     for (const Var<T>& parameter : parameters)
         parameter.update([&](T& value, const T& gradient) { add_scaled(value, -learning_rate, gradient); });
 }

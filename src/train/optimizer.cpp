@@ -69,11 +69,14 @@ template <class S> void Optimizer<S>::note_variables(const Parameters& also) con
 }
 
 template <class S> void Optimizer<S>::expect_current(const Parameters& also) const {
-    note_variables(also);
+    had_variable_.resize(parameters_.size());
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         const Node* const node = parameters_[i].node();
         if (node->touched & touch::lent) detail::refuse_lent(name_.c_str(), i);
-        if (node->handles > 1 + std::ranges::count(also, node, &Var<Array<S>>::node)) continue;
+        if (node->handles > 1 && node->handles > 1 + std::ranges::count(also, node, &Var<Array<S>>::node)) {
+            had_variable_[i] = true;
+            continue;
+        }
         if (parameters_[i].has_grad() && !had_variable_[i]) continue;  // its handle is the optimizer's alone
         throw Error(
             "[" + name_ + "] no variable refers to parameter " + std::to_string(i) + " of " +
