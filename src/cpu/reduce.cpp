@@ -9,7 +9,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Of more rows than have an order.
+// Sums more rows than `ordered_sum`, in halves.
 template <class S> void sum_many_rows(const S* x, Into<S[]> y, const Fold& fold) {
     in_strips<wide_strip>(fold.inner, [&](std::size_t i, std::size_t width) {
         alignas(line) S total[wide_strip];

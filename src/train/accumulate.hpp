@@ -32,7 +32,7 @@ private:
 // Call step() after each backward(), as if there were no accumulation. Whether the gradient of an update is
 // the mean of what came, or the sum, is said here, since wrappers of this name do either; and so is what
 // becomes of a tail. A mean of means is the mean over all only where all are of one size: tell step() how
-// many items came, and another number is an Error. So are two backward() calls before one step().
+// many items came, and another number is an Error. step() also rejects two backward() calls before it.
 template <class S> class Accumulate {
 public:
     Accumulate(Optimizer<S>& optimizer, AccumulationSteps steps, Reduction reduction,

@@ -76,7 +76,7 @@ Var<Array<S>> through(Sequential<S>& model, std::size_t from, std::size_t to, Va
     return x;
 }
 
-// What entered the batch norm in the first pass: the other two must be of the same numbers.
+// Remembers checksums of the batch norm's input in the first pass, and compares them in the other two.
 template <class S> class Entered {
 public:
     Var<Array<S>> note(Var<Array<S>> x) {

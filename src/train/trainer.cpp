@@ -236,7 +236,7 @@ template <class S> void Trainer<S>::expect_same_parameters() {
                     " parameters; make it when the model is complete, or set .frozen = true");
 }
 
-// What the model does not list would neither be trained nor saved.
+// Training and saving pass over a parameter that the model does not list.
 template <class S> void Trainer<S>::expect_listed(std::vector<const Node*> waiting) const {
     std::set<const Node*> known, seen;
     for (const auto& [name, parameter] : named_parameters(model_)) known.insert(parameter.node());

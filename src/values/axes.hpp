@@ -69,7 +69,7 @@ struct Blocks {
 // makes nobody wait.
 void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
 
-// Of rows(x, index), whose index has one axis; and of one row: negative ones are counted from the end.
+// rows(x, index) reads these rows, and x[i] this one. A negative row counts from the end.
 Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole);
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i);
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/support.hpp"
 #include "catch.hpp"
 #include "folder.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
@@ -36,15 +37,6 @@ struct WithCommas {
 };
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-template <class F> std::string message_of(F f) {
-    try {
-        f();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 }  // namespace
 

@@ -23,7 +23,7 @@ using V = std::vector<float>;
 
 Tensor items_of(std::int64_t n) { return reshape(arange(n), {n, 1}); }
 
-TEST_CASE("sgd_step rejects a parameter that is there twice and rates that are no step down") {
+TEST_CASE("sgd_step rejects a duplicate parameter and a negative or non-finite learning rate") {
     const Tensor w = parameter({1.f}), v = parameter({1.f});
     sum(w + v).backward();
     CHECK_THROWS_WITH(
@@ -36,7 +36,7 @@ TEST_CASE("sgd_step rejects a parameter that is there twice and rates that are n
     CHECK(v.item() == 1);
 }
 
-TEST_CASE("a window rejects bounds that clip nothing, and batch norm a momentum that is no fraction") {
+TEST_CASE("a window rejects negative and NaN bounds, and batch norm rejects a momentum outside of 0 to 1") {
     const Tensor w = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
     const auto open = [&](const WindowOptions<float>& options) { Window<float> window(sgd, options); };
