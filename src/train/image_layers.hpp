@@ -91,8 +91,7 @@ public:
                                 state.get<Array<S>>(under + "variance").to(running.mean.device()),
                                 state.get<double>(under + "count")};
         if (!(seen.count > 0 && seen.count <= 0x1p53))
-            throw Error("[batch_norm] '" + under + "count' must be above 0 and at most 2^53; it is " +
-                        in_words(seen.count));
+            throw Error("[batch_norm] '" + under + "count' must be 1 to 2^53, not " + in_words(seen.count));
         if (seen.mean.shape() != running.mean.shape() || seen.variance.shape() != running.mean.shape())
             throw Error("[batch_norm] '" + under + "' was saved with other features than " +
                         to_string(running.mean.shape()));
