@@ -27,7 +27,7 @@ std::atomic<std::size_t> leaves_counted = 0;
 
 CallsReaching::~CallsReaching() {
     const std::scoped_lock lock(counted().changing);
-    for (const std::uint8_t* touched : leaves_) leaves_counted -= counted().by.erase(touched);
+    leaves_counted -= std::erase_if(counted().by, [this](const auto& each) { return each.second == this; });
 }
 
 void CallsReaching::look_at(std::uint8_t& touched) {

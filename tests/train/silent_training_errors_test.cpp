@@ -307,6 +307,16 @@ TEST_CASE("an Accumulate rejects two backward() calls before one step()") {
     expect_refused();  // after flush(), too
 }
 
+TEST_CASE("an Accumulate that replaces another of the same parameters counts on") {
+    const Tensor w = parameter({1.f});
+    Sgd<float> sgd({w}, {.learning_rate = 1});
+    auto accumulate = std::make_unique<Accumulate<float>>(sgd, 2, Reduction::mean);
+    accumulate = std::make_unique<Accumulate<float>>(sgd, 2, Reduction::mean);
+    sum(w * 2).backward();
+    sum(w * 4).backward();
+    CHECK_THROWS_WITH(accumulate->step(1), contains("2 backward() calls have reached the parameters"));
+}
+
 template <class S> class Forgets : public Layer<S> {};
 template <class S> class Lists : public Layer<S> {
 public:
