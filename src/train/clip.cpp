@@ -14,11 +14,13 @@ template <class S> using Parameters = std::vector<Var<Array<S>>>;
 
 using detail::MeasuredGradients;
 
-template <class S>
-MeasuredGradients measure(const char* who, const Parameters<S>& parameters, bool norm = true) {
-    require_parameters(who, parameters);
+template <class S> MeasuredGradients measure(const Parameters<S>& parameters, bool norm = true) {
+    const Device device = parameters[0].value().device();
     std::vector<detail::Update<S>> list;
-    for (const Var<Array<S>>& parameter : parameters)
+    list.reserve(parameters.size());
+    for (const Var<Array<S>>& parameter : parameters) {
+        if (parameter.value().device() != device)  // to() may have brought part of them elsewhere
+            detail::fail_devices("window", device, parameter.value().device());
         if (parameter.has_grad()) {
             const Array<S>& gradient = parameter.node()->gradient;  // not kept, as by grad() it might be
             detail::Update<S> read;
@@ -26,8 +28,8 @@ MeasuredGradients measure(const char* who, const Parameters<S>& parameters, bool
             read.size = gradient.size();
             list.push_back(read);
         }
+    }
     if (list.empty()) return {};
-    const Device device = parameters[0].value().device();
     Array<double> found = Array<double>::empty({2}, device);
     detail::kernels<S>(device).measure(list, norm, found.raw());
     const std::vector<double> read = found.to_vector();
@@ -51,15 +53,17 @@ template <class S> void limit(const Parameters<S>& parameters, S factor, S max_v
 }  // namespace
 
 template <class S> double grad_norm(const Parameters<S>& parameters) {
-    return measure("grad_norm", parameters).norm;
+    require_parameters("grad_norm", parameters);
+    return measure(parameters).norm;
 }
 
 template <class S> std::int64_t count_non_finite(const Parameters<S>& parameters) {
-    return measure("count_non_finite", parameters, false).non_finite;
+    require_parameters("count_non_finite", parameters);
+    return measure(parameters, false).non_finite;
 }
 
 template <class S> MeasuredGradients detail::measure_gradients(const Parameters<S>& parameters, bool norm) {
-    return measure("measure_gradients", parameters, norm);
+    return measure(parameters, norm);
 }
 
 template <class S> void detail::clip_measured(const Parameters<S>& parameters, double norm, double max_norm) {
@@ -71,7 +75,8 @@ template <class S> void detail::clip_measured(const Parameters<S>& parameters, d
 template <class S>
 double clip_grad_norm(const Parameters<S>& parameters, double max_norm, NonFiniteNorm non_finite) {
     require(max_norm >= 0, "clip_grad_norm", "max_norm must be from 0 on", max_norm);
-    const MeasuredGradients found = measure("clip_grad_norm", parameters);
+    require_parameters("clip_grad_norm", parameters);
+    const MeasuredGradients found = measure(parameters);
     if (non_finite == NonFiniteNorm::raise && !std::isfinite(found.norm))
         throw Error("[clip_grad_norm] the norm is " + in_words(found.norm) +
                     (found.non_finite > 0

@@ -1,6 +1,8 @@
 // Which matrices a product multiplies: shapes checked, vectors and batches brought to (m, k) times (k, n).
 #include "tally/values/products.hpp"
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -88,12 +90,14 @@ LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Sha
     if (bias && (bias->rank() != 1 || bias->begin()[0] != w.begin()[1]))
         fail("the bias of weights " + to_string(w) + " must be (" + std::to_string(w[1]) + "); it is " +
              to_string(*bias));
-    std::vector<std::int64_t> extents(x.begin(), x.end());
-    extents.back() = w.begin()[1];
+    const auto outer = static_cast<std::size_t>(x.rank()) - 1;
+    std::int64_t extents[max_rank];
+    std::copy_n(x.begin(), outer, extents);
+    extents[outer] = w.begin()[1];
     std::size_t rows = 1;
-    for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= static_cast<std::size_t>(x.begin()[axis]);
+    for (std::size_t axis = 0; axis < outer; ++axis) rows *= static_cast<std::size_t>(extents[axis]);
     return {rows, static_cast<std::size_t>(w.begin()[0]), static_cast<std::size_t>(w.begin()[1]),
-            Shape(extents)};
+            Shape(std::span(extents, outer + 1))};
 }
 
 }  // namespace tally::detail
