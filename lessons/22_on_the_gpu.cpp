@@ -149,11 +149,10 @@ struct OnTheGpu {
         step("Lesson 16's training, " + std::to_string(count) +
              " images as 4 x 16, rate 0.001, on both devices.");
         const Pictures<real> pictures = generated_pictures<real>(count, options().seed);
-        const Epoch start = train(pictures, 0, Device::cpu, How::ordinary);
-        const Epoch first = train(pictures, batch, Device::cpu, How::ordinary);
-        const Epoch here = train(pictures, count, Device::cpu, How::ordinary);
-        const Epoch there = train(pictures, count, Device::cuda, How::ordinary);
-        const Epoch replayed = train(pictures, count, Device::cuda, How::captured);
+        const Epoch start = train(pictures, 0, Device::cpu);
+        const Epoch first = train(pictures, batch, Device::cpu);
+        const Epoch here = train(pictures, count, Device::cpu);
+        const Epoch there = train(pictures, count, Device::cuda);
         const double bound = bound_of(updates, here.weights, apart(first.weights, start.weights));
         auto weights = table({"after " + many(updates, "updates"), "max|w - start|", "max|w - w cpu|"});
         const auto row = [&](const char* name, const Epoch& epoch) {
@@ -161,11 +160,7 @@ struct OnTheGpu {
         };
         row("cpu", here);
         row("cuda", there);
-        row("cuda, captured", replayed);
-        check_weights(count, here, there, replayed, bound);
-        note(replayed.captured
-                 ? "Captured: once a window finds all its memory, it is kept as a graph and repeated."
-                 : "Too few windows for one to be captured.");
+        check_close("cuda: the CPU's weights", apart(there.weights, here.weights), 0.0, bound);
 
         step("That training's time and waits: shown, not checked.");
         auto times = table({"", "seconds", "images/second", "waits"});
@@ -174,10 +169,7 @@ struct OnTheGpu {
         };
         timed("cpu", here);
         timed("cuda", there);
-        timed("cuda, captured", replayed);
-        note(
-            "A window waits three times: for its count, its gradients and its loss; a replay once for "
-            "all.");
+        note("A window waits three times: for its count, its gradients and its loss.");
     }
 
     // Lessons 5 to 7 on one device: the full batch, n micro-batches added up, n divided by n.
@@ -242,17 +234,14 @@ struct OnTheGpu {
     static constexpr std::int64_t batch = 64, micro_batch = 16;
     static constexpr double learning_rate = 1e-3;
 
-    enum class How { ordinary, captured };
-
     struct Epoch {
         std::vector<real> weights;
         double seconds = 0;
         std::uint64_t waits = 0;
-        bool captured = false;
     };
 
-    // One epoch in order, 4 x 16; each window by itself, or those of 64 images as one graph.
-    static Epoch train(const Pictures<real>& pictures, std::int64_t count, Device device, How how) {
+    // One epoch in order, 4 x 16.
+    static Epoch train(const Pictures<real>& pictures, std::int64_t count, Device device) {
         const std::uint64_t seed = options().seed;
         Sequential<real> model(Linear<real>(fashion_pixels, 512, {seed, 1}), ReLU<real>(),
                                Linear<real>(512, 512, {seed, 2}), ReLU<real>(),
@@ -260,31 +249,19 @@ struct OnTheGpu {
         to(model, device);
         Sgd sgd(parameters(model), {.learning_rate = learning_rate});
         Window window(sgd, {.total = double(batch)});
-        const auto add = [&](const Array<real>& images, const Array<std::int32_t>& labels) {
-            for (const Items& micro : split(in_order(images.shape()[0]), micro_batch))
-                window.add(cross_entropy(model(constant(rows(images, micro))), rows(labels, micro)));
-        };
         const Array<real> images = pictures.images.to(device);
         const Array<std::int32_t> labels = pictures.labels.to(device);
-        const Array<real> some_images = rows(images, Items(0, batch)).clone();
-        const Array<std::int32_t> some_labels = rows(labels, Items(0, batch)).clone();
-        CapturedWindow<real> update(window, [=](Window<real>&) { add(some_images, some_labels); });
-        some_labels.to_vector();  // all that has been sent is there
+        rows(labels, Items(0, batch)).to_vector();  // all that has been sent is there
 
         using Clock = std::chrono::steady_clock;
         const auto start = Clock::now();
         const auto waited = waits(device);
         for (const Items& part : split(in_order(count), batch)) {
-            if (how == How::captured && part.count() == batch) {
-                refill(some_images, rows(images, part));
-                refill(some_labels, rows(labels, part));
-                update.replay();
-            } else {
-                add(rows(images, part), rows(labels, part));
-                window.flush();  // the last one is a tail
-            }
+            for (const Items& micro : split(part, micro_batch))
+                window.add(cross_entropy(model(constant(rows(images, micro))), rows(labels, micro)));
+            window.flush();  // the last one is a tail
         }
-        Epoch done{{}, 0, waits(device) - waited, update.captured()};
+        Epoch done{{}, 0, waits(device) - waited};
         for (const auto& parameter : parameters(model))
             for (const real w : parameter.value().to_vector()) done.weights.push_back(w);
         done.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -341,13 +318,6 @@ struct OnTheGpu {
         const double rounding =
             6 * std::sqrt(2.0 / 3 * double(updates)) * u * apart(weights, std::vector<real>(weights.size()));
         return rounding + (u > 1e-12 ? first_update / 16 : 0);
-    }
-
-    static void check_weights(std::int64_t count, const Epoch& here, const Epoch& there,
-                              const Epoch& replayed, double bound) {
-        check_close("cuda: the CPU's weights", apart(there.weights, here.weights), 0.0, bound);
-        check("captured: the ordinary run's bits", same_bits(replayed.weights, there.weights));
-        check("captured, where windows are enough", replayed.captured || count / batch < 6);
     }
 };
 

@@ -11,7 +11,6 @@
 #include "tally/train/average.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/cached.hpp"
-#include "tally/train/captured_window.hpp"
 #include "tally/train/clip.hpp"
 #include "tally/train/denominator.hpp"
 #include "tally/train/exact_batch_norm.hpp"

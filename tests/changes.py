@@ -68,9 +68,6 @@ def optimizers():
             yield f"the optimizer {name} has no formula in the table of docs/optimizers.md"
         if f"{name}<" not in text_of("tests/train/options_test.cpp"):
             yield f"tests/train/options_test.cpp does not go through the options of the optimizer {name}"
-    for numbers in re.findall(r"into\.(\w+) = ", text_of("src/train/optimizer.hpp")):
-        if f"&detail::Decisions<S>::{numbers})" not in text_of("src/train/optimizer.cpp"):
-            yield f"a captured window would repeat the first numbers of '{numbers}': src/train/optimizer.cpp launches without argument(…, &detail::Decisions<S>::{numbers})"
 
 
 def losses():

@@ -13,7 +13,7 @@ template <class S> void dropout(const S* x, const DropoutMask& mask, S scale, In
                                 std::size_t width) {
     constexpr std::size_t chunk = 256;
     alignas(line) S factors[chunk];
-    const std::uint64_t seed = mask.key();
+    const std::uint64_t seed = mask.seed;
     for (std::size_t item = 0; item < items; ++item)
         for (std::size_t first = 0; first < width; first += chunk) {
             const std::size_t count = std::min(chunk, width - first), at = item * width + first;

@@ -338,11 +338,9 @@ template <class S> void layer_norm_back_gain(const S* dy, const S* x, const S* m
 
 // ---- optimizers ----
 
-template <class Step, class S>
-void update(std::span<const Update<S>> list, const StepArgument<Step>& argument) {
-    if (argument.off()) return;
+template <class Step, class S> void update(std::span<const Update<S>> list, const Step& step) {
     for (const Update<S>& u : list)
-        for (std::size_t i = 0; i < u.size; ++i) update_element(argument.get(), u, i);
+        for (std::size_t i = 0; i < u.size; ++i) update_element(step, u, i);
 }
 
 inline double plain(double x) { return x; }
@@ -407,7 +405,7 @@ template <class S> void dropout(const S* x, const DropoutMask& mask, S scale, In
                                 std::size_t width) {
     for (std::size_t i = 0; i < items * width; ++i) {
         const std::uint64_t index = DropoutMask::index(mask.first + i / width, i % width);
-        const bool kept = random::bits(mask.key(), mask.stream, index) >= mask.dropped;
+        const bool kept = random::bits(mask.seed, mask.stream, index) >= mask.dropped;
         store(y, i, x[i] * (kept ? scale : S(0)));
     }
 }

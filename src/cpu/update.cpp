@@ -22,11 +22,9 @@ void update_batch(const Step& step, const Update<S>& u, Load load, Store store) 
     if (u.second && u.gradient) store(second, u.second);
 }
 
-template <class Step, class S>
-void update(std::span<const Update<S>> list, const StepArgument<Step>& argument) {
+template <class Step, class S> void update(std::span<const Update<S>> list, const Step& given) {
     constexpr std::size_t L = lanes<S>;
-    if (argument.off()) return;
-    const Step step = argument.get();  // a copy, which no store can change
+    const Step step = given;  // a copy, which no store can change
     // The last comes first: a window has just measured it, and it is near.
     for (auto last = list.rbegin(); last != list.rend(); ++last) {
         const Update<S> u = *last;

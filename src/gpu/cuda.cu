@@ -78,18 +78,6 @@ cublasHandle_t cublas() {
     return handle;
 }
 
-bool still_capturing() noexcept {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    if (cudaStreamIsCapturing(stream(), &status) != cudaSuccess) static_cast<void>(cudaGetLastError());
-    return status != cudaStreamCaptureStatusNone;
-}
-
-bool capturing() {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    check(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing", "asking");
-    return status != cudaStreamCaptureStatusNone;
-}
-
 std::string missing_words() {
     int count = 0;
     const cudaError_t result = cudaGetDeviceCount(&count);
@@ -137,7 +125,7 @@ void wait_for(cudaEvent_t event, const char* why) {
 
 void launched(const char* kernel) {
     last_kernel.store(kernel, std::memory_order_relaxed);
-    if (waits_for_each.load(std::memory_order_relaxed) && !capturing()) synchronize(kernel);
+    if (waits_for_each.load(std::memory_order_relaxed)) synchronize(kernel);
 }
 
 void wait_after_each_launch(bool wait) { waits_for_each.store(wait); }

@@ -15,11 +15,9 @@ namespace tally::gpu {
 void check(cudaError_t result, const char* call, const std::string& doing);
 void check(cublasStatus_t result, const char* call, const std::string& doing);
 
-cudaStream_t stream();            // everything is ordered on it
-cublasHandle_t cublas();          // on that stream; its default is full float32, without TF32
-bool capturing();                 // what goes to the stream is kept instead of being run
-bool still_capturing() noexcept;  // the same; false where CUDA cannot say, as when the program ends
-std::string missing_words();      // empty when there is a device; else why there is none
+cudaStream_t stream();        // everything is ordered on it
+cublasHandle_t cublas();      // on that stream; its default is full float32, without TF32
+std::string missing_words();  // empty when there is a device; else why there is none
 
 // The only places where the host waits for the device. After the first it throws what kernels could not say.
 void wait_for_device(const char* why);

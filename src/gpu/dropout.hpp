@@ -18,7 +18,7 @@ template <class S> struct DropoutBody {
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
         const std::size_t item = i / blocks, first = i % blocks * 4;
         const random::Words bits =
-            random::detail::words(mask.key(), mask.stream, DropoutMask::index(mask.first + item, first) / 4);
+            random::detail::words(mask.seed, mask.stream, DropoutMask::index(mask.first + item, first) / 4);
         for (std::size_t l = 0; l < 4 && first + l < width; ++l) {
             const std::size_t at = item * width + first + l;
             store(y, at, x[at] * (bits[l] >= mask.dropped ? scale : S(0)));

@@ -1,9 +1,7 @@
 // The GPU as the engine sees it: its memory, copies to and from it, and its table of kernels.
-#include <memory>
 #include <mutex>
 #include <string>
 
-#include "tally/gpu/capture.hpp"
 #include "tally/gpu/module.hpp"
 #include "tally/gpu/on_device.hpp"
 #include "tally/gpu/staging.hpp"
@@ -18,10 +16,6 @@ TALLY_KERNEL_FAMILIES(TALLY_MADE_ELSEWHERE)
 #undef TALLY_MADE_ELSEWHERE
 
 }  // namespace tally::gpu
-
-struct tally::peer::Graph {
-    cudaGraphExec_t made = nullptr;
-};
 
 namespace tally::gpu {
 
@@ -69,7 +63,6 @@ struct Cuda {
 
     // Blocks are taken and given back in the order of the stream: neither makes the host wait.
     static void* grab(std::size_t bytes) {
-        refuse_fresh_memory(capturing(), bytes);
         void* data = nullptr;
         cudaError_t failed = cudaMallocAsync(&data, bytes, stream());
         if (failed == cudaErrorMemoryAllocation) {  // what was given back may still be on its way
@@ -84,8 +77,7 @@ struct Cuda {
         return nullptr;
     }
 
-    static void give(void* data, std::size_t bytes) {
-        refuse_giving_back(still_capturing(), bytes);
+    static void give(void* data, std::size_t) {
         if (cudaFreeAsync(data, stream()) != cudaSuccess)
             static_cast<void>(cudaGetLastError());  // while the program ends the driver may be gone already
     }
@@ -96,12 +88,8 @@ struct Cuda {
     }
 
     static void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes) {
-        if (from_device == Device::cpu) {
-            refuse_upload(capturing(), bytes);
-            return upload(to, from, bytes);
-        }
+        if (from_device == Device::cpu) return upload(to, from, bytes);
         const bool back = to_device == Device::cpu;
-        if (back) refuse_wait(capturing(), "reading values");
         const auto kind = back ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
         if (const auto failed = cudaMemcpyAsync(to, from, bytes, kind, stream()); failed != cudaSuccess)
             check(failed, "cudaMemcpyAsync", copying(bytes, from_device, to_device));
@@ -110,44 +98,6 @@ struct Cuda {
     static std::uint64_t waits() { return gpu::waits(); }
 
     template <class S> static Kernels<S> kernels() { return table<On, S>(); }
-
-    // ---- capturing ----
-
-    static bool capturing() { return gpu::capturing(); }
-    static void begin_capture() {
-        // Relaxed: a kernel that is launched for the first time may have to be loaded. What must not happen
-        // is refused by tally itself.
-        check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture",
-              "capturing a window");
-    }
-    static peer::Graph* end_capture() {
-        cudaGraph_t captured = nullptr;
-        check(cudaStreamEndCapture(stream(), &captured), "cudaStreamEndCapture", "capturing a window");
-        auto graph = std::make_unique<peer::Graph>();
-        const cudaError_t failed = cudaGraphInstantiateWithFlags(&graph->made, captured, 0);
-        static_cast<void>(cudaGraphDestroy(captured));
-        check(failed, "cudaGraphInstantiateWithFlags", "capturing a window");
-        return graph.release();
-    }
-    static void abandon_capture() noexcept {
-        if (!still_capturing()) return;
-        cudaGraph_t captured = nullptr;
-        if (cudaStreamEndCapture(stream(), &captured) == cudaSuccess)
-            static_cast<void>(cudaGraphDestroy(captured));
-        static_cast<void>(cudaGetLastError());
-    }
-    static void replay(const peer::Graph& graph) {
-        check(cudaGraphLaunch(graph.made, stream()), "cudaGraphLaunch", "replaying a window");
-        launched("a captured window");
-    }
-    static void discard(peer::Graph* graph) noexcept {
-        static_cast<void>(cudaGraphExecDestroy(graph->made));
-        delete graph;
-    }
-
-    template <class S> static void decide(const Conditions<S>& conditions, Decisions<S>* decisions) {
-        On::each("decide", 1, DecideBody<S>{conditions, On::wrong_label(), decisions});
-    }
 
     // ---- for tests ----
 

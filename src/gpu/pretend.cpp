@@ -13,7 +13,6 @@
 
 #include "tally/base/error.hpp"
 #include "tally/base/raw_memory.hpp"
-#include "tally/gpu/capture.hpp"
 #include "tally/gpu/module.hpp"
 #include "tally/gpu/on_host.hpp"
 #include "tally/gpu/scratch.hpp"
@@ -22,10 +21,6 @@
 #include "tally/memory/memory.hpp"
 
 namespace tally {
-
-struct peer::Graph {
-    std::vector<std::function<void()>> tasks;
-};
 
 namespace {
 
@@ -40,14 +35,12 @@ public:
     }
 
     void* grab(std::size_t bytes) {
-        gpu::refuse_fresh_memory(captured_ != nullptr, bytes);
         const std::lock_guard lock(mutex_);
         // Under AddressSanitizer the ledger asks for the bytes as they are.
         const auto offset = arena_.take(memory::whole_lines(bytes));
         return offset ? base_ + *offset : nullptr;
     }
     void give(void* data, std::size_t bytes) {
-        gpu::refuse_giving_back(captured_ != nullptr, bytes);
         const std::lock_guard lock(mutex_);
         arena_.give(static_cast<std::size_t>(static_cast<std::byte*>(data) - base_),
                     memory::whole_lines(bytes));
@@ -55,7 +48,6 @@ public:
 
     void later(std::function<void()> task) {
         const std::lock_guard lock(mutex_);
-        if (captured_) return captured_->tasks.push_back(std::move(task));
         queue_.push_back(std::move(task));
         ++queued_;
         if (queue_.size() > 5000) run();
@@ -71,9 +63,6 @@ public:
         f();
         protect(PROT_NONE);
     }
-    // Until `capture` is given null: what comes is kept there.
-    void capture(peer::Graph* graph) { captured_ = graph; }
-    peer::Graph* captured() const { return captured_; }
     std::uint64_t waits() const { return waits_; }
     std::uint64_t queued() const { return queued_; }
     std::uint64_t done() const { return queued_ - queue_.size(); }
@@ -100,7 +89,6 @@ private:
     std::byte* base_;
     memory::Arena arena_{size};
     std::vector<std::function<void()>> queue_;
-    peer::Graph* captured_ = nullptr;
     std::uint64_t waits_ = 0, queued_ = 0;
 };
 
@@ -153,7 +141,6 @@ struct Pretend {
 
     static void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes) {
         if (from_device == Device::cpu) {
-            gpu::refuse_upload(capturing(), bytes);
             static auto& staging = *new gpu::Staging<Link>(Link{});
             return staging.upload(to, from, bytes);
         }
@@ -165,24 +152,6 @@ struct Pretend {
 
     template <class S> static detail::Kernels<S> kernels() { return gpu::table<On, S>(); }
 
-    static bool capturing() { return Pretended::one().captured() != nullptr; }
-    static void begin_capture() { Pretended::one().capture(new peer::Graph); }
-    static peer::Graph* end_capture() {
-        peer::Graph* const graph = Pretended::one().captured();
-        Pretended::one().capture(nullptr);
-        return graph;
-    }
-    static void abandon_capture() noexcept { delete end_capture(); }
-    static void replay(const peer::Graph& graph) {
-        for (const auto& task : graph.tasks) Pretended::one().later(task);
-    }
-    static void discard(peer::Graph* graph) noexcept { delete graph; }
-
-    template <class S>
-    static void decide(const detail::Conditions<S>& conditions, detail::Decisions<S>* decisions) {
-        On::each("decide", 1, gpu::DecideBody<S>{conditions, On::wrong_label(), decisions});
-    }
-
     static void wait_after_each_launch(bool) {}
     static void* seen_by_both(std::size_t bytes) {
         return ::operator new(bytes, std::align_val_t(memory::line));
@@ -190,7 +159,6 @@ struct Pretend {
 
 private:
     static void wait() {
-        gpu::refuse_wait(capturing(), "reading values");
         Pretended::one().wait();
         const gpu::WrongLabel seen = *On::wrong_label();
         *On::wrong_label() = {};

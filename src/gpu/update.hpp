@@ -53,16 +53,14 @@ template <class S, class Launch> void in_launches(std::span<const Update<S>> lis
 
 template <class S, class Step> struct UpdateBody {
     Tensors<S> tensors;
-    StepArgument<Step> step;
+    Step step;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
-        if (step.off()) return;
         const auto [tensor, element] = tensors.find(i);
-        update_element(step.get(), tensors.list[tensor], element);
+        update_element(step, tensors.list[tensor], element);
     }
 };
 
-template <class On, class Step, class S>
-void update(std::span<const Update<S>> list, const StepArgument<Step>& step) {
+template <class On, class Step, class S> void update(std::span<const Update<S>> list, const Step& step) {
     static_assert(sizeof(UpdateBody<S, Step>) <= 4000);
     in_launches(list, [&](const Tensors<S>& tensors) {
         On::each("update", tensors.size, UpdateBody<S, Step>{tensors, step});

@@ -22,7 +22,4 @@ bool available(Device device);  // true when this build and this machine have it
 // How often the host has waited for it since the program began. Operations do not wait, reading values does.
 std::uint64_t waits(Device device);
 
-// True while a window is captured: what is handed over to the device is kept, to run again and again.
-bool capturing(Device device);
-
 }  // namespace tally

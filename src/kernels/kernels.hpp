@@ -87,10 +87,7 @@ struct Targets {
 // the same in whatever batch it comes. The first of the items here is number `first`.
 struct DropoutMask {
     std::uint64_t seed, stream, first;
-    std::uint64_t dropped;                   // of the 2^32 values that the bits of an element may have
-    const std::uint64_t* seed_at = nullptr;  // where the seed lies, for a captured graph
-
-    constexpr std::uint64_t key() const { return seed_at ? *seed_at : seed; }
+    std::uint64_t dropped;  // of the 2^32 values that the bits of an element may have
 
     static constexpr std::uint64_t index(std::uint64_t item, std::uint64_t element) {
         return item << 32 | element;
@@ -192,7 +189,7 @@ template <class S> struct Kernels {
                                  std::size_t rows, std::size_t width);
 
     // ---- optimizers: one call for a list of tensors, element by element; the formulas are in updates.hpp ----
-    template <class Step> using UpdateAll = void (*)(std::span<const Update<S>>, const StepArgument<Step>&);
+    template <class Step> using UpdateAll = void (*)(std::span<const Update<S>>, const Step&);
 
     UpdateAll<SgdStep<S>> sgd;
     UpdateAll<AdamStep<S>> adam;

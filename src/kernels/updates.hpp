@@ -85,63 +85,6 @@ constexpr double clip_factor(double norm, double max_norm) {
     return factor >= 1 ? 1 : factor;  // NaN stays NaN
 }
 
-// ---- numbers that lie on the device ----
-
-// What a launch is told. The numbers go along with it; but a captured graph, in which they would stay what
-// they were, is told where they lie, and reads them whenever it runs.
-template <class Step> struct StepArgument {
-    constexpr StepArgument() = default;
-    constexpr StepArgument(const Step& numbers) : now(numbers) {}
-    constexpr StepArgument(const Step* where, const bool* no) : later(where), withheld(no) {}
-
-    constexpr bool off() const { return withheld && *withheld; }  // then nothing is written
-    constexpr const Step& get() const { return later ? *later : now; }
-
-    Step now{};
-    const Step* later = nullptr;
-    const bool* withheld = nullptr;
-};
-
-// All that differs from one update of a captured window to the next, in the device's memory.
-template <class S> struct Decisions {
-    // The host's, before the graph runs.
-    std::uint64_t seed = 0;  // of what is random
-    SgdStep<S> sgd{};        // the optimizer's is one of these
-    AdamStep<S> adam{};
-    AverageStep<S> average{};
-    // The device's, while it runs: squares and odd elements of the gradients, then what follows from them.
-    double found[2] = {};
-    double norm = 0, sum = 0, count = 0;
-    LimitStep<S> limit{};
-    bool withheld = false;
-};
-
-// What `decide` goes by.
-template <class S> struct Conditions {
-    const S *sum, *count;     // of the losses
-    double total, tolerance;  // what the count must be, give or take; a total of 0: anything above 0
-    double max_norm;
-    S max_value;
-    bool clips;  // by norm
-
-    constexpr bool holds(double counted) const {
-        const double off = counted - total;
-        return counted > 0 && (total == 0 || (off <= tolerance && -off <= tolerance));
-    }
-};
-
-// Between the gradients and the step.
-template <class S> constexpr void decide(Decisions<S>& d, const Conditions<S>& c, bool wrong_label) {
-    using std::sqrt;
-    d.norm = sqrt(d.found[0]);
-    d.sum = static_cast<double>(*c.sum);
-    d.count = static_cast<double>(*c.count);
-    d.limit = {static_cast<S>(c.clips ? clip_factor(d.norm, c.max_norm) : 1), c.max_value};
-    const double none = d.norm - d.norm;  // 0; of infinity and NaN: NaN
-    const double loss = d.sum - d.sum;    // likewise
-    d.withheld = wrong_label || !c.holds(d.count) || d.found[1] != 0 || (c.clips && none != 0) || loss != 0;
-}
-
 // ---- element by element ----
 
 // Element i of one tensor.

@@ -14,8 +14,6 @@ namespace tally {
 
 bool available(Device device) { return device == Device::cpu || peer::absent().empty(); }
 
-bool capturing(Device device) { return device != Device::cpu && peer::capturing(); }
-
 std::uint64_t waits(Device device) { return device == Device::cpu ? 0 : peer::waits(); }
 
 template <class S> const detail::Kernels<S>& detail::find_kernels(Device device) {

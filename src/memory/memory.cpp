@@ -127,12 +127,7 @@ void enter() {
 }
 
 void leave() {
-    for (Account& account : current->account) {
-        try {
-            drop(account);
-        } catch (const Error&) {  // a window is captured: what waits is for the next thread that comes here
-        }
-    }
+    for (Account& account : current->account) drop(account);
     const std::lock_guard lock(registry.value);
     current->taken = false;
     current = nullptr;
@@ -179,7 +174,7 @@ void look_at_peaks(Account& account, Device device) {
         account.unnoticed[row] = own[row] + std::max(seen, now[row]) - now[row];
     }
     account.expect();
-    if (!alone || poisoning.load() || account.noted != nullptr) account.look.store(true);
+    if (!alone || poisoning.load()) account.look.store(true);
 }
 
 // ---- the budget ----
@@ -229,7 +224,6 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
 
 [[gnu::noinline]] Storage* looked_at(Storage* storage, std::size_t bytes, Account& account) try {
     if (poisoning.load()) raw(storage->device).fill(storage->data, 0xFF, bytes);
-    if (account.noted != nullptr) account.noted->push_back(storage);
     look_at_peaks(account, storage->device);
     return storage;
 } catch (...) {
@@ -332,10 +326,6 @@ detail::Sums detail::sums(Device device) {
     });
     for (std::int64_t& sum : total) sum = std::max<std::int64_t>(sum, 0);  // others may be writing meanwhile
     return total;
-}
-
-detail::Account& detail::account_of_this_thread(Device device) {
-    return *with_shard([=] { return &current->account[number(device)]; });
 }
 
 Storage* allocate(std::size_t bytes, Device device) {

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "tally/base/raw_memory.hpp"
 #include "tally/memory/memory.hpp"
@@ -100,7 +99,6 @@ struct Account {
     std::array<Counter<std::int64_t>, memory_classes> held;  // but for what is temporary
     Sums unnoticed{};  // so far its sums may grow, as long as no other thread's do, before a peak is exceeded
     FreeLists cache;
-    std::vector<Storage*>* noted = nullptr;  // where somebody wants to know what is handed out
 
     // Says whether the peaks must be looked at.
     bool hand_out(Storage* storage, std::size_t bytes) {
@@ -162,7 +160,6 @@ struct Account {
     static constexpr auto temporary = static_cast<std::size_t>(MemoryClass::temporary);
 };
 
-Account& account_of_this_thread(Device device);
 Sums sums(Device device);  // of all threads; none is negative
 
 }  // namespace tally::memory::detail

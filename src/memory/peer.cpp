@@ -258,27 +258,6 @@ template <> const detail::Kernels<Dual<double>>& kernels() {
     throw Error("[kernels] dual numbers are computed on the CPU only; use to(Device::cpu)");
 }
 
-bool capturing() {
-    const Table* const in_place = in_use.load(std::memory_order_acquire);
-    return in_place != nullptr && through(in_place->capturing);
-}
-void begin_capture() { through(table("capture").begin_capture); }
-Graph* end_capture() { return through(table("capture").end_capture); }
-void abandon_capture() noexcept {
-    if (const Table* const in_place = in_use.load(std::memory_order_acquire)) in_place->abandon_capture();
-}
-void replay(const Graph& graph) { through(table("capture").replay, graph); }
-void discard(Graph* graph) noexcept {
-    if (graph != nullptr) loaded().table->discard(graph);
-}
-
-template <> void decide(const detail::Conditions<float>& conditions, detail::Decisions<float>* decisions) {
-    through(table("capture").decide_in_float, conditions, decisions);
-}
-template <> void decide(const detail::Conditions<double>& conditions, detail::Decisions<double>* decisions) {
-    through(table("capture").decide_in_double, conditions, decisions);
-}
-
 void wait_after_each_launch(bool wait) { through(table("kernels").wait_after_each_launch, wait); }
 void* seen_by_both(std::size_t bytes) { return through(table("memory").seen_by_both, bytes); }
 

@@ -25,21 +25,6 @@ const memory::Raw& raw();
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
 template <class S> const detail::Kernels<S>& kernels();
 
-// ---- capturing: what is handed over is kept in a graph instead of being run, to run as often as one likes ----
-//
-// Meanwhile an upload, a wait and memory that is not there yet are Errors. One thread at a time
-// uses the device.
-struct Graph;
-bool capturing();
-void begin_capture();
-Graph* end_capture();
-void abandon_capture() noexcept;
-void replay(const Graph& graph);
-void discard(Graph* graph) noexcept;
-
-// Queues tally::decide on what lies on the device.
-template <class S> void decide(const detail::Conditions<S>& conditions, detail::Decisions<S>* decisions);
-
 // For tests that look at results behind the engine's back: these waits are not counted; and memory that the
 // host and the device can both use, for ever.
 void wait_after_each_launch(bool wait);

@@ -35,15 +35,6 @@ struct Table {
     const detail::Kernels<float>* in_float;
     const detail::Kernels<double>* in_double;
 
-    bool (*capturing)();
-    void (*begin_capture)();
-    Graph* (*end_capture)();
-    void (*abandon_capture)() noexcept;
-    void (*replay)(const Graph&);
-    void (*discard)(Graph*) noexcept;
-    void (*decide_in_float)(const detail::Conditions<float>&, detail::Decisions<float>*);
-    void (*decide_in_double)(const detail::Conditions<double>&, detail::Decisions<double>*);
-
     void (*wait_after_each_launch)(bool);
     void* (*seen_by_both)(std::size_t bytes);
 };

@@ -42,7 +42,8 @@ template <class S> detail::AverageStep<S> MovingAverage<S>::numbers() const {
     return {static_cast<S>(decay), static_cast<S>(1 - decay)};
 }
 
-template <class S> void MovingAverage<S>::launch(const detail::StepArgument<detail::AverageStep<S>>& step) {
+template <class S> void MovingAverage<S>::follow_update() {
+    const detail::AverageStep<S> step = numbers();
     list_.clear();
     follow();
     for (std::size_t i = 0; i < averages_.size(); ++i) {
@@ -54,6 +55,7 @@ template <class S> void MovingAverage<S>::launch(const detail::StepArgument<deta
         list_.push_back(one);
     }
     detail::kernels<S>(averages_[0].device()).average(list_, step);
+    ++updates_;
 }
 
 template <class S> void MovingAverage<S>::update() {
@@ -62,11 +64,6 @@ template <class S> void MovingAverage<S>::update() {
             "[average] update: a window already updates this average, so this call would count an update "
             "twice; remove the call, or make the window without .average");
     follow_update();
-}
-
-template <class S> void MovingAverage<S>::follow_update() {
-    launch(numbers());
-    ++updates_;
 }
 
 template <class S>

@@ -49,15 +49,13 @@ public:
     Commit prepare_load(const TrainingState& state, const std::string& under);
 
 private:
-    template <class> friend class CapturedWindow;
     template <class> friend class Window;
 
     // By a window that steps `stepped` and updates the average, as long as it keeps what is returned.
     std::shared_ptr<const void> use(const std::vector<Var<Array<S>>>& stepped) const;
 
     detail::AverageStep<S> numbers() const;  // of the next update
-    void launch(const detail::StepArgument<detail::AverageStep<S>>& step);
-    void follow();  // the parameters to their device
+    void follow();                           // the parameters to their device
     void follow_update();
     void refuse_swapped(const char* doing) const;
     void mark_lent(bool lent) noexcept;  // the parameters, which no optimizer may step then

@@ -9,8 +9,8 @@
 
 namespace tally::detail {
 
-// What others try on a parameter that is held is refused where they try it (var.hpp). What writes to its
-// memory by another way, as refill() does, is noticed when the window looks again.
+// Operations on a parameter that is held are refused where they happen (var.hpp). The window notices other writes to
+// its memory at its next call.
 template <class S> class Hold {
 public:
     // Others go backward through micro-batches and tell the window, or the window does so alone.

@@ -136,7 +136,7 @@ protected:
         if (!recomputing())
             pass.draws.draw(stream_.number(), stream_.layer(), pass.seed, pass.first_item, rows);
         const auto first = static_cast<std::uint64_t>(pass.first_item * rows);
-        return dropout(std::move(x), p_, {pass.seed, stream_.number(), first, pass.seed_at});
+        return dropout(std::move(x), p_, {pass.seed, stream_.number(), first});
     }
 
 private:

@@ -151,7 +151,6 @@ struct Pass {
     std::uint64_t seed = 0;       // of this window
     std::int64_t first_item = 0;  // where this micro-batch begins in its window
     Effects effects{};
-    const std::uint64_t* seed_at = nullptr;  // in a captured window, whose seed the device looks up
     Draws draws{};
     std::optional<std::int64_t> items = {};  // of this micro-batch, where a window knows it
     bool over = false;                       // the window of this pass is finished or discarded
@@ -159,7 +158,7 @@ struct Pass {
 
     // The same items and randomness, for a second run or another part of the model; without effects and draws.
     Pass again() const {
-        Pass same{training, seed, first_item, {}, seed_at};
+        Pass same{training, seed, first_item};
         same.items = items;
         same.over = over;
         same.implied = implied;

@@ -161,41 +161,9 @@ void Optimizer<S>::update_reached(std::size_t arrays, Launch launch) {
             lists[count(0)[i] + 1].push_back(change);
             reached.push_back(i);
         });
-    if (capture_ && (lists.size() > 1 || lists.contains(1)))
-        throw Error("[capture] the parameters of " + name_ +
-                    " have had different numbers of updates; in a captured window all are at the same");
     for (const auto& [number, list] : lists) launch(number, list);
-    if (capture_) {
-        capture_->reached = std::move(reached);
-        return;
-    }
     for (std::size_t i : reached)
         ++count(0)[i];  // at the end: had memory run out, nothing would have changed
-}
-
-template <class S> void Optimizer<S>::put_numbers(std::int64_t, detail::Decisions<S>&) const {
-    throw Error("[capture] the numbers of " + name_ + " cannot be told to a captured window");
-}
-
-template <class S> void Optimizer<S>::decide(const Capture& of, detail::Decisions<S>& next) const {
-    const Counts& updates = counts_[0].second;
-    for (std::size_t i : of.reached)
-        if (updates[i] != updates[of.reached[0]])
-            throw Error("[capture] parameter " + std::to_string(i) + " of " + name_ + " has had " +
-                        std::to_string(updates[i]) + " updates, parameter " + std::to_string(of.reached[0]) +
-                        " " + std::to_string(updates[of.reached[0]]) +
-                        "; in a captured window all are at the same");
-    put_numbers(of.reached.empty() ? 1 : updates[of.reached[0]] + 1, next);
-}
-
-template <class S> void Optimizer<S>::count_update(const Capture& of) {
-    for (std::size_t i : of.reached) ++count(0)[i];
-    rate_was_set_ = false;
-}
-
-template <class S> void Optimizer<S>::tell_places(std::vector<const void*>& places) {
-    for (auto& [name, arrays] : arrays_)
-        for (Array<S>& array : arrays) places.push_back(detail::ready(array) ? array.writable() : nullptr);
 }
 
 template <class S> void Optimizer<S>::save(TrainingState& state, const std::string& under) const {
@@ -282,9 +250,8 @@ template <class S> detail::SgdStep<S> Sgd<S>::numbers() const {
 }
 
 template <class S> void Sgd<S>::update() {
-    this->update_reached(options_.momentum != 0 ? 1 : 0, [&](std::int64_t, const auto& list) {
-        this->kernel().sgd(list, this->argument(numbers(), &detail::Decisions<S>::sgd));
-    });
+    this->update_reached(options_.momentum != 0 ? 1 : 0,
+                         [&](std::int64_t, const auto& list) { this->kernel().sgd(list, numbers()); });
 }
 
 // ---- Adam and its kin ----
@@ -325,9 +292,8 @@ template <class S> detail::AdamStep<S> Adam<S>::numbers(std::int64_t update) con
 }
 
 template <class S> void Adam<S>::update() {
-    this->update_reached(moments, [&](std::int64_t number, const auto& list) {
-        this->kernel().adam(list, this->argument(numbers(number), &detail::Decisions<S>::adam));
-    });
+    this->update_reached(
+        moments, [&](std::int64_t number, const auto& list) { this->kernel().adam(list, numbers(number)); });
 }
 
 template <class S> void AdamA<S>::fold() {

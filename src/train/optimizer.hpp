@@ -61,19 +61,6 @@ public:
     void prepare();           // has all memory that the next step needs
     void let_go_of_unused();  // what nothing has been written to, where that step was not made
 
-    // ---- for a captured window ----
-
-    // Which parameters its step updates; while it is captured the step is told where its numbers lie.
-    struct Capture {
-        const detail::Decisions<S>* numbers;
-        std::vector<std::size_t> reached;
-    };
-    void capture(Capture* capture) { capture_ = capture; }  // null when it is over
-    void decide(const Capture& of,
-                detail::Decisions<S>& next) const;       // the numbers of its next update
-    void count_update(const Capture& of);                // it was made
-    void tell_places(std::vector<const void*>& places);  // of what is remembered; nobody else holds it now
-
     // All that a resumed training needs, under names like "optimizer/momentum/0". What is loaded must come
     // from an optimizer of the same kind, options and shapes; else nothing changes. It is brought to the
     // parameters' device. The learning rate is then the saved one: who wants another makes the optimizer with
@@ -99,14 +86,6 @@ protected:
     detail::Update<S> remembering(std::size_t i, std::size_t arrays);
 
     virtual void update() = 0;
-    // Puts the numbers of update t, from 1, in their place.
-    virtual void put_numbers(std::int64_t t, detail::Decisions<S>& into) const;
-
-    template <class Step>
-    detail::StepArgument<Step> argument(const Step& now, Step detail::Decisions<S>::*place) const {
-        if (!capture_) return now;
-        return {&(capture_->numbers->*place), &capture_->numbers->withheld};
-    }
 
     // launch(number, list): the parameters that a gradient has reached; each counts its own updates, and
     // those with the same number, from 1, go together.
@@ -126,7 +105,6 @@ private:
     bool rate_was_set_ = false;            // since the last step or load
     bool had_effects_ = false;
     mutable std::vector<bool> had_variable_;  // by parameter: a variable has referred to it
-    Capture* capture_ = nullptr;
     Options options_;
     Named<Arrays> arrays_;
     Named<Counts> counts_;
@@ -148,7 +126,6 @@ public:
 
 private:
     void update() override;
-    void put_numbers(std::int64_t, detail::Decisions<S>& into) const override { into.sgd = numbers(); }
     detail::SgdStep<S> numbers() const;
 
     SgdOptions options_;
@@ -172,7 +149,6 @@ protected:
     static constexpr std::size_t moments = 2;
 
     void update() override;
-    void put_numbers(std::int64_t t, detail::Decisions<S>& into) const override { into.adam = numbers(t); }
 
     Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptions options,
          const std::vector<std::string>& counts);

@@ -189,8 +189,6 @@ public:
                         std::optional<std::int64_t> planned);
 
 private:
-    template <class> friend class CapturedWindow;
-
     const std::vector<V>& parameters() const { return optimizer_.parameters(); }
     template <class F> void attempt(F f) {
         try {

@@ -353,7 +353,7 @@ TEST_CASE("invariant 10: a parameter that got another buffer is noticed by every
 
 TEST_CASE("invariant 10: a constant that is written in place is noticed by every checkpoint") {
     expect_noticed([] { return constant(two(3, 4)); },
-                   [](const Tensor64& c) { ++c.value().storage()->version; },  // as refill() does
+                   [](const Tensor64& c) { ++c.value().storage()->version; },  // as a write in place does
                    "changed in place between forward and backward");
 }
 

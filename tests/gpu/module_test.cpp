@@ -30,16 +30,15 @@ TEMPLATE_TEST_CASE("Every slot of the GPU's table is filled", "", float, double)
 }
 
 TEST_CASE("What fails in a module is an error of the call and of no other") {
-    const memory::Raw& memory = peer::raw();
-    peer::begin_capture();
-    CHECK_THROWS_WITH(memory.grab(64), contains("[capture] the window asks for 64 bytes more"));
-    CHECK(peer::capturing());
-    CHECK_THROWS_AS(peer::copy(nullptr, Device::cuda, &memory, Device::cpu, 8), Error);
-    peer::abandon_capture();
-    void* const data = memory.grab(64);
-    REQUIRE(data != nullptr);
-    memory.give(data, 64);
-    CHECK((Array<float>{1, 2}.to(Device::cuda).to(Device::cpu).to_vector() == std::vector<float>{1, 2}));
+    const auto logits = Array<float>::full({1, 3}, 1, Device::cuda);
+    const Array<std::int32_t> labels({1}, {9}, Device::cuda);
+    auto probabilities = Array<float>::empty({1, 3}, Device::cuda);
+    auto total = Array<float>::empty({1}, Device::cuda), count = Array<float>::empty({1}, Device::cuda);
+    kernels<float>(Device::cuda)
+        .cross_entropy(logits.data(), labels.data(), Targets{}, probabilities.raw(), total.raw(), count.raw(),
+                       1, 3);
+    CHECK_THROWS_WITH(total.to(Device::cpu), contains("label 9 in row 0 is not one of the 3 classes"));
+    CHECK(logits.to(Device::cpu).to_vector() == std::vector<float>{1, 1, 1});
 }
 
 TEST_CASE("What the ledger refuses a kernel reaches the caller as it was thrown") {

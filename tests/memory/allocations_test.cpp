@@ -22,7 +22,6 @@
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/memory/arena.hpp"
-#include "tally/memory/memory_reserve.hpp"
 #include "tally/values/array.hpp"
 
 namespace {
@@ -200,49 +199,4 @@ TEST_CASE("with a budget no byte of it is lost where the host has no memory", "[
     memory::forget(before);
     memory::forget(after);
     CHECK(memory::report().largest_free == MiB);
-}
-
-TEST_CASE("A buffer that cannot be noted is not in use", "[alone]") {
-    if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
-    const std::size_t before = memory::in_use();
-    memory::Reserve reserve(Device::cpu);
-    const memory::Reserve::Use use(reserve, true);
-    memory::forget(allocate(odd_size));  // from now on it waits, and only its note needs memory
-    bool refused = false;
-    for (int i = 0; i < 100 && !refused; ++i) {
-        try {
-            const Refusal refusal(1);
-            memory::forget(allocate(odd_size));
-        } catch (const std::bad_alloc&) {
-            refused = true;
-        }
-    }
-    CHECK(refused);
-    CHECK(memory::in_use() == before);
-    CHECK(use.fresh() == 1);
-}
-
-TEST_CASE("The end of a use asks the host for no memory", "[alone]") {
-    if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
-    memory::drop_cache();
-    const std::size_t before = memory::in_use();
-    std::optional<memory::Reserve> reserve(Device::cpu);
-    for (int times = 0; times < 2; ++times) {  // the second adds to what the first holds
-        std::optional<memory::Reserve::Use> use(std::in_place, *reserve, true);
-        Storage* const all[] = {allocate(odd_size), allocate(odd_size), allocate(odd_size)};
-        memory::forget(all[1]);
-        bool asked = false;
-        {
-            const Refusal refusal(1);
-            use.reset();
-            asked = refusal.happened();
-        }
-        CHECK_FALSE(asked);
-        memory::forget(all[0]);
-        memory::forget(all[2]);
-        CHECK(memory::in_use() == before + (times == 0 ? 3 : 5) * odd_size);
-    }
-    reserve.reset();
-    CHECK(memory::in_use() == before);
-    memory::drop_cache();
 }

@@ -13,7 +13,6 @@
 #include "folder.hpp"
 #include "tally/files/state_file.hpp"
 #include "tally/train/cached.hpp"
-#include "tally/train/captured_window.hpp"
 #include "tally/train/exact_batch_norm.hpp"
 #include "train/law_nets.hpp"
 #include "train/trained.hpp"
@@ -378,8 +377,6 @@ TEST_CASE("What exact sums cannot be is refused, and both options are named") {
     term(w, 2).sum.backward();
     CHECK_THROWS_WITH(window.after_backward(1), contains("Sum::exact") && contains("Sum::running"));
     window.discard();
-    CHECK_THROWS_WITH(CapturedWindow<float>(window, [](Window<float>&) {}),
-                      contains("[capture]") && contains("Sum::exact") && contains("Sum::running"));
     Sequential<float> model{Linear<float>(2, 2, {}), BatchNorm<float>(2)};
     Sgd<float> of_model(parameters(model), {.learning_rate = 0.1});
     Window normalised(of_model, {.sum = Sum::exact});

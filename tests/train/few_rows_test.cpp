@@ -14,10 +14,10 @@
 #include "tally/autograd/tensor.hpp"
 #include "tally/checkpoint/checkpoint.hpp"
 #include "tally/files/training_state.hpp"
-#include "tally/train/captured_window.hpp"
 #include "tally/train/clip.hpp"
 #include "tally/train/window.hpp"
 #include "tally/watching/observer.hpp"
+#include "train/overwrite.hpp"
 
 namespace tally::test {
 
@@ -140,7 +140,7 @@ TEST_CASE("Law: in a window of few rows gradients and weights have the bits of b
         for (int update = 0; update < 3; ++update) {
             INFO("seed " << seed << ", update " << update);
             const auto at = cuts(r, net.rows());
-            bool refilled = false;
+            bool overwritten = false;
             for (std::size_t i = 1; i < at.size(); ++i) {
                 window.add(net.loss(at[i - 1], at[i]));
                 (twin.loss(at[i - 1], at[i]).sum / total).backward();
@@ -149,13 +149,13 @@ TEST_CASE("Law: in a window of few rows gradients and weights have the bits of b
                     CHECK(same_bits(net.parameters[2].grad(), passing_look(twin.parameters[2])));
                 if (r.whole(0, 5) > 0) continue;
                 const auto numbers = r.array<float>(net.frozen.shape(), -0.1, 0.1);
-                for (const Net* each : {&net, &twin}) refill(each->frozen.value(), numbers);
-                refilled = true;
+                for (const Net* each : {&net, &twin}) overwrite(each->frozen.value(), numbers);
+                overwritten = true;
             }
             const Net full = net;
             full.loss(0, net.rows()).mean().backward();
             CHECK(differing(net, twin, true) == "");
-            if (!net.twice && !refilled) CHECK(differing(full, net, true) == "");
+            if (!net.twice && !overwritten) CHECK(differing(full, net, true) == "");
             window.finish();
             other.step();
             CHECK(differing(net, twin, false) == "");

@@ -13,10 +13,10 @@
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/train/accumulate.hpp"
-#include "tally/train/captured_window.hpp"
 #include "tally/train/clip.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/window.hpp"
+#include "train/overwrite.hpp"
 
 namespace tally::test {
 
@@ -91,7 +91,7 @@ TEST_CASE("A gradient or a value that is written to behind the window is noticed
         One one;
         Window<double> window(one.sgd);
         window.add(one.loss({1, 2}));
-        refill(of_value ? one.w.value() : one.w.grad(), A({1, 1}, {7.0}));
+        overwrite(of_value ? one.w.value() : one.w.grad(), A({1, 1}, {7.0}));
         const std::string says = "of parameter 0 of (1, 1) was changed in place since the last micro-batch";
         CHECK_THAT(message_of([&] { window.add(one.loss({3, 6})); }), contains(says));
         CHECK_THAT(message_of([&] { window.finish(); }), contains(of_value ? "the value" : "the gradient"));

@@ -15,7 +15,6 @@
 #include "tally/memory/memory.hpp"
 #include "tally/train/accumulate.hpp"
 #include "tally/train/cached.hpp"
-#include "tally/train/captured_window.hpp"
 #include "tally/train/clip.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/micro_batch.hpp"
@@ -84,15 +83,13 @@ struct Plain {
 
 // What a call is, which decides what must come of it.
 enum class Kind {
-    harmless,      // changes nothing that counts
-    asks,          // for a gradient apart
-    gradient,      // of a parameter
-    value,         // of a parameter
-    lends,         // its place to a moving average
-    steps,         // the optimizer
-    sweeps,        // goes backward by itself
-    behind_value,  // writes to memory
-    behind_gradient,
+    harmless,        // changes nothing that counts
+    asks,            // for a gradient apart
+    gradient,        // of a parameter
+    value,           // of a parameter
+    lends,           // its place to a moving average
+    steps,           // the optimizer
+    sweeps,          // goes backward by itself
     another_window,  // on the same parameters
     refused_always,  // on this window
     adds,
@@ -161,8 +158,6 @@ inline std::vector<Call> calls() {
              load_weights(p.folder / "weights", p);
          },
          becomes(4)},
-        {"refill(value)", Kind::behind_value, [](P p) { refill(p.w.value(), number(4)); }, becomes(4)},
-        {"refill(gradient)", Kind::behind_gradient, [](P p) { refill(p.w.grad(), number(4)); }, set_to(4)},
         {"Array::writable", Kind::harmless,
          [](P p) {
              A copy = p.w.value();
@@ -232,8 +227,6 @@ inline std::vector<Call> calls() {
         {"Accumulate", Kind::another_window, [](P p) { Accumulate<double>(p.sgd, 2, Reduction::sum); }},
         {"Trainer", Kind::another_window,
          [](P p) { Trainer<double>(p, p.sgd, 4, [&](const Items&, Pass&) { return p.loss(other_items); }); }},
-        {"CapturedWindow", Kind::refused_always,
-         [](P p) { CapturedWindow<double>(*p.window, [](Window<double>&) {}); }},
         {"MicroBatchSize::update", Kind::refused_always,
          [](P p) { MicroBatchSize(1).update<double>(*p.window, 1, [](std::int64_t) {}); }},
     };

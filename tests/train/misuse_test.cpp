@@ -51,8 +51,6 @@ const Rule& rule(Kind kind) {
         // add() finds a gradient that is not its own; inside a rule it belongs to the micro-batch;
         // after_backward() is told.
         {Kind::sweeps, {"nxrxxnnr", "rrr--"}},
-        {Kind::behind_value, {"rnxnrrrn", "nxrrx"}},
-        {Kind::behind_gradient, {"xnxnrxxn", "xxrxx"}},
         {Kind::another_window, {"rxxxxrrx", ""}},
         {Kind::refused_always, {"xxxxxxxx", ""}},
         {Kind::adds, {"nnxxxnrx", ""}},      // counted; but then one more comes than was planned
@@ -84,7 +82,7 @@ std::string message_of(const std::function<void()>& attempt) {
 }
 
 bool needs_window(const Call& call) {
-    return call.name.starts_with("Window::") || call.name == "add_cached" || call.name == "CapturedWindow" ||
+    return call.name.starts_with("Window::") || call.name == "add_cached" ||
            call.name == "MicroBatchSize::update";
 }
 
@@ -319,7 +317,7 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
          "Optimizer",
          {"folds", "unfinished", "expect_finished", "expect_current", "note_variables", "note_effects",
           "had_effects", "remembered", "name", "parameters", "learning_rate", "schedule_learning_rate",
-          "let_go_of_unused", "capture", "decide", "count_update", "tell_places", "save", "prepare_load"}},
+          "let_go_of_unused", "save", "prepare_load"}},
         {"train/optimizer.hpp", "AdamA", {"folds"}},
         {"train/average.hpp", "MovingAverage", {"updates", "value", "swapped", "save", "prepare_load"}},
         {"train/clip.hpp",
@@ -330,7 +328,6 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
         {"train/micro_batch.hpp", "MicroBatchSize", {"now", "retries"}},
         // They have a window of their own.
         {"train/accumulate.hpp", "Accumulate", {"announcement", "step", "flush", "begin_epoch", "window"}},
-        {"train/captured_window.hpp", "CapturedWindow", {"replay", "captured"}},
     };
     for (const Header& header : headers) {
         const std::set<std::string> found = functions(header.file, header.type);

@@ -85,7 +85,7 @@ TEST_CASE("Weights kept turned change no bit, whatever happens to them in betwee
                 case 0:  // as an optimizer writes: into a copy, since the buffer is held
                     made.w.writable()[i] += 1;
                     break;
-                case 1:  // as refill() does
+                case 1:  // as a write in place does
                     memory::raise_version(made.w.storage());
                     made.w.raw()[i] += 1;
                     break;

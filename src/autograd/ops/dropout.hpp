@@ -16,7 +16,6 @@ namespace tally {
 // batches, so that a micro-batch gets the masks that its items have in the full batch.
 struct MaskKey {
     std::uint64_t seed = 0, layer = 0, first = 0;
-    const std::uint64_t* seed_at = nullptr;  // instead, where the seed lies: in a captured window (Pass)
 };
 
 // Each element of x (items, ...) is dropped with probability p, and otherwise divided by 1 - p. Nothing is
@@ -24,12 +23,8 @@ struct MaskKey {
 template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const MaskKey& of) {
     detail::check_mask(p, of.first, x.shape());
     if (p == 0) return x;
-    if (!of.seed_at && capturing(x.value().device()))
-        throw Error(
-            "[dropout] in a captured window every replay would drop the same; hand on the pass's seed_at");
-
     const detail::DropoutMask mask{of.seed, of.layer, of.first,
-                                   static_cast<std::uint64_t>(std::round(p * 0x1p32)), of.seed_at};
+                                   static_cast<std::uint64_t>(std::round(p * 0x1p32))};
     const auto items = static_cast<std::size_t>(x.shape()[0]);
     const std::size_t width = detail::stride_of(x.shape(), 0);
     const S scale = p == 1 ? S(0) : static_cast<S>(1 / (1 - p));

@@ -1,0 +1,15 @@
+// A write to an array's memory behind every handle, as a kernel of the program's own may make it.
+#pragma once
+
+#include "tally/memory/memory.hpp"
+#include "tally/values/array.hpp"
+
+namespace tally::test {
+
+template <class T> void overwrite(const Array<T>& place, const Array<T>& numbers) {
+    Array<T> same = place;
+    memory::raise_version(same.storage());
+    device_copy::bytes(same.raw(), same.device(), numbers.data(), numbers.device(), same.size() * sizeof(T));
+}
+
+}  // namespace tally::test
