@@ -1,4 +1,4 @@
-// The rows: the toy, a chain of operations, updates of a network, and kernels on arrays beyond any cache.
+// The rows: updates of a network, and kernels on arrays beyond any cache.
 #include "bench/gpu_rows.hpp"
 
 #include <cmath>
@@ -24,39 +24,6 @@ Array<float> one_after_the_other(const std::vector<Array<float>>& arrays) {
 }
 
 }  // namespace
-
-Row toy(Device device) {
-    const Tensor x = constant(numbers({6, 3}, 1, device)), w = parameter(numbers({3}, 2, device));
-    return {"toy", "step", 1,
-            [=] {
-                w.zero_grad();
-                mean(matmul(x, w)).backward();
-            },
-            [=] { return w.grad().to(Device::cpu); }};
-}
-
-Row toy_in_three(Device device) {
-    const Tensor x = constant(numbers({6, 3}, 1, device)), w = parameter(numbers({3}, 2, device));
-    return {"toy in 3 micro-batches", "step", 1,
-            [=] {
-                w.zero_grad();
-                for (const Tensor& micro : split(x, 2)) (mean(matmul(micro, w)) / 3).backward();
-            },
-            [=] { return w.grad().to(Device::cpu); }};
-}
-
-Row chain(Device device) {
-    const Tensor start = parameter(numbers({3}, 1, device)),
-                 c = constant(Array<float>({3}, {0.9f, 1.1f, 1.0f}, device));
-    return {"chain of 100 operations on 3 numbers", "operation", 100,
-            [=] {
-                start.zero_grad();
-                Tensor y = start;
-                for (int i = 0; i < 50; ++i) y = std::move(y) * c + c;
-                sum(std::move(y)).backward();
-            },
-            [=] { return start.grad().to(Device::cpu); }};
-}
 
 // relu between the layers, cross-entropy at the end, its sum divided by the whole batch; then sgd_step.
 Row update(const std::string& name, const Network& network, Device device) {
@@ -87,7 +54,7 @@ Row update(const std::string& name, const Network& network, Device device) {
         micros.push_back({constant(all.leading(at, at + network.rows_each)),
                           all_labels.leading(at, at + network.rows_each)});
 
-    return {name, "update", 1,
+    return {name, "update",
             [=] {
                 for (const Tensor& parameter : parameters) parameter.zero_grad();
                 for (const Micro& micro : micros) {
@@ -129,41 +96,41 @@ std::vector<Row> kernels_alone(std::size_t rows, std::size_t columns, Device dev
     detail::make_plain(plain, n);
     const Walk<2> down = detail::broadcast_walk({high, wide}, {high, wide}, {wide});
     return {
-        {"relu" + size, "call", 1,
+        {"relu" + size, "call",
          [=, &kernel] {
              const functor::Relu relu;
              kernel.map[slot<functor::Relu, UnaryOps>](&relu, x, z, n);
          },
          result(&Arrays::z), 2 * bytes},
-        {"relu backward" + size, "call", 1,
+        {"relu backward" + size, "call",
          [=, &kernel] {
              const functor::Relu relu;
              kernel.map_back[slot<functor::Relu, UnaryOps>](&relu, x, y, {z, Write::set}, n);
          },
          result(&Arrays::z), 3 * bytes},
-        {"add" + size, "call", 1,
+        {"add" + size, "call",
          [=, &kernel] {
              const functor::Add add;
              kernel.zip[slot<functor::Add, BinaryOps>](&add, plain, x, y, z);
          },
          result(&Arrays::z), 3 * bytes},
-        {"bias" + size, "call", 1,
+        {"bias" + size, "call",
          [=, &kernel] {
              const functor::Add add;
              kernel.zip[slot<functor::Add, BinaryOps>](&add, down, x, row, z);
          },
          result(&Arrays::z), 2 * bytes},
-        {"softmax" + size, "call", 1,
+        {"softmax" + size, "call",
          [=, &kernel] {
              kernel.softmax(x, z, {rows, columns, 1});
          },
          result(&Arrays::z), 2 * bytes},
-        {"sum across" + size, "call", 1,
+        {"sum across" + size, "call",
          [=, &kernel] {
              kernel.sum(x, {column, Write::set}, {rows, columns, 1});
          },
          result(&Arrays::column), bytes},
-        {"sum down" + size, "call", 1,
+        {"sum down" + size, "call",
          [=, &kernel] {
              kernel.sum(x, {row, Write::set}, {1, rows, columns});
          },

@@ -1,5 +1,4 @@
-// The rows of the GPU's benchmark as tally computes them, on whichever device: the same sizes, numbers and
-// names as in tools/gpu_peer.py.
+// The rows of the GPU's benchmark as tally computes them, on any device.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +13,12 @@ namespace tally::bench {
 
 struct Row {
     std::string name, per;               // per: what one unit of its time is
-    double units;                        // in a run
     std::function<void()> run;           // on a GPU it does not wait
     std::function<Array<float>()> seen;  // what shows that it is right: its gradients, or its result
     std::size_t moved = 0;               // bytes read and written, where the memory is what limits it
 };
 
-// Number i of stream s, between -0.5 and 0.5: scattered, and the same in any language.
+// Number i of stream s, between -0.5 and 0.5, scattered.
 inline float number(std::uint64_t i, std::uint64_t stream) {
     const std::uint64_t mixed = (i * 2654435761u + stream * 1779033703u) & 0xFFFFFFFFu;
     return static_cast<float>(mixed >> 8) / 16777216.0f - 0.5f;
@@ -31,9 +29,6 @@ struct Network {
     std::int64_t micro_batches, rows_each;
 };
 
-Row toy(Device device);
-Row toy_in_three(Device device);
-Row chain(Device device);
 Row update(const std::string& name, const Network& network, Device device);
 std::vector<Row> kernels_alone(std::size_t rows, std::size_t columns, Device device);
 
