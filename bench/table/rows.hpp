@@ -22,6 +22,4 @@ Row number_chain_row(int operations);
 Row deep_row(const Deep& deep);  // with its memory
 Row mlp_row(const Mlp& mlp, int threads = 1);
 
-// Peers that record numbers, each where it is installed.
-
 }  // namespace tally::bench
