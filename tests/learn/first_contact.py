@@ -256,6 +256,7 @@ class FirstContact(Faked):
         result = self.learn("bench", "--docs")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(page.read_text(), before + "a table\n![curve](measurements/bench/nodes.svg)\n" + after)
+        self.assertFalse((self.tree / "docs/measurements/bench/bench.md").exists())
 
     def test_gpu_builds_in_a_folder_of_its_own_and_requires_the_device(self):
         self.state(installed="")
