@@ -1,4 +1,4 @@
-// The diagrams whose pictures are kept as golden copies, from one expression of scalars to a chain of sixty.
+// Diagrams of many kinds, from one expression of scalars to a chain of sixty; pictures of some are kept as golden copies.
 #pragma once
 
 #include <string>
@@ -186,11 +186,11 @@ inline Diagram shared_layers() {
     return s.diagram;
 }
 
-inline Diagram chain_of_sixty() {
+inline Diagram chain_of(int operations) {
     Sketch s;
-    s.diagram.title = "A chain of sixty operations";
+    s.diagram.title = "A chain of " + std::to_string(operations) + " operations";
     int last = s.parameter("x", "", "0.0000", "1.0000");
-    for (int i = 1; i <= 60; ++i) last = s.operation("add 1", "", short_number(i), "1.0000", {last});
+    for (int i = 1; i <= operations; ++i) last = s.operation("add 1", "", short_number(i), "1.0000", {last});
     s.diagram.boxes.back().role = Role::loss;
     return s.diagram;
 }
@@ -214,7 +214,17 @@ inline std::vector<std::pair<std::string, Diagram>> example_diagrams() {
             {"full_and_micro", full_and_micro()},
             {"two_layers", two_layers()},
             {"shared_layers", shared_layers()},
-            {"chain_of_sixty", chain_of_sixty()},
+            {"chain_of_sixty", chain_of(60)},
+            {"odd_names", odd_names()}};
+}
+
+// One picture for each kind: full_and_micro has the full batch and the micro-batches, a chain of twenty wraps into three lines.
+inline std::vector<std::pair<std::string, Diagram>> golden_diagrams() {
+    return {{"diamond", diamond()},
+            {"full_and_micro", full_and_micro()},
+            {"two_layers", two_layers()},
+            {"shared_layers", shared_layers()},
+            {"chain_of_twenty", chain_of(20)},
             {"odd_names", odd_names()}};
 }
 

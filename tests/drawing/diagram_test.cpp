@@ -184,7 +184,7 @@ Diagram random_diagram(unsigned seed) {
 }  // namespace
 
 TEST_CASE("pictures equal their golden copies byte by byte") {
-    for (const auto& [name, diagram] : example_diagrams()) {
+    for (const auto& [name, diagram] : golden_diagrams()) {
         compare_with_golden(name + ".svg", to_svg(diagram));
         compare_with_golden(name + ".dot", to_dot(diagram));
     }
@@ -258,7 +258,7 @@ TEST_CASE("the outline tells the role, the fill what is kept") {
 }
 
 TEST_CASE("a long picture wraps into lines, none of them lonely") {
-    const drawing::Layout layout = drawing::lay_out(chain_of_sixty());
+    const drawing::Layout layout = drawing::lay_out(chain_of(60));
     CHECK(layout.width <= 2200);
     std::vector<int> per_line(1, 1);
     for (std::size_t i = 1; i < layout.shapes.size(); ++i) {
