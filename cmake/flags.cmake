@@ -22,9 +22,13 @@ if(TALLY_WERROR)
     target_compile_options(tally_flags INTERFACE -Werror)
 endif()
 
-# What many files read first is read once for all of them; not with a compiler cache, which would have to be told to trust that.
+# Precompiled headers hold what many files read first. ccache trusts them only where these two options tell it so; no other launcher is known to.
 set(CMAKE_PCH_WARN_INVALID OFF)
-if(CMAKE_CXX_COMPILER_LAUNCHER)
+if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "(^|/)ccache$")
+    list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros)
+    add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>"
+        "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+elseif(CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 
