@@ -222,8 +222,6 @@ inline std::vector<std::pair<std::string, Diagram>> example_diagrams() {
 inline std::vector<std::pair<std::string, Diagram>> golden_diagrams() {
     return {{"diamond", diamond()},
             {"full_and_micro", full_and_micro()},
-            {"two_layers", two_layers()},
-            {"shared_layers", shared_layers()},
             {"chain_of_twenty", chain_of(20)},
             {"odd_names", odd_names()}};
 }

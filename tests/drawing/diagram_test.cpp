@@ -183,6 +183,7 @@ Diagram random_diagram(unsigned seed) {
 
 }  // namespace
 
+// The lessons' own pictures are compared by tests/lesson/printed_test.py.
 TEST_CASE("pictures equal their golden copies byte by byte") {
     for (const auto& [name, diagram] : golden_diagrams()) {
         compare_with_golden(name + ".svg", to_svg(diagram));

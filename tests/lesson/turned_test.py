@@ -1,6 +1,6 @@
 """Whatever the numbers of a lesson are turned to, its checks hold. Usage: turned_test.py LESSON_PROGRAM SCHEMA [SEED]
 
-What can be turned, and from where to where, the lesson says itself (--describe). Ten settings are drawn, each with a --seed and one of
+What can be turned, and from where to where, the lesson says itself (--describe). Three settings are drawn, each with a --seed and one of
 the two types, after those at the ends of each range: every check must hold, every line keep to 80 columns and every step to 14 lines,
 every event the schema and every prediction its rules. What is out of range or not declared is refused, and the range named.
 """
@@ -16,7 +16,7 @@ import predictions
 from schema import Schema
 from terminal_driver import clean_environment, skip_where_it_does
 
-DRAWN = 10
+DRAWN = 3
 DEVICE = []  # what a lesson runs on, if not on the CPU
 
 
