@@ -40,6 +40,7 @@ struct Exercise {
     std::vector<const char*> functions;                         // that an answer defines
     std::vector<std::pair<std::string, std::string>> mistakes;  // name and sentence
     std::function<void(Look&, void* const*)> examine_loaded;    // an answer's functions, in this order
+    std::function<void(Look&)> examine_right;
     std::function<void(Look&, std::size_t)> examine_mistake;
 };
 
@@ -60,6 +61,7 @@ struct Add {
                     std::memcpy(&functions, loaded, sizeof functions);
                     examine(look, functions);
                 },
+            .examine_right = [=, right = answers.right](Look& look) { examine(look, right); },
             .examine_mistake = [=, known = answers.mistakes](
                                    Look& look, std::size_t which) { examine(look, known[which].functions); }};
         for (const auto& mistake : answers.mistakes)

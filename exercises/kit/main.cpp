@@ -1,4 +1,4 @@
-// exercise-checks: describes all exercises, and judges one answer, compiled as a library, by running it.
+// exercise-checks: describes all exercises, judges one answer, compiled as a library, by running it, and tests itself.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -197,6 +197,36 @@ void describe(const Exercise& exercise) {
     std::cout << json.dump() << "\n";
 }
 
+// Whether the answer passes, and the check takes each known mistake for itself and for no other.
+bool self_test(const Exercise& exercise) {
+    bool good = true;
+    const auto expect = [&](bool holds, const std::string& fault) {
+        if (!holds) std::cout << exercise.about.slug << ": " << fault << "\n";
+        good = good && holds;
+    };
+    const auto looked = [&](const std::string& name, const std::function<void(Look&)>& examine) {
+        Look look(0);
+        try {
+            examine(look);
+        } catch (const std::exception& error) {
+            expect(false, fmt::format("{} throws: {}", name, error.what()));
+        }
+        return look;
+    };
+    const Look right = looked("the answer", exercise.examine_right);
+    expect(right.complaints().empty(), "the answer does not pass");
+    std::vector<Look> known;
+    for (std::size_t which = 0; which < exercise.mistakes.size(); ++which) {
+        const std::string& name = exercise.mistakes[which].first;
+        known.push_back(looked(name, [&](Look& look) { exercise.examine_mistake(look, which); }));
+        expect(!known.back().complaints().empty(), fmt::format("the mistake {} passes", name));
+        for (std::size_t other = 0; other < which; ++other)
+            expect(!known.back().like(known[other]),
+                   fmt::format("the mistake {} is taken for {}", name, exercise.mistakes[other].first));
+    }
+    return good;
+}
+
 int main_of_the_checks(int argc, char** argv) {
     auto& all = all_exercises();
     std::sort(all.begin(), all.end(),
@@ -205,10 +235,13 @@ int main_of_the_checks(int argc, char** argv) {
         for (const auto& exercise : all) describe(exercise);
         return 0;
     }
+    if (argc == 2 && argv[1] == std::string_view("--self-test"))
+        return static_cast<int>(std::count_if(all.begin(), all.end(),
+                                              [](const auto& exercise) { return !self_test(exercise); }) > 0);
     for (const auto& exercise : all)
         if (argc == 4 && exercise.about.slug == std::string_view(argv[1]))
             return judge(exercise, argv[2], std::strtoull(argv[3], nullptr, 10));
-    std::cerr << "usage: exercise-checks [SLUG ANSWER.so SEED]\n";
+    std::cerr << "usage: exercise-checks [SLUG ANSWER.so SEED | --self-test]\n";
     return 2;
 }
 
