@@ -169,14 +169,6 @@ class FirstContact(Faked):
         self.assertEqual(code, 130)
         self.assertTrue(seen.endswith("\n"), seen)
 
-    def test_a_moved_tree_is_configured_again(self):
-        self.state(installed="")
-        self.learn("list")
-        (self.tree / "build/release/CMakeCache.txt").write_text("CMAKE_HOME_DIRECTORY:INTERNAL=/elsewhere\n")
-        self.calls()
-        self.assertEqual(self.learn("list").returncode, 77)
-        self.assertIn("cmake --preset release", self.calls())
-
     def test_tests_are_run_where_they_were_built(self):
         self.state(installed="")
         self.assertEqual(self.learn("test", "--", "-R", "toy").returncode, 0)
@@ -294,10 +286,6 @@ class FirstContact(Faked):
         (self.bin / "nvcc").rename(self.top / "cuda/bin/nvcc")
         self.assertEqual(self.learn("test", "--gpu", CUDA_HOME=str(self.top / "cuda")).returncode, 0)
         self.assertEqual(self.learn("test", "--gpu", CUDACXX=str(self.top / "cuda/bin/nvcc")).returncode, 0)
-
-    def test_an_unwritable_tree(self):
-        (self.tree / "build").write_text("a file where the folder should be")
-        self.assertEqual(self.learn("list").returncode, 5)
 
 
 if __name__ == "__main__":

@@ -224,16 +224,6 @@ class Misfortunes(Faked):
         self.assertTrue(self.asks("score"))  # as they were told
         self.assertEqual(self.somebody_else("check").returncode, 77)
 
-    def test_only_the_log_cannot_be_written(self):
-        self.assertRuns(self.learn("list"))
-        (self.tree / "build/learn.log").unlink()
-        (self.tree / "build/learn.log").mkdir()  # a file that even root cannot write
-        self.assertRuns(self.learn("list"))
-        (self.tree / "src/x").write_text("newer")
-        result = self.learn("list")
-        self.assertEqual(result.returncode, 5, result)
-        self.assertIn("cannot write in", result.stderr)
-
     # ---- by another name, from another place ----
 
     def test_through_links(self):
@@ -321,14 +311,6 @@ class Misfortunes(Faked):
         self.assertRuns(self.ended(waits))
 
     # ---- killed ----
-
-    def test_half_a_runner_is_not_run(self):
-        self.assertRuns(self.learn("list"))
-        for length in (0, 10):
-            os.truncate(self.tree / "build/release/learn-runner", length)
-            self.assertRuns(self.learn("list"))
-        os.truncate(self.tree / "build/release/learn-runner", 0)
-        self.assertEqual(self.somebody_else("list").returncode, 5)
 
     def test_a_killed_builder_is_waited_for(self):
         first = self.start("list", pace="0.2")

@@ -5,7 +5,6 @@ import os
 import re
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -464,33 +463,6 @@ def test_what_cannot_run_here_is_not_in_the_way(runner, sample):
                 code = t.wait()
                 assert shown in t.seen and code == (0 if "across" in shown else 77), (code, t.seen)
         assert course.done() == ["across-processes"]
-
-
-def test_ctrl_c_and_sigterm_through_the_runner(runner, sample):
-    with with_sample(runner, sample) as course:
-        for act, code in ((lambda t: t.type("\x03"), 130), (lambda t: t.process.send_signal(signal.SIGTERM), 143)):
-            with Terminal([course.runner, "run", "all"], TALLY_WORK=course.work) as t:
-                t.expect("q quit")
-                act(t)
-                ended = t.wait()
-                assert ended == code and t.restored(), ended
-        assert course.answers() == []
-
-
-def test_ctrl_z_through_the_runner(runner, sample):
-    with with_sample(runner, sample) as course:
-        script = f"set -m; '{course.runner}'; stty -a; echo 'the shell'; fg >/dev/null; echo code $?"
-        with Terminal(["sh", "-c", script], TALLY_WORK=course.work) as t:
-            t.expect("q quit")
-            t.type("\x1a")
-            shell = t.expect("the shell")
-            assert re.search(r"[^-]icanon", shell) and re.search(r"[^-]echo ", shell), shell
-            t.expect("q quit")
-            t.type(" ")
-            t.expect("[2/5]")
-            t.expect("q quit")
-            t.type("q")
-            t.expect("code 0")
 
 
 if __name__ == "__main__":

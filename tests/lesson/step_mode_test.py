@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import termios
 
 from terminal_driver import Terminal, clean_environment, have_terminals, run_tests
 
@@ -362,11 +361,6 @@ def test_ctrl_c_restores_the_terminal(lesson):
     ends_by(lesson, 130, lambda t: t.type("\x03"), step=3)
 
 
-def test_signals_restore_the_terminal(lesson):
-    for sent in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        ends_by(lesson, -sent, lambda t, sent=sent: t.process.send_signal(sent))
-
-
 def test_a_crash_restores_the_terminal(lesson):
     ends_by(lesson, -signal.SIGSEGV, lambda t: t.type("5"), step=3, SAMPLE_LESSON="segfault")
     ends_by(lesson, -signal.SIGSEGV, lambda t: t.type("5"), step=3, SAMPLE_LESSON="overflow")
@@ -396,20 +390,6 @@ def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it(lesson):
         at_step(t, 2)
         t.type("q")
         t.expect("code 0")
-
-
-def test_stopped_from_outside_it_takes_the_terminal_again(lesson):
-    with Terminal([lesson]) as t:
-        at_step(t, 1)
-        t.wait_for_keys()  # from here on it knows of being stopped
-        t.process.send_signal(signal.SIGSTOP)
-        os.waitpid(t.process.pid, os.WUNTRACED)
-        termios.tcsetattr(t.slave, termios.TCSANOW, t.before)  # as a shell would
-        t.process.send_signal(signal.SIGCONT)
-        t.expect(BAR)
-        assert not t.restored()
-        t.type(NEXT)
-        at_step(t, 2)
 
 
 def test_told_to_continue_while_it_quits_it_leaves_the_terminal_alone(lesson):
