@@ -1,4 +1,5 @@
 // Lesson 14: Adam cancels the size of a gradient, and with it hides a forgotten division.
+#include "adam_a.hpp"
 #include "tally/lesson/pictures.hpp"
 #include "tally/lesson/toy.hpp"
 #include "tally/train.hpp"

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "accumulate.hpp"
 #include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
 

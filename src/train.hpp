@@ -6,7 +6,7 @@
 #include "tally/files/safetensors.hpp"
 #include "tally/files/state_file.hpp"
 #include "tally/files/training_state.hpp"
-#include "tally/train/accumulate.hpp"
+#include "tally/train/accumulation_steps.hpp"
 #include "tally/train/across.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/batches.hpp"

@@ -29,7 +29,7 @@ public:
     // Asked for immediately before the kernel that writes: the first contribution sets, each later one adds.
     [[gnu::always_inline]] Into<T> into() {
         if constexpr (!Number<T>)
-            if (touched & (touch::held | touch::met)) [[unlikely]]
+            if (touched & touch::held) [[unlikely]]
                 detail::reach_held(*this);
         if (view().has_arrived()) {
             detail::own(gradient);  // a buffer shared with somebody else is not written to

@@ -296,49 +296,6 @@ template <class S> void Adam<S>::update() {
         moments, [&](std::int64_t number, const auto& list) { this->kernel().adam(list, numbers(number)); });
 }
 
-template <class S> void AdamA<S>::fold() {
-    this->expect_free("fold");
-    const auto& parameters = this->parameters();
-    auto& folds = this->count(1);
-    std::vector<detail::Update<S>> first,
-        later;  // only the first micro-batch of a window lets the moments decay
-    std::vector<std::size_t> reached;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        if (!parameters[i].has_grad()) continue;
-        if (parameters[i].node()->touched & touch::lent) detail::refuse_lent("AdamA", i);
-        parameters[i].check_thread("fold", *parameters[i].node());
-        detail::expect_free("fold", *parameters[i].node());
-        detail::Update<S> change = this->remembering(i, this->moments);
-        change.gradient = parameters[i].node()->gradient.data();  // not kept, as by grad()
-        (folds[i] == 0 ? first : later).push_back(change);
-        reached.push_back(i);
-    }
-    detail::AdamStep<S> numbers = this->numbers(1);
-    if (!first.empty()) this->kernel().adam(first, numbers);
-    numbers.beta1 = numbers.beta2 = 1;
-    if (!later.empty()) this->kernel().adam(later, numbers);
-    for (std::size_t i : reached) {
-        ++folds[i];
-        parameters[i].node()->untouch();  // fails no more
-    }
-}
-
-template <class S> void AdamA<S>::update() {
-    const auto& parameters = this->parameters();
-    auto &updates = this->count(0), &folds = this->count(1);
-    std::map<std::int64_t, std::vector<detail::Update<S>>> lists;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        if (folds[i] == 0 && !parameters[i].has_grad()) continue;
-        detail::Update<S> change = this->remembering(i, this->moments);
-        change.state = Write::add;  // to what fold() has written by then
-        parameters[i].change_value([&](Array<S>& value) { change.value = value.writable(); }, "step");
-        lists[updates[i] + 1].push_back(change);
-    }
-    fold();  // of all memory it is the last that asks, before anything has changed
-    for (const auto& [number, list] : lists) this->kernel().adam(list, this->numbers(number));
-    for (std::size_t i = 0; i < parameters.size(); ++i) updates[i] += std::exchange(folds[i], 0) > 0 ? 1 : 0;
-}
-
 template class Optimizer<float>;
 template class Optimizer<double>;
 template class Sgd<float>;
@@ -347,7 +304,5 @@ template class Adam<float>;
 template class Adam<double>;
 template class AdamW<float>;
 template class AdamW<double>;
-template class AdamA<float>;
-template class AdamA<double>;
 
 }  // namespace tally

@@ -1,4 +1,4 @@
-// Optimizers: from gradients to updated parameters, one launch for all of them; SGD, Adam, AdamW, AdamA.
+// Optimizers: from gradients to updated parameters, one launch for all of them; SGD, Adam, AdamW.
 //
 // PyTorch's formulas in PyTorch's order of operations (kernels/updates.hpp). Whatever depends on the options
 // alone (1 - beta, Adam's corrections, lr over a correction) is computed in double and rounded once to the
@@ -31,7 +31,6 @@ public:
     // what is remembered of them. Where memory runs out, all stay as they are.
     void step();             // an Error while a window is open: its finish() is what steps
     void zero_grad() const;  // an Error likewise
-    virtual bool folds() const { return false; }  // takes in micro-batches by itself
     // By a window that ends with so many micro-batches in it, neither finished nor discarded nor saved: the
     // next step, or the next window, says so.
     void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
@@ -181,29 +180,9 @@ protected:
     bool shrinks() const override { return true; }
 };
 
-// Adam that takes in each micro-batch at once, so that its gradient need not be kept: v gathers the sum of
-// the squares of the micro-batches' gradients instead of the square of their sum. (Zhang and others, "Adam
-// Accumulation to Reduce Memory Footprints of both Activations and Gradients", 2023.) With one micro-batch an
-// update it is AdamW.
-template <class S> class AdamA : public Adam<S> {
-public:
-    AdamA(std::vector<Var<Array<S>>> parameters, AdamOptions options = {})
-        : Adam<S>("AdamA", std::move(parameters), options, {"updates", "folds"}) {}
-
-    // After each micro-batch's backward, whose loss carries its weight in the window: takes the gradients
-    // into the moments and marks them untouched.
-    void fold();
-    bool folds() const override { return true; }
-
-protected:
-    void update() override;  // folds what has not been folded yet, too
-    bool shrinks() const override { return true; }
-};
-
 template <class S> Sgd(std::initializer_list<Var<Array<S>>>, SgdOptions) -> Sgd<S>;
 template <class S> Adam(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> Adam<S>;
 template <class S> AdamW(std::initializer_list<Var<Array<S>>>, AdamWOptions = {}) -> AdamW<S>;
-template <class S> AdamA(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamA<S>;
 
 extern template class Optimizer<float>;
 extern template class Optimizer<double>;
@@ -213,7 +192,5 @@ extern template class Adam<float>;
 extern template class Adam<double>;
 extern template class AdamW<float>;
 extern template class AdamW<double>;
-extern template class AdamA<float>;
-extern template class AdamA<double>;
 
 }  // namespace tally

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tally/train/accumulate.hpp"
+#include "tally/train/accumulation_steps.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/micro_batch.hpp"
 #include "tally/train/training_log.hpp"

@@ -54,10 +54,6 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
     if (options_.reduction == Reduction::sum && options_.total > 0)
         throw Error("[window] a sum is divided by nothing, but a total of " + in_words(options_.total) +
                     " is given");
-    if (optimizer.folds())
-        throw Error(
-            "[window] " + optimizer.name() +
-            " takes in each micro-batch by itself: call its fold() after each backward(), then step()");
     optimizer_.expect_finished();
     expect_untouched();
     if (options_.sum == Sum::exact)

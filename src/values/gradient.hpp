@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "tally/base/meanwhile.hpp"
 #include "tally/values/value.hpp"
@@ -14,9 +13,9 @@ namespace touch {
 inline constexpr std::uint8_t arrived = 1;  // a gradient
 inline constexpr std::uint8_t asked = 16;   // for its place by a rule that sets it; of a leaf, the last
 // Of a leaf whose gradient a window gathers, what others may not do.
-inline constexpr std::uint8_t held = 2;    // change it, clear it or step
-inline constexpr std::uint8_t sealed = 4;  // go backward into it
-inline constexpr std::uint8_t met = 8;  // a backward pass reached it; on a leaf not held: count such passes
+inline constexpr std::uint8_t held = 2;      // change it, clear it or step
+inline constexpr std::uint8_t sealed = 4;    // go backward into it
+inline constexpr std::uint8_t met = 8;       // a backward pass reached it
 inline constexpr std::uint8_t pending = 32;  // rows wait to be added to it (pending_rows.hpp)
 inline constexpr std::uint8_t shown = 64;    // somebody may keep a reference to it, so none wait
 inline constexpr std::uint8_t lent = 128;    // the value is a moving average's: no optimizer steps it
@@ -44,34 +43,15 @@ inline bool is_sealed(std::uint8_t touched) { return touched & touch::sealed & ~
 
 inline constinit thread_local std::uint64_t backward_calls = 0;  // of this thread so far
 
-// Counts the backward() calls that reach some leaves.
-class CallsReaching {
-public:
-    CallsReaching() = default;
-    CallsReaching(const CallsReaching&) = delete;
-    CallsReaching& operator=(const CallsReaching&) = delete;
-    ~CallsReaching();
-
-    void look_at(std::uint8_t& touched);  // one more leaf
-    std::int64_t restart();               // how many have come since the last time, or since all were cleared
-    static void note(std::uint8_t& touched);  // one comes to this leaf
-
-private:
-    std::vector<std::uint8_t*> leaves_;  // alive while restart() is called
-    std::uint64_t last_ = 0;
-    std::int64_t calls_ = 0;
-};
-
 // Asked before a value is changed: a moving average would take the change away.
 [[noreturn]] void refuse_written_average(const char* what);
 inline void expect_own_value(const char* what, std::uint8_t touched) {
     if (touched & touch::lent & ~lifted) [[unlikely]]
         refuse_written_average(what);
 }
-// A sweep comes to the gradient of a value that a window may hold, or whose backward() calls are counted.
+// A sweep comes to the gradient of a value that a window may hold.
 template <class T> void meet(const T& value, std::uint8_t& touched) {
     if (is_sealed(touched)) refuse_held("backward", form(value));
-    CallsReaching::note(touched);
     touched |= touch::met;
 }
 // Somebody other than the window gets a reference to a gradient, and may keep it: it shows all that arrives from now on.

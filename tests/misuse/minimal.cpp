@@ -13,6 +13,7 @@
 #include <thread>
 #include <type_traits>
 
+#include "../../lessons/accumulate.hpp"
 #include "tally/tally.hpp"
 #include "tally/train.hpp"
 
@@ -343,7 +344,7 @@ std::string other_inputs_each_pass() {
 std::string two_backwards_before_a_step() {
     Tensor w = parameter({1.f});
     Sgd<float> o({w}, {.learning_rate = 1});
-    Accumulate<float> a(o, 2, Reduction::mean);
+    lesson::Accumulate<float> a(o, 2, Reduction::mean);
     sum(w * 2).backward();
     sum(w * 4).backward();
     a.step(1);

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "../lessons/adam_a.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "memory/memory_helpers.hpp"
@@ -22,6 +23,8 @@
 namespace tally::test {
 
 namespace {
+
+using lesson::AdamA;
 
 // Weights on both sides of the size from which they are turned, and one that no optimizer steps.
 struct Net {

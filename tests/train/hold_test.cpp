@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "../lessons/accumulate.hpp"
+#include "../lessons/adam_a.hpp"
 #include "catch.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/train/accumulate.hpp"
 #include "tally/train/clip.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/window.hpp"
@@ -22,6 +23,7 @@ namespace tally::test {
 
 namespace {
 
+using lesson::Accumulate, lesson::AdamA;
 using A = Array<double>;
 
 // One weight of 1, whose gradient is the mean of the x that come: 3 for (1, 2) and (3, 6).

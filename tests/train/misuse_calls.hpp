@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "../lessons/accumulate.hpp"
+#include "../lessons/adam_a.hpp"
 #include "folder.hpp"
 #include "here.hpp"
 #include "tally/autograd/ops/linear.hpp"
@@ -13,7 +15,6 @@
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/train/accumulate.hpp"
 #include "tally/train/cached.hpp"
 #include "tally/train/clip.hpp"
 #include "tally/train/layers.hpp"
@@ -24,6 +25,7 @@
 
 namespace tally::test::misuse {
 
+using lesson::Accumulate, lesson::AdamA;
 using A = Array<double>;
 using Numbers = std::vector<double>;
 

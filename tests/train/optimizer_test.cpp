@@ -9,14 +9,18 @@
 #include <memory>
 #include <random>
 
+#include "../lessons/adam_a.hpp"
 #include "catch.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/files/state_file.hpp"
+#include "tally/train/window.hpp"
 
 namespace tally::test {
 namespace {
+
+using lesson::AdamA;
 
 template <class S> using Parameters = std::vector<Var<Array<S>>>;
 
@@ -434,6 +438,23 @@ TEST_CASE("AdamA sums squares where Adam squares sums") {
     CHECK(saved(folding).get<Array<double>>("o/v/0").item() == 0.5);
     CHECK(saved(folding).get<Array<double>>("o/m/0").item() == 0);
     CHECK(x.item() == 1);  // the first moment has cancelled
+}
+
+TEST_CASE("In a window AdamA takes in one gradient, the mean, and is AdamW") {
+    const Tensor64 a = parameter<double>({0.5}), b = parameter<double>({0.5});
+    AdamA folding({a}, {.weight_decay = 0.01});
+    AdamW plain({b}, {.weight_decay = 0.01});
+    Window<double> window(folding, {.micro_batches = 2}), of_plain(plain, {.micro_batches = 2});
+    for (const double g : {0.5, -0.25, 2.0, 1.0}) {
+        window.add(counted(a * g));
+        CHECK_THROWS_WITH(folding.fold(), contains("[fold] a window is open"));
+        of_plain.add(counted(b * g));
+        if (!window.full()) continue;
+        window.finish();
+        of_plain.finish();
+        CHECK(a.item() == b.item());
+    }
+    CHECK(a.item() != 0.5);
 }
 
 TEST_CASE("AdamA follows its recurrence, and with one micro-batch it is AdamW") {

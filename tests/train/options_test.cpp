@@ -5,6 +5,7 @@
 #include <memory>
 #include <sstream>
 
+#include "../lessons/adam_a.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "files/file_testing.hpp"
@@ -16,6 +17,8 @@
 
 namespace tally::test {
 namespace {
+
+using lesson::AdamA;
 
 // The fields of an aggregate by name: it does not compile when one is added or goes.
 #define TALLY_NAMES(object, ...)                                                                  \
@@ -402,7 +405,7 @@ TEST_CASE("docs/options.md is the table that these tests go through") {
         "made, so it may change from now on, but not for the past (a change between these updates is not "
         "noticed).\n" +
         told("TrainerOptions", trainer_rows(unused)) + told("WindowOptions", window_rows(nullptr)) +
-        told("SgdOptions", sgd_rows()) + told("AdamOptions: Adam, AdamW, AdamA", adam_rows()) +
+        told("SgdOptions", sgd_rows()) + told("AdamOptions: Adam, AdamW", adam_rows()) +
         told("AverageOptions", average_rows()) +
         "\n"
         "The number of items, the type of the optimizer, the number and shapes of its parameters and, if "

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "../lessons/accumulate.hpp"
 #include "catch.hpp"
 #include "folder.hpp"
 #include "tally/autograd/tensor.hpp"
@@ -16,6 +17,8 @@
 namespace tally::test {
 
 namespace {
+
+using lesson::Accumulate;
 
 using S = float;
 

@@ -4,9 +4,11 @@
 #include <sstream>
 #include <type_traits>
 
+#include "../lessons/accumulate.hpp"
+#include "../lessons/adam_a.hpp"
 #include "catch.hpp"
+#include "tally/checkpoint/checkpoint.hpp"
 #include "tally/files/training_state.hpp"
-#include "tally/train/accumulate.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/cached.hpp"
@@ -19,6 +21,7 @@
 namespace tally::test {
 namespace {
 
+using lesson::Accumulate, lesson::AdamA;
 using V = std::vector<float>;
 
 Tensor items_of(std::int64_t n) { return reshape(arange(n), {n, 1}); }
@@ -301,6 +304,18 @@ TEST_CASE("an Accumulate rejects two backward() calls before one step()") {
     const auto encode = [&](std::size_t part) { return reshape(w * static_cast<double>(part), {1, 1}); };
     cached_backward<float>(3, {encode}, [](const Representations<float>& all) { return sum(all[0]); });
     CHECK_NOTHROW(accumulate.step(3));  // all parts are one micro-batch
+    accumulate.flush();
+    const Tensor x = parameter({1.f});
+    grad(sum(w * x), {x});  // gives nothing to w
+    sum(w * 2).backward();
+    grad(sum(w * w), {w});  // nor this, but to its caller
+    grad(sum(w * w * x), {x});
+    CHECK_NOTHROW(accumulate.step(1));
+    sum(w * 2).backward();
+    sum(checkpoint([](const Tensor& y) { return y * y; }, w)).backward();  // sweeps again within
+    expect_refused();
+    sum(checkpoint([](const Tensor& y) { return y * y; }, w)).backward();
+    CHECK_NOTHROW(accumulate.step(1));
     accumulate.flush();
     sum(w * 2).backward();
     sum(w * 2).backward();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 
+#include "../lessons/adam_a.hpp"
 #include "catch.hpp"
 #include "fixtures.hpp"
 #include "tally/autograd/tensor.hpp"
@@ -10,6 +11,8 @@
 
 namespace tally::test {
 namespace {
+
+using lesson::AdamA;
 
 const std::vector<Shape> shapes{{3}, {2, 2}, {}};
 

@@ -9,17 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "../lessons/accumulate.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/shape.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/base/random.hpp"
-#include "tally/train/accumulate.hpp"
 
 namespace tally::test {
 
 namespace {
+
+using lesson::Accumulate;
 
 // A network of random sizes on random data, and a loss over some of its rows, of random kind.
 struct Drawn {
@@ -322,8 +324,6 @@ TEST_CASE("A window says in words what it cannot do") {
     CHECK_THROWS_WITH(Window<double>(one.sgd, {.total = -2}), contains("a total of -2"));
     CHECK_THROWS_WITH(Window<double>(one.sgd, {.total = 2, .reduction = Reduction::sum}),
                       contains("divided by nothing"));
-    AdamA<double> adama({one.w});
-    CHECK_THROWS_WITH(Window<double>(adama), contains("AdamA takes in each micro-batch by itself"));
 
     Window<double> window(one.sgd, {.micro_batches = 2, .total = 4});
     CHECK_THROWS_WITH(window.finish(), "[window] finish: no micro-batch has come");

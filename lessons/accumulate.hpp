@@ -1,0 +1,119 @@
+// Accumulate, the wrapper that people know: an optimizer that steps at every N-th call only, and N that changes
+// with the epoch. A Window does the work; an Observer counts the backward() calls.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "tally/train/accumulation_steps.hpp"
+#include "tally/train/window.hpp"
+#include "tally/watching/observer.hpp"
+
+namespace tally::lesson {
+
+// Counts the backward() calls that reach some parameters: it sees each operation whose rule a call runs.
+template <class S> class CallsReaching final : public Observer {
+public:
+    explicit CallsReaching(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {}
+
+    // How many have come since the last time, or since all gradients were cleared.
+    std::int64_t restart() { return std::exchange(calls_, 0); }
+
+    void pulling(const Node& node) override {
+        if (std::exchange(call_, detail::backward_calls) != detail::backward_calls)
+            ignored_ = for_grad(node);  // a new call begins at its result
+        if (ignored_ || !reads_one(node)) return;
+        ignored_ = true;  // one call, however often it uses the parameters
+        if (std::ranges::none_of(parameters_, &Var<Array<S>>::has_grad)) calls_ = 0;
+        ++calls_;
+    }
+
+private:
+    bool reads_one(const Node& node) const {
+        const std::vector<Node*> inputs = node.inputs();
+        return std::ranges::any_of(parameters_, [&](const Var<Array<S>>& parameter) {
+            return std::ranges::find(inputs, parameter.node()) != inputs.end();
+        });
+    }
+    // grad() gives gradients to its targets only.
+    static bool for_grad(const Node& result) {
+        std::vector<const Node*> open{&result};
+        std::unordered_set<const Node*> seen;
+        while (!open.empty()) {
+            const Node* const node = open.back();
+            open.pop_back();
+            if (!node || !seen.insert(node).second) continue;
+            if (node->target) return true;
+            for (const Node* input : node->inputs()) open.push_back(input);
+        }
+        return false;
+    }
+
+    const std::vector<Var<Array<S>>>& parameters_;
+    std::uint64_t call_ = detail::backward_calls;  // the last that was seen
+    bool ignored_ = true;                          // what it still does
+    std::int64_t calls_ = 0;
+};
+
+// Call step() after each backward(), as if there were no accumulation. Whether the gradient of an update is
+// the mean of what came, or the sum, is said here, since wrappers of this name do either; and so is what
+// becomes of a tail. A mean of means is the mean over all only where all are of one size: tell step() how
+// many items came, and another number is an Error. step() also rejects two backward() calls before it.
+template <class S> class Accumulate {
+public:
+    Accumulate(Optimizer<S>& optimizer, AccumulationSteps steps, Reduction reduction, Tail tail = Tail::scale)
+        : steps_(std::move(steps)),
+          window_(optimizer, {.micro_batches = steps_.at(0), .reduction = reduction, .tail = tail}),
+          calls_(optimizer.parameters()) {}
+
+    // "Wrapping 'SGD' optimizer with GA of 4 steps"
+    std::string announcement() const {
+        return "Wrapping '" + window_.optimizer().name() + "' optimizer with GA of " +
+               std::to_string(window_.planned()) + " steps";
+    }
+
+    // Says whether the parameters were updated.
+    bool step(std::int64_t items) {
+        const auto refuse = [&](const std::string& why) {  // its gradient is there already
+            window_.whole([&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
+        };
+        if (const std::int64_t calls = calls_.restart(); calls > 1)
+            refuse(std::to_string(calls) +
+                   " backward() calls have reached the parameters since the last step(); call step() after "
+                   "each backward(), or write (a + b).backward() if a micro-batch has several losses");
+        if (items < 1) refuse("a micro-batch of " + std::to_string(items) + " items has no mean");
+        const std::int64_t before = window_.empty() ? items : window_.items() / window_.micro_batches();
+        if (items != before && window_.options().reduction == Reduction::mean)
+            refuse("this micro-batch has " + std::to_string(items) + " items, those before " +
+                   std::to_string(before) +
+                   ": the mean of their means is not the mean over all. Window::add() weighs them right; so "
+                   "do losses that are sums, with Reduction::sum");
+        window_.after_backward(1, items);
+        return window_.full() && window_.finish().stepped;
+    }
+    bool flush() {  // at the end of an epoch: the tail, by its policy
+        const bool stepped = window_.flush().stepped;
+        calls_.restart();
+        return stepped;
+    }
+    void begin_epoch(std::int64_t epoch) {
+        window_.plan(steps_.at(epoch));
+        if (window_.full()) window_.finish();
+        calls_.restart();
+    }
+
+    const Window<S>& window() const { return window_; }
+    Window<S>& window() { return window_; }
+
+private:
+    AccumulationSteps steps_;
+    Window<S> window_;
+    CallsReaching<S> calls_;  // its parameters, since the last step()
+    Observing observing_{calls_};
+};
+
+}  // namespace tally::lesson

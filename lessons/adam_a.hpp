@@ -1,0 +1,75 @@
+// AdamA, an optimizer that is not in the library: what Adam leaves to a class that is made of it is enough.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "tally/train/optimizer.hpp"
+
+namespace tally::lesson {
+
+// Adam that takes in each micro-batch at once, so that its gradient need not be kept: v gathers the sum of
+// the squares of the micro-batches' gradients instead of the square of their sum. (Zhang and others, "Adam
+// Accumulation to Reduce Memory Footprints of both Activations and Gradients", 2023.) With one micro-batch an
+// update it is AdamW.
+template <class S> class AdamA : public Adam<S> {
+public:
+    AdamA(std::vector<Var<Array<S>>> parameters, AdamOptions options = {})
+        : Adam<S>("AdamA", std::move(parameters), options, {"updates", "folds"}) {}
+
+    // After each micro-batch's backward, whose loss carries its weight in the update: takes the gradients
+    // into the moments and marks them untouched.
+    void fold() {
+        this->expect_free("fold");
+        const auto& parameters = this->parameters();
+        auto& folds = this->count(1);
+        std::vector<detail::Update<S>> first,
+            later;  // only the first micro-batch of an update lets the moments decay
+        std::vector<std::size_t> reached;
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            if (!parameters[i].has_grad()) continue;
+            if (parameters[i].node()->touched & touch::lent) detail::refuse_lent("AdamA", i);
+            parameters[i].check_thread("fold", *parameters[i].node());
+            detail::expect_free("fold", *parameters[i].node());
+            detail::Update<S> change = this->remembering(i, this->moments);
+            change.gradient = parameters[i].node()->gradient.data();  // not kept, as by grad()
+            (folds[i] == 0 ? first : later).push_back(change);
+            reached.push_back(i);
+        }
+        detail::AdamStep<S> numbers = this->numbers(1);
+        if (!first.empty()) this->kernel().adam(first, numbers);
+        numbers.beta1 = numbers.beta2 = 1;
+        if (!later.empty()) this->kernel().adam(later, numbers);
+        for (std::size_t i : reached) {
+            ++folds[i];
+            parameters[i].node()->untouch();  // fails no more
+        }
+    }
+
+protected:
+    void update() override {  // folds what has not been folded yet, too
+        const auto& parameters = this->parameters();
+        auto &updates = this->count(0), &folds = this->count(1);
+        std::map<std::int64_t, std::vector<detail::Update<S>>> lists;
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            if (folds[i] == 0 && !parameters[i].has_grad()) continue;
+            detail::Update<S> change = this->remembering(i, this->moments);
+            change.state = Write::add;  // to what fold() has written by then
+            parameters[i].change_value([&](Array<S>& value) { change.value = value.writable(); }, "step");
+            lists[updates[i] + 1].push_back(change);
+        }
+        fold();  // of all memory it is the last that asks, before anything has changed
+        for (const auto& [number, list] : lists) this->kernel().adam(list, this->numbers(number));
+        for (std::size_t i = 0; i < parameters.size(); ++i)
+            updates[i] += std::exchange(folds[i], 0) > 0 ? 1 : 0;
+    }
+    bool shrinks() const override { return true; }
+};
+
+template <class S> AdamA(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamA<S>;
+
+}  // namespace tally::lesson
