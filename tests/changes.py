@@ -59,7 +59,7 @@ def operations():
 
 def optimizers():
     names = re.findall(r"class (\w+) : public (?:Optimizer|Sgd|Adam)<S>", text_of("src/train"))
-    assert len(names) >= 4, "the search finds no optimizers any more"
+    assert len(names) >= 3, "the search finds no optimizers any more"
     table = text_of("docs/optimizers.md")
     for name in names:
         if not (ROOT / "tests" / "fixtures-train" / f"{name.lower()}.txt").is_file():
