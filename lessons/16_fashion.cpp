@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "tally/data/fashion.hpp"
 #include "tally/lesson/talk.hpp"
 #include "tally/train.hpp"
 

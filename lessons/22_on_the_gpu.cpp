@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tally/data/fashion.hpp"
 #include "tally/lesson/devices.hpp"
 #include "tally/lesson/toy.hpp"
 #include "tally/train.hpp"

@@ -1,7 +1,6 @@
 // tally for training: everything between a loss and an updated parameter, in one line.
 #pragma once
 
-#include "tally/files/fashion.hpp"
 #include "tally/files/idx.hpp"
 #include "tally/files/safetensors.hpp"
 #include "tally/files/state_file.hpp"

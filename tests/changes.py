@@ -90,7 +90,7 @@ def policies():
 def scalars():
     """What is made for one scalar type is made for each, in the same folder."""
     made = {}
-    for path in sorted(SRC.rglob("*.[chu]*")):
+    for path in sorted([*SRC.rglob("*.[chu]*"), *(ROOT / "course").rglob("*.[chu]*")]):
         for statement in re.findall(r"^(?:(?:extern )?template (?!<)[^;{]*;|TALLY_\w+\([^)]*\))", path.read_text(), re.M):
             made.setdefault(path.parent, {}).setdefault(" ".join(statement.split()), path)
     for statements in made.values():
@@ -132,7 +132,7 @@ def lessons():
 
 def checks():
     page = text_of("docs/add-a-lesson.md")
-    for name in re.findall(r"^bool (check\w*)\(", text_of("src/lesson/lesson.hpp"), re.M):
+    for name in re.findall(r"^bool (check\w*)\(", text_of("course/kit/lesson.hpp"), re.M):
         if f"`{name}`" not in page:
             yield f"docs/add-a-lesson.md does not name {name}()"
     broken = text_of("tests/mutations.txt")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether the house is as docs/architecture.md says: rooms and who sees whom, budgets, comments, where things are defined.
 
-    house.py                    src/ as it stands
+    house.py                    src/ and course/ as they stand
     house.py --headers COMPILER BUILD
                                 each header compiles by itself, seeing only what its room may see
 
@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
+COURSE = {"data": ROOT / "course" / "data", "lesson": ROOT / "course" / "kit"}  # rooms that are not the library's
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
@@ -25,19 +26,33 @@ def rooms():
     found = {name: {name, *sees.split()} for name, sees in re.findall(r"^tally_room\((\w+)(?: SEES ([a-z ]+))?[^)]*\)", text, re.M)}
     found |= {name: set(sees.split()) for name, sees in re.findall(r"^tally_room_path\(\w+ (\w+) ([\w ]+)\)", text, re.M)}
     found["lesson"] = {*found, "lesson"} - {"cpu", "gpu", "processes"}
+    found["data"] = {"base", "kernels", "memory", "values", "files", "data"}
     return found
 
 
 def sources():
-    return [path for path in sorted(SRC.rglob("*")) if path.suffix in (".hpp", ".cpp", ".cu")]
+    return [path for top in (SRC, *COURSE.values()) for path in sorted(top.rglob("*")) if path.suffix in (".hpp", ".cpp", ".cu")]
 
 
 def name(path):
+    """As an include has it after tally/."""
+    for room, folder in COURSE.items():
+        if path.is_relative_to(folder):
+            return f"{room}/{path.relative_to(folder)}"
     return str(path.relative_to(SRC))
 
 
+def shown(path):
+    return str(path.relative_to(ROOT))
+
+
+def path_of(place):
+    room, _, rest = place.partition("/")
+    return COURSE[room] / rest if room in COURSE else SRC / place
+
+
 def room_of(path):
-    return path.relative_to(SRC).parts[0] if path.parent != SRC else None
+    return name(path).split("/")[0] if path.parent != SRC else None
 
 
 def wrong_includes(seen):
@@ -46,9 +61,9 @@ def wrong_includes(seen):
             if not (found := re.match(r'\s*#\s*include (?:"(.*)"|<(tally/.*)>)', include)):
                 continue
             place, room = found.group(1) or found.group(2), room_of(path)
-            where = f"src/{name(path)}:{line}: includes \"{place}\""
+            where = f"{shown(path)}:{line}: includes \"{place}\""
             other = place.split("/")[1] if place.count("/") > 1 else None  # none: tally/tally.hpp, which is for outside
-            if not place.startswith("tally/") or not (SRC / place[6:]).is_file():
+            if not place.startswith("tally/") or not path_of(place[6:]).is_file():
                 yield f"{where}, which is not tally/ and a path below src/"
             elif room and other not in seen[room] and (other or room != "lesson"):
                 yield f"{where}, but {room} may not see {other or 'what is for outside'} (src/CMakeLists.txt)"
@@ -61,18 +76,18 @@ def foreign_includes():
             continue
         for line, text in enumerate(path.read_text().split("\n"), 1):
             if found := re.match(r"\s*#\s*include <((?:xtensor|xtensor-blas|xtl|xsimd)/.*|cblas.h)>", text):
-                yield f"src/{name(path)}:{line}: includes <{found.group(1)}>, which only src/cpu and tally/xtensor.hpp may"
+                yield f"{shown(path)}:{line}: includes <{found.group(1)}>, which only src/cpu and tally/xtensor.hpp may"
 
 
 def wrong_rooms(seen):
-    folders = {path.name for path in SRC.iterdir() if path.is_dir()}
-    table = re.findall(r"^\| \*{0,2}`src/(\w+)`\*{0,2} \|", (ROOT / "docs" / "architecture.md").read_text(), re.M)
-    for missing in sorted(folders - set(seen)):
-        yield f"src/{missing} is no room of src/CMakeLists.txt"
+    folders = {f"src/{path.name}" for path in SRC.iterdir() if path.is_dir()} | {shown(folder) for folder in COURSE.values()}
+    table = re.findall(r"^\| \*{0,2}`((?:src|course)/\w+)`\*{0,2} \|", (ROOT / "docs" / "architecture.md").read_text(), re.M)
+    for missing in sorted(folders - {shown(path_of(f"{room}/")) for room in seen}):
+        yield f"{missing} is no room of src/CMakeLists.txt"
     for missing in sorted(folders - set(table)):
-        yield f"src/{missing} is missing in the table of rooms in docs/architecture.md"
+        yield f"{missing} is missing in the table of rooms in docs/architecture.md"
     for gone in sorted(set(table) - folders):
-        yield f"docs/architecture.md has a room src/{gone}, which is no folder"
+        yield f"docs/architecture.md has a room {gone}, which is no folder"
 
 
 def budgets():
@@ -120,20 +135,20 @@ def wrong_sizes():
         key = ("file", name(path)) if ("file", name(path)) in most else ("file", "any")
         used.add(key)
         if count > most[key]:
-            yield f"src/{name(path)} has {count} lines; {most[key]} are its budget"
+            yield f"{shown(path)} has {count} lines; {most[key]} are its budget"
         for line, function, lines in functions(text):
             key = ("function", f"{name(path)}:{function}")
             key = key if key in most else ("function", "any")
             used.add(key)
             if lines > most[key]:
-                yield f"src/{name(path)}:{line}: {function} has {lines} lines; {most[key]} are its budget"
+                yield f"{shown(path)}:{line}: {function} has {lines} lines; {most[key]} are its budget"
     for room, count in total.items():
         if room:
             used.add(("room", room))
             if ("room", room) not in most:
-                yield f"src/{room} has no budget in tests/house.txt; it has {count} lines"
+                yield f"{shown(path_of(f'{room}/'))} has no budget in tests/house.txt; it has {count} lines"
             elif count > most["room", room]:
-                yield f"src/{room} has {count} lines; {most['room', room]} are its budget"
+                yield f"{shown(path_of(f'{room}/'))} has {count} lines; {most['room', room]} are its budget"
     for kind, what in sorted(each for each in set(most) - used if each[0] not in ("contract", "nvcc")):
         yield f"tests/house.txt has a budget for the {kind} {what}, which is not there"
 
@@ -146,7 +161,7 @@ def orphans():
             if comment and re.match(r"\s*// \S", before) and not before.rstrip().endswith((".", ":", ";")):
                 words = comment.group(1).split()
                 if len(words) <= 1 and len(before) > 60:
-                    yield f"src/{name(path)}:{line}: a comment line of one word, '{comment.group(1)}'; break it elsewhere"
+                    yield f"{shown(path)}:{line}: a comment line of one word, '{comment.group(1)}'; break it elsewhere"
             before = text
 
 
@@ -174,7 +189,7 @@ def defined_elsewhere():
             if pattern.search(own):
                 continue
             others = [other for other, body in texts.items() if pattern.search(body)]
-            yield f"src/{header}: declares {function}(), which is defined in {', '.join(others) or 'no file that could be found'}"
+            yield f"{shown(path_of(header))}: declares {function}(), which is defined in {', '.join(others) or 'no file that could be found'}"
 
 
 def header_faults(compiler, build):
@@ -183,9 +198,10 @@ def header_faults(compiler, build):
         room = room_of(path)
         apart = room and (Path(build) / "rooms" / room).is_dir()  # the lesson kit and the public headers see all
         folder = Path(build) / "rooms" / room if apart else Path(build) / "include"
-        done = subprocess.run([compiler, *WARNINGS, "-std=c++20", "-fsyntax-only", f"-I{folder}", "-include", f"tally/{name(path)}", "-x", "c++", "/dev/null"],
+        course = [f"-I{Path(build) / 'rooms' / 'course'}"] if room in COURSE else []
+        done = subprocess.run([compiler, *WARNINGS, "-std=c++20", "-fsyntax-only", f"-I{folder}", *course, "-include", f"tally/{name(path)}", "-x", "c++", "/dev/null"],
                               capture_output=True, text=True)
-        return None if done.returncode == 0 else f"src/{name(path)} does not compile by itself:\n{done.stderr[:1000]}"
+        return None if done.returncode == 0 else f"{shown(path)} does not compile by itself:\n{done.stderr[:1000]}"
 
     def first_include(path):
         found = re.search(r'#include "tally/(.*)"', path.read_text()) if path.exists() else None

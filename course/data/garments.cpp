@@ -1,12 +1,12 @@
 // A garment is a few polygons, of which corners, size, place, cloth and light vary from picture to picture.
-#include "tally/files/garments.hpp"
+#include "tally/data/garments.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "tally/base/random.hpp"
-#include "tally/files/wardrobe.hpp"
+#include "tally/data/wardrobe.hpp"
 
 namespace tally::garments {
 namespace {

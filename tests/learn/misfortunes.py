@@ -60,7 +60,7 @@ class Misfortunes(Faked):
             (self.bin / "test_flock").symlink_to(shutil.which("flock"))
         else:
             self.fake("test_flock", "exit 0")
-        for folder in ("src", "lessons", "exercises", "cmake"):
+        for folder in ("src", "course", "lessons", "exercises", "cmake"):
             (self.tree / folder).mkdir()
         for file in ("src/x", "CMakeLists.txt", "CMakePresets.json"):
             (self.tree / file).write_text("")

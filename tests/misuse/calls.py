@@ -342,8 +342,7 @@ for reason, names in {
         memory::allocate memory::changed_since_saved memory::class_bit memory::class_bits memory::class_of memory::fail_allocation
         memory::forget memory::held_as memory::holders memory::keep memory::leave memory::left_by_another memory::one_rule memory::poison
         memory::poison_meanwhile memory::raise_version memory::reclassify memory::recycle memory::rules memory::rules_of memory::save
-        memory::saved_first memory::set_poison memory::sole_temporary memory::sum_saved memory::unsave memory::unsaved_last
-        fashion_classes fashion_folder fashion_pixels find_fashion generated_fashion generated_pictures has_fashion load_fashion""",
+        memory::saved_first memory::set_poison memory::sole_temporary memory::sum_saved memory::unsave memory::unsaved_last""",
     "for operations of one's own, whose arguments the compiler checks: tests/autograd": "keep keep_if record on destination take add_scaled empty_like",
     "its arguments are the functions of a program: its own tests make their mistakes": """
         add_with_exact_batch_norm cached_backward measure_layers recomputing highest""",
