@@ -1,5 +1,4 @@
 // Lesson 16: a real training. Batches of 64 and micro-batches of 16, four at a time, end at the same weights.
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>

@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 
 #include "tally/data/fashion.hpp"
 #include "tally/lesson/devices.hpp"
