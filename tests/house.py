@@ -5,7 +5,7 @@
     house.py --headers COMPILER BUILD
                                 each header compiles by itself, seeing only what its room may see
 
-The rooms are those of src/CMakeLists.txt, the budgets those of tests/house.txt.
+The rooms are those of src/CMakeLists.txt and the two of course/, the budgets those of tests/house.txt.
 """
 import concurrent.futures
 import os
