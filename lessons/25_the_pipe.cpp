@@ -96,7 +96,7 @@ struct ThePipe {
         note("Where each stays as large, only 1F1B can afford them: it keeps no more of them.");
         check_close("the formula", longer.column("waits"), longer.column("(p-1)/(m+p-1)"), 1e-12);
 
-        const Timetable split = timetable(PipeSchedule::zero_bubble, p, m);
+        const Timetable split = tally::detail::zero_bubble(p, m);
         predict(
             say("Backward has two parts: the gradient of the input (B), for which a stage waits, and of "
                 "the weights (W), for which nobody does. With W later, how many units, of {}, does a stage "
@@ -113,12 +113,6 @@ struct ThePipe {
         drawn("zero-bubble", "Zero bubble", split);
         show("units that a stage waits", split.seconds - 3 * m);
         check_split(split);
-
-        step("That one was calculated only. tally's pipe refuses it, and says why:");
-        const auto refusals =
-            on_ranks([&](Processes& here) { return refusal_of(PipeSchedule::zero_bubble, here); });
-        note(refusals[0]);
-        check_refused(refusals);
 
         predict("Beside one process that runs one micro-batch after the other, a stage's gradient has",
                 {right("the same bits"),
@@ -291,14 +285,6 @@ struct ThePipe {
         for (const PipeStep& each : steps) text += each.what + std::to_string(each.micro) + " ";
         return text;
     }
-    std::string refusal_of(PipeSchedule schedule, Processes& here) const {
-        try {
-            Pipe<real>(here, {stage_of(here.rank())}, by(schedule));
-        } catch (const Error& error) {
-            return error.what();
-        }
-        return "";
-    }
 
     void drawn(const std::string& name, const std::string& title, const Timetable& table) const {
         const std::string kinds = "FBW";
@@ -344,13 +330,6 @@ struct ThePipe {
         check_close("counted in the picture", dots(table.drawing(1)), waits / (3 * m + waits), 1e-12);
         check_equal("keeps", table.live, std::vector<int>(layers.size(), std::min(p, m)));
     }
-    static void check_refused(const std::vector<std::string>& refusals) {
-        bool so = true;
-        for (const auto& words : refusals)
-            so = so && words.find("one backward() computes both") != std::string::npos;
-        check("refused by each process", so);
-    }
-
     // Of a micro-batch a stage saves its input and its output.
     void check_kept(const Table& kept) const {
         const double KiB = 2.0 * rows * width * sizeof(real) / 1024;
@@ -388,7 +367,7 @@ const Given<ThePipe> lesson({.number = 25,
                              .slug = "the-pipe",
                              .title = "a model in stages",
                              .minutes = 25,
-                             .steps = 10,
+                             .steps = 9,
                              .dials = {whole_number("ranks", "processes, with a stage each", 4, 2, 5),
                                        whole_number("micro", "micro-batches of a run", 8, 2, 12)}});
 

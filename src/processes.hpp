@@ -7,4 +7,3 @@
 #include "tally/processes/ranks.hpp"
 #include "tally/processes/schedule.hpp"
 #include "tally/processes/stages.hpp"
-#include "tally/processes/work_list.hpp"

@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
+#include <iostream>
 #include <limits>
 #include <memory>
 #include <thread>
@@ -18,9 +20,7 @@ namespace tally::detail {
 
 namespace {
 
-constexpr int words_tag = 1, pieces_tag = 2, labels_tag = 3, notes_tag = 4, last_tag = 4;
-// The channel of pieces that are in no sum: what a failed call has left on its way is in none.
-constexpr int moved = -1;
+constexpr int words_tag = 1, pieces_tag = 2, labels_tag = 3, sums_tag = 4;
 
 void expect(int code, const char* call) {
     if (code == MPI_SUCCESS) return;
@@ -56,25 +56,12 @@ template <> MPI_Datatype type_of<float>() { return MPI_FLOAT; }
 template <> MPI_Datatype type_of<double>() { return MPI_DOUBLE; }
 template <> MPI_Datatype type_of<std::int64_t>() { return MPI_INT64_T; }
 
-bool all_over(std::vector<MPI_Request>& requests) {
-    int over = 0;
-    expect(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &over, MPI_STATUSES_IGNORE),
-           "MPI_Testall");
-    return over != 0;
-}
-
-struct Pieces final : Transfer {
-    std::vector<MPI_Request> requests;
-    bool over() override { return all_over(requests); }
-};
-
 }  // namespace
 
 struct Wire::State {
     MPI_Comm comm = MPI_COMM_NULL;
     int rank = 0, size = 1;
-    std::vector<int> first;  // the rank in comm that each of them has
-    bool started = false, ended = false, noted = false;
+    bool started = false, ended = false;
     struct Post {
         std::string label;
         std::shared_ptr<const void> kept;
@@ -89,30 +76,32 @@ struct Wire::State {
         if (over) throw Error("[processes] MPI was finalised while they live: they must end before it");
     }
     bool all_done(std::vector<MPI_Request>& requests, double seconds) const {
-        return within(seconds, [&] { return all_over(requests); });
+        return within(seconds, [&] {
+            int over = 0;
+            expect(
+                MPI_Testall(static_cast<int>(requests.size()), requests.data(), &over, MPI_STATUSES_IGNORE),
+                "MPI_Testall");
+            return over != 0;
+        });
     }
     // The next words of a rank, or its next label. MPI writes where they come to until they are all there, so nobody lets go of that.
     struct Next {
         std::string* words = nullptr;
         MPI_Request request = MPI_REQUEST_NULL;
-        int from = 0;
     };
     std::vector<Next> next, labels;
-    Next note;
 
-    int in_comm(int which) const { return first[static_cast<std::size_t>(which)]; }
     Next& next_of(int from, int tag) {
-        return (tag == words_tag ? next : labels)[static_cast<std::size_t>(in_comm(from))];
+        return (tag == words_tag ? next : labels)[static_cast<std::size_t>(from)];
     }
-    bool has_come(int from, int tag = words_tag) { return has_come(next_of(from, tag), in_comm(from), tag); }
-    bool has_come(Next& of, int from, int tag) {
+    bool has_come(int from, int tag = words_tag) {
+        Next& of = next_of(from, tag);
         int there = 0, length = 0;
         if (!of.words) {
             MPI_Message message;
             MPI_Status status;
             expect(MPI_Improbe(from, tag, comm, &there, &message, &status), "MPI_Improbe");
             if (!there) return false;
-            of.from = status.MPI_SOURCE;
             expect(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
             of.words = new std::string(static_cast<std::size_t>(length), '\0');
             expect(MPI_Imrecv(of.words->data(), length, MPI_BYTE, &message, &of.request), "MPI_Imrecv");
@@ -129,10 +118,26 @@ struct Wire::State {
         std::vector<MPI_Request> requests;
         for (int to = 0; to < size; ++to)
             if (to != rank)
-                expect(MPI_Isend(words->data(), count_of(words->size()), MPI_BYTE, in_comm(to), words_tag,
-                                 comm, &requests.emplace_back()),
+                expect(MPI_Isend(words->data(), count_of(words->size()), MPI_BYTE, to, words_tag, comm,
+                                 &requests.emplace_back()),
                        "MPI_Isend");
         return requests;
+    }
+    bool move(std::span<const Piece> to, std::span<const Piece> from, int tag, double seconds) const {
+        expect_running();
+        std::vector<MPI_Request> requests;
+        requests.reserve(to.size() + from.size());
+        for (const Piece& piece : from)
+            if (piece.bytes > 0)
+                expect(MPI_Irecv(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, comm,
+                                 &requests.emplace_back()),
+                       "MPI_Irecv");
+        for (const Piece& piece : to)
+            if (piece.bytes > 0)
+                expect(MPI_Isend(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, comm,
+                                 &requests.emplace_back()),
+                       "MPI_Isend");
+        return all_done(requests, seconds);
     }
 };
 
@@ -154,7 +159,6 @@ Wire::Wire(const void* communicator) : state_(std::make_unique<State>()) {
     expect(MPI_Comm_set_errhandler(state_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     expect(MPI_Comm_rank(state_->comm, &state_->rank), "MPI_Comm_rank");
     expect(MPI_Comm_size(state_->comm, &state_->size), "MPI_Comm_size");
-    for (int each = 0; each < state_->size; ++each) state_->first.push_back(each);
     state_->next.resize(static_cast<std::size_t>(state_->size));
     state_->labels.resize(static_cast<std::size_t>(state_->size));
 }
@@ -198,38 +202,13 @@ Wire::Words Wire::tell(const std::string& mine, double seconds) {
     return words;
 }
 
-void Wire::say(const std::string& words) {
-    state_->expect_running();
-    for (MPI_Request& request : state_->send(new std::string(words)))
-        expect(MPI_Request_free(&request), "MPI_Request_free");
-}
-
 const std::string* Wire::next(int rank) {
     if (rank == state_->rank || !state_->has_come(rank)) return nullptr;
     return state_->next_of(rank, words_tag).words;
 }
 
-std::unique_ptr<Transfer> Wire::begin(std::span<const Piece> to, std::span<const Piece> from, int channel) {
-    state_->expect_running();
-    auto pieces = std::make_unique<Pieces>();
-    pieces->requests.reserve(to.size() + from.size());
-    const int tag = channel == moved ? pieces_tag : last_tag + 1 + channel;
-    for (const Piece& piece : from)
-        if (piece.bytes > 0)
-            expect(MPI_Irecv(piece.at, count_of(piece.bytes), MPI_BYTE, state_->in_comm(piece.rank), tag,
-                             state_->comm, &pieces->requests.emplace_back()),
-                   "MPI_Irecv");
-    for (const Piece& piece : to)
-        if (piece.bytes > 0)
-            expect(MPI_Isend(piece.at, count_of(piece.bytes), MPI_BYTE, state_->in_comm(piece.rank), tag,
-                             state_->comm, &pieces->requests.emplace_back()),
-                   "MPI_Isend");
-    return pieces;
-}
-
 bool Wire::move(std::span<const Piece> to, std::span<const Piece> from, double seconds) {
-    const auto pieces = begin(to, from, moved);
-    return within(seconds, [&] { return pieces->over(); });
+    return state_->move(to, from, sums_tag, seconds);
 }
 
 template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, double seconds) {
@@ -246,12 +225,11 @@ void Wire::post(const std::string& label, const Piece& piece, std::shared_ptr<co
     State::Post& post = state_->posts->emplace_back();
     post.label = label;
     post.kept = std::move(kept);
-    expect(MPI_Isend(post.label.data(), count_of(post.label.size()), MPI_BYTE, state_->in_comm(piece.rank),
-                     labels_tag, state_->comm, &post.requests[0]),
+    expect(MPI_Isend(post.label.data(), count_of(post.label.size()), MPI_BYTE, piece.rank, labels_tag,
+                     state_->comm, &post.requests[0]),
            "MPI_Isend");
     if (bytes > 0)
-        expect(MPI_Isend(piece.at, bytes, MPI_BYTE, state_->in_comm(piece.rank), pieces_tag, state_->comm,
-                         &post.requests[1]),
+        expect(MPI_Isend(piece.at, bytes, MPI_BYTE, piece.rank, pieces_tag, state_->comm, &post.requests[1]),
                "MPI_Isend");
 }
 
@@ -268,41 +246,14 @@ std::optional<std::string> Wire::label_of(int from) {
     return State::take(state_->next_of(from, labels_tag));
 }
 
+bool Wire::take(const Piece& piece, double seconds) {
+    return state_->move({}, {&piece, 1}, pieces_tag, seconds);
+}
+
 bool Wire::wait(double seconds, const std::function<bool()>& done) {
     state_->expect_running();
     return within(seconds, done);
 }
-
-int Wire::first_rank(int rank) const { return state_->in_comm(rank); }
-
-void Wire::note(int to, const std::string& words) {
-    state_->expect_running();
-    under_way();  // lets go of those that have left
-    state_->noted = true;
-    State::Post& post = state_->posts->emplace_back();
-    post.label = words;
-    expect(MPI_Isend(post.label.data(), count_of(words.size()), MPI_BYTE, to, notes_tag, state_->comm,
-                     &post.requests[0]),
-           "MPI_Isend");
-}
-
-std::optional<Wire::Note> Wire::next_note() {
-    if (!state_->has_come(state_->note, MPI_ANY_SOURCE, notes_tag)) return {};
-    return Note{state_->note.from, State::take(state_->note)};
-}
-
-void Wire::go_on_with(const std::vector<int>& ranks) {
-    std::vector<int> first;
-    const int me = state_->in_comm(state_->rank);
-    for (const int rank : ranks) {
-        if (state_->in_comm(rank) == me) state_->rank = static_cast<int>(first.size());
-        first.push_back(state_->in_comm(rank));
-    }
-    state_->first = std::move(first);
-    state_->size = static_cast<int>(ranks.size());
-}
-
-bool Wire::complete() const { return state_->first.size() == state_->next.size(); }
 
 bool Wire::gather_to_end(double seconds) noexcept {
     try {
@@ -320,9 +271,15 @@ void Wire::end(bool together) noexcept {
     int over = 0;
     MPI_Finalized(&over);  // by the program, before its time
     if (over) return;
-    // A note that nobody has read would be read by those who get this communicator's number next.
-    if (!state_->noted) MPI_Comm_free(&state_->comm);
+    MPI_Comm_free(&state_->comm);
     if (state_->started) MPI_Finalize();
+}
+
+void Wire::abort(const std::string& why) {
+    std::cout << std::flush;
+    std::cerr << why + "\n" << std::flush;
+    MPI_Abort(state_->comm, 1);
+    std::abort();
 }
 
 template bool Wire::sum(const float*, float*, std::size_t, double);

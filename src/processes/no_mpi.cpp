@@ -1,5 +1,6 @@
 // The wire where tally was built without MPI: one rank, to whom nobody speaks.
 #include <cstdint>
+#include <cstdlib>
 
 #include "tally/base/error.hpp"
 #include "tally/processes/wire.hpp"
@@ -29,23 +30,18 @@ int Wire::rank() const { return 0; }
 int Wire::size() const { return 1; }
 
 Wire::Words Wire::tell(const std::string& mine, double) { return {mine}; }
-void Wire::say(const std::string&) {}
 const std::string* Wire::next(int) { return nullptr; }
-std::unique_ptr<Transfer> Wire::begin(std::span<const Piece>, std::span<const Piece>, int) { return {}; }
 bool Wire::move(std::span<const Piece>, std::span<const Piece>, double) { return true; }
 template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, double) {
     for (std::size_t i = 0; i < count; ++i) all[i] = mine[i];
     return true;
 }
+bool Wire::take(const Piece&, double) { return true; }
 void Wire::post(const std::string&, const Piece&, std::shared_ptr<const void>) {}
 std::size_t Wire::under_way() { return 0; }
 std::optional<std::string> Wire::label_of(int) { return {}; }
 bool Wire::wait(double, const std::function<bool()>& done) { return done(); }
-int Wire::first_rank(int rank) const { return rank; }
-void Wire::note(int, const std::string&) {}
-std::optional<Wire::Note> Wire::next_note() { return {}; }
-void Wire::go_on_with(const std::vector<int>&) {}
-bool Wire::complete() const { return true; }
+void Wire::abort(const std::string&) { std::abort(); }  // nothing is waited for
 bool Wire::gather_to_end(double) noexcept { return true; }
 void Wire::end(bool) noexcept {}
 

@@ -255,10 +255,6 @@ template <class S> Pipe<S>::Pipe(Processes& processes, std::vector<Stage> own, P
                             to_string(options_.schedule),
                         std::to_string(own_.size()));
     number_ = processes_.new_pipe();
-    if (options_.schedule == PipeSchedule::zero_bubble)
-        throw Error(
-            "[pipe] ZB-H1 wants the gradients of inputs before those of weights, but one backward() computes "
-            "both; timetable() calculates it, and a pipe runs GPipe or 1F1B");
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         if (all[rank] == "0")
             throw Error("[pipe] rank " + std::to_string(rank) + " has no stage; each of " +

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <limits>
 
 #include "tally/base/error.hpp"
-#include "tally/processes/early_sums.hpp"
 #include "tally/train/require.hpp"
 
 namespace tally {
@@ -16,7 +14,6 @@ namespace tally {
 namespace {
 
 constexpr double last_word = 1;  // seconds for those who are left to say what has happened
-constexpr int looks = 20;        // until MPI has noticed what lies there
 
 std::string rank_in_words(std::size_t rank) { return "rank " + std::to_string(rank); }
 
@@ -39,34 +36,23 @@ std::string times_started() {
     return "";
 }
 
-std::string in_bytes(const detail::EarlyRound& round) {
-    return {reinterpret_cast<const char*>(&round), sizeof round};
-}
-detail::EarlyRound early_round(const std::string& bytes) {
-    detail::EarlyRound round;
-    std::memcpy(&round, bytes.data(), sizeof round);
-    return round;
-}
-
 }  // namespace
 
 // What a process says when it comes: how it is, to which call, where that is, and what it has to say there.
 struct Processes::Letter {
-    enum Kind : char { comes = 'c', failed = 'f', waited = 'w', leaves = 'l', gives_up = 'g' };
+    enum Kind : char { comes = 'c', failed = 'f', waited = 'w', leaves = 'l' };
     Kind kind = comes;
     std::string call, where, words;
-    std::string begun = {}, kept = {};  // early, in bytes: what it has begun; what this call keeps
 
     std::string sealed() const {
         std::string text(1, kind);
-        for (const std::string* part : {&call, &where, &begun, &kept})
-            text += std::to_string(part->size()) + ':' + *part;
+        for (const std::string* part : {&call, &where}) text += std::to_string(part->size()) + ':' + *part;
         return text + words;
     }
     static Letter opened(const std::string& text) {
         Letter letter{static_cast<Kind>(text.at(0)), "", "", ""};
         std::size_t at = 1;
-        for (std::string* part : {&letter.call, &letter.where, &letter.begun, &letter.kept}) {
+        for (std::string* part : {&letter.call, &letter.where}) {
             const std::size_t colon = text.find(':', at);
             const std::size_t length = std::stoul(text.substr(at, colon - at));
             *part = text.substr(colon + 1, length);
@@ -94,41 +80,11 @@ Processes::~Processes() {
     const double seconds = well ? std::numeric_limits<double>::infinity() : options_.patience;
     try {
         if (size() > 1 && broken_.empty()) exchange({Letter::leaves, "its end", "", ""}, seconds);
-        together = (size() == 1 && wire_.complete()) || wire_.gather_to_end(seconds_at_end(seconds));
+        together = size() == 1 || wire_.gather_to_end(missing_.empty() ? seconds : last_word);
     } catch (...) {
         together = false;
     }
-    if (early_) early_->leak();
     wire_.end(together);
-}
-
-// One that was left out waits for all others, who would be ended if it ended before them.
-double Processes::seconds_at_end(double seconds) const {
-    if (left_out_) return std::numeric_limits<double>::infinity();
-    if (lost_) return last_word;
-    return wire_.complete() ? seconds : options_.patience;
-}
-
-void Processes::go_on_with(const std::vector<int>& ranks) {
-    if (early_)
-        throw Error(
-            "[processes] sums are under way with a process that is left out: a work list goes with no "
-            "overlap");
-    std::vector<std::string> last;
-    for (const int rank : ranks) last.push_back(last_[static_cast<std::size_t>(rank)]);
-    last_ = std::move(last);
-    wire_.go_on_with(ranks);
-}
-
-void Processes::leave_out(const std::string& why) {
-    broken_ = why;
-    left_out_ = true;
-    throw detail::Heard("[processes] " + why);
-}
-
-void Processes::note(int to, const std::string& words) {
-    wire_.note(to, words);
-    sent_.words += words.size();
 }
 
 void Processes::expect_unbroken(const std::string& call) const {
@@ -137,97 +93,64 @@ void Processes::expect_unbroken(const std::string& call) const {
                             ": the others are lost since an earlier call: " + broken_);
 }
 
+// What all have said; missing_ names those who have said nothing in time.
 std::vector<Processes::Letter> Processes::exchange(const Letter& mine, double seconds) {
-    Letter letter = mine;
-    if (early_) letter.begun = in_bytes(early_->round());
-    const std::string text = letter.sealed();
+    const std::string text = mine.sealed();
     sent_.words += text.size() * static_cast<std::size_t>(size() - 1);
     const detail::Wire::Words heard = wire_.tell(text, seconds);
-    std::vector<Letter> letters;
-    std::string missing;
+    std::vector<Letter> letters(heard.size());
+    missing_.clear();
     for (std::size_t rank = 0; rank < heard.size(); ++rank) {
         if (!heard[rank]) {
-            missing += (missing.empty() ? "" : "; ") + rank_in_words(rank) + " has not come in " +
-                       seconds_in_words(seconds) + ", and was last heard of at " + last_[rank];
+            missing_ += (missing_.empty() ? "" : "; ") + rank_in_words(rank) + " has not come in " +
+                        seconds_in_words(seconds) + ", and was last heard of at " + last_[rank];
             continue;
         }
-        letters.push_back(Letter::opened(*heard[rank]));
-        last_[rank] = letters.back().place();
-        if (letters.back().kind == Letter::gives_up)
-            missing +=
-                (missing.empty() ? "" : "; ") + rank_in_words(rank) + " has given up at " + last_[rank];
-        if (letters.back().kind == Letter::leaves && broken_.empty())
+        letters[rank] = Letter::opened(*heard[rank]);
+        last_[rank] = letters[rank].place();
+        if (letters[rank].kind == Letter::leaves && broken_.empty())
             broken_ = rank_in_words(rank) + " has left";
     }
-    if (missing.empty())
-        missing = who_gave_up();
-    else
-        wire_.say(Letter{Letter::gives_up, mine.call, mine.where, missing}.sealed());
-    if (missing.empty()) {
-        settle(letters);
-        return letters;
-    }
-    broken_ = missing;
-    lost_ = true;
-    throw detail::Heard("[processes] " + mine.place() + ": " +
-                        (mine.kind == Letter::waited ? mine.words + ", and " : "") + missing);
+    if (!missing_.empty()) broken_ = missing_;
+    return letters;
 }
 
-// Early sums go on only if all have come to the end of their window, which who comes otherwise does not keep; of
-// others nothing stays under way.
-void Processes::settle(const std::vector<Letter>& letters) {
-    std::vector<detail::EarlyRound> begun;
-    bool together = !letters[0].kept.empty();
-    for (const Letter& letter : letters) {
-        if (!letter.begun.empty()) begun.push_back(early_round(letter.begun));
-        together = together && letter.kept == letters[0].kept;
-    }
-    settle(std::move(begun), together ? std::optional(early_round(letters[0].kept)) : std::nullopt);
-}
-
-// Whoever comes last finds everybody's letters, also of those who do not wait any more: what they said then
-// comes behind. It must not go on as if all were there.
-std::string Processes::who_gave_up() {
-    for (int look = 0; look < looks; ++look)
-        for (int rank = 0; rank < size(); ++rank)
-            if (const std::string* const next = wire_.next(rank)) {
-                const Letter letter = Letter::opened(*next);
-                if (letter.kind == Letter::gives_up)
-                    return rank_in_words(static_cast<std::size_t>(rank)) + " has given up at " +
-                           letter.place() + ": " + letter.words;
-            }
-    return "";
-}
+// A process that does not answer may never do so.
+void Processes::end_all(const std::string& why) { wire_.abort("[processes] " + why); }
 
 std::vector<std::string> Processes::meet(const std::string& call, const std::string& mine) {
     return meet(call, "", mine);
 }
 
 std::vector<std::string> Processes::meet(const std::string& call, const std::string& where,
-                                         const std::string& mine,
-                                         const std::optional<detail::EarlyRound>& keep) {
+                                         const std::string& mine) {
     if (size() == 1) return {mine};
     expect_unbroken(call);
-    return gather({Letter::comes, call, where, mine, "", keep ? in_bytes(*keep) : ""}, options_.patience);
+    return gather({Letter::comes, call, where, mine}, options_.patience);
 }
 
 // What all have said, where all have come.
 std::vector<std::string> Processes::gather(const Letter& mine, double seconds) {
     std::vector<Letter> letters = exchange(mine, seconds);
-    const Letter& here = letters[static_cast<std::size_t>(rank())];
-    std::vector<std::string> words;
+    const auto who = [&](std::size_t rank) {
+        return "[processes] " + mine.place() + ": " + rank_in_words(rank);
+    };
     for (std::size_t rank = 0; rank < letters.size(); ++rank) {
         const Letter& there = letters[rank];
-        const std::string who = "[processes] " + here.place() + ": " + rank_in_words(rank);
         if (there.kind == Letter::failed)
-            throw detail::Heard(who + " has failed at " + there.place() + ": " + there.words);
-        if (there.kind == Letter::waited)
-            throw detail::Heard(who + " has waited in vain at " + there.place() + ": " + there.words);
-        if (there.kind == Letter::leaves) throw detail::Heard(who + " has left");
+            throw detail::Heard(who(rank) + " has failed at " + there.place() + ": " + there.words);
+        if (there.kind == Letter::leaves) throw detail::Heard(who(rank) + " has left");
     }
+    if (!missing_.empty())
+        end_all(mine.place() + ": " + (mine.kind == Letter::waited ? mine.words + ", and " : "") + missing_);
+    std::vector<std::string> words;
+    for (std::size_t rank = 0; rank < letters.size(); ++rank)
+        if (letters[rank].kind == Letter::waited)
+            throw detail::Heard(who(rank) + " has waited in vain at " + letters[rank].place() + ": " +
+                                letters[rank].words);
     for (std::size_t rank = 0; rank < letters.size(); ++rank) {
         if (letters[rank].call != letters[0].call)
-            throw detail::Heard("[processes] " + here.place() + ": rank 0 calls " + letters[0].place() +
+            throw detail::Heard("[processes] " + mine.place() + ": rank 0 calls " + letters[0].place() +
                                 ", and " + rank_in_words(rank) + " calls " + letters[rank].place() +
                                 "; everybody makes the same calls in the same order");
         words.push_back(std::move(letters[rank].words));
@@ -239,22 +162,15 @@ void Processes::fail(const std::string& call, const std::string& why) noexcept {
     if (size() == 1 || !broken_.empty()) return;
     try {
         exchange({Letter::failed, call, "", why}, options_.patience);
-    } catch (...) {  // nobody listens: what has failed is said by who called this
+    } catch (...) {  // what has failed is said by who called this
     }
 }
 
 // Who has waited in vain says so, and all come at once: then the one who does not is the one that is lost.
 void Processes::await(const std::string& call, const std::string& where, const std::string& lacks,
                       const std::function<bool()>& done) {
-    if (!watch(call, where, options_.patience, done))
-        gather({Letter::waited, call, where, lacks + " in " + seconds_in_words(options_.patience)},
-               last_word);
-}
-
-bool Processes::watch(const std::string& call, const std::string& where, double seconds,
-                      const std::function<bool()>& done) {
     expect_unbroken(call);
-    return wire_.wait(seconds, [&] {
+    const bool in_time = wire_.wait(options_.patience, [&] {
         if (done()) return true;
         for (int rank = 0; rank < size(); ++rank) {
             const std::string* const next = wire_.next(rank);
@@ -262,10 +178,13 @@ bool Processes::watch(const std::string& call, const std::string& where, double 
             if (kind != Letter::comes && done()) return true;  // it came before that letter
             if (kind != Letter::comes)
                 gather({Letter::comes, call, where, ""},
-                       kind == Letter::waited || kind == Letter::gives_up ? last_word : options_.patience);
+                       kind == Letter::waited ? last_word : options_.patience);
         }
         return false;
     });
+    if (!in_time)
+        gather({Letter::waited, call, where, lacks + " in " + seconds_in_words(options_.patience)},
+               last_word);
 }
 
 void Processes::post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept) {
@@ -274,18 +193,47 @@ void Processes::post(const std::string& label, const detail::Piece& piece, std::
 }
 
 void Processes::take(const std::string& call, const detail::Piece& piece) {
-    if (wire_.move({}, {&piece, 1}, options_.patience)) return;
-    broken_ = "what " + rank_in_words(static_cast<std::size_t>(piece.rank)) +
-              " had begun to send did not come in " + seconds_in_words(options_.patience);
-    lost_ = true;
-    throw detail::Heard("[processes] " + call + ": " + broken_);
+    if (!wire_.take(piece, options_.patience))
+        end_all(call + ": what " + rank_in_words(static_cast<std::size_t>(piece.rank)) +
+                " had begun to send did not come in " + seconds_in_words(options_.patience));
 }
 
-void Processes::lose_amid(const std::string& call) {
-    broken_ =
-        "all had come to this sum, but its numbers did not come in " + seconds_in_words(options_.patience);
-    lost_ = true;
-    throw detail::Heard("[processes] " + call + ": " + broken_);
+// Everybody sums a share of the numbers, in the order of ranks, and then gives it to all others. So together
+// they send each number 2 (P - 1) times.
+template <class S> bool Processes::sum_in_order(std::span<S> numbers, std::span<S> scratch) {
+    const auto ranks = static_cast<std::size_t>(size()), me = static_cast<std::size_t>(rank());
+    const std::size_t n = numbers.size();
+    const auto begin = [&](std::size_t share) { return share * (n / ranks) + std::min(share, n % ranks); };
+    const auto share = [&](std::size_t of) { return numbers.subspan(begin(of), begin(of + 1) - begin(of)); };
+    const std::span<S> mine = share(me);
+    std::vector<S*> from(ranks, mine.data());
+    std::vector<detail::Piece> given, taken;
+    std::size_t next = 0;
+    for (std::size_t other = 0; other < ranks; ++other) {
+        if (other == me) continue;
+        from[other] = scratch.data() + next;
+        next += mine.size();
+        given.push_back({static_cast<int>(other), share(other).data(), share(other).size_bytes()});
+        taken.push_back({static_cast<int>(other), from[other], mine.size_bytes()});
+    }
+    const auto move = [&](std::span<const detail::Piece> to, std::span<const detail::Piece> back) {
+        for (const detail::Piece& piece : to)
+            if (piece.bytes > 0) ++sent_.messages, sent_.numbers += piece.bytes;
+        return wire_.move(to, back, options_.patience);
+    };
+    if (!move(given, taken)) return false;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+        S sum = from[0][i];
+        for (std::size_t rank = 1; rank < ranks; ++rank) sum += from[rank][i];
+        mine[i] = sum;
+    }
+    for (detail::Piece& piece : given) piece.at = mine.data(), piece.bytes = mine.size_bytes();
+    for (detail::Piece& piece : taken) {
+        const std::span<S> theirs = share(static_cast<std::size_t>(piece.rank));
+        piece.at = theirs.data();
+        piece.bytes = theirs.size_bytes();
+    }
+    return move(given, taken);
 }
 
 template <class S> void Processes::sum(AllReduce how, std::span<S> numbers, std::span<S> scratch) {
@@ -293,19 +241,19 @@ template <class S> void Processes::sum(AllReduce how, std::span<S> numbers, std:
     expect_unbroken("sum");
     ++sent_.sums;
     bool done = false;
-    switch (wire_.complete() ? how : AllReduce::rank_order) {  // MPI_Iallreduce is one of all who began
-        case AllReduce::rank_order: {
-            detail::OrderedSum<S> ordered(wire_, sent_, numbers, numbers, scratch, 0);
-            done = wire_.wait(options_.patience, [&] { return ordered.done(); });
+    switch (how) {
+        case AllReduce::rank_order:
+            done = sum_in_order(numbers, scratch);
             break;
-        }
         case AllReduce::fast:
             std::copy(numbers.begin(), numbers.end(), scratch.begin());
             sent_.numbers += numbers.size_bytes();
             done = wire_.sum(scratch.data(), numbers.data(), numbers.size(), options_.patience);
     }
     if (done) return;
-    lose_amid("sum");
+    const std::string lacks = "its numbers did not come in " + seconds_in_words(options_.patience);
+    exchange({Letter::waited, "sum", "", lacks}, last_word);
+    end_all("sum: " + lacks + (missing_.empty() ? "" : ", and " + missing_));
 }
 
 template <class S> Array<S> sum_of_all(Processes& processes, const Array<S>& mine, AllReduce how) {

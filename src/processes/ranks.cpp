@@ -80,8 +80,6 @@ template <class Parts> std::string words_of(const Parts& parts) {
            " items with checksum " + std::to_string(parts.checksum);
 }
 
-constexpr int has_arrived = 1, has_changed = 2;  // since it was sent early
-
 }  // namespace
 
 template <class S> Ranks<S>::Ranks(Processes& processes, RanksOptions<S> options)
@@ -90,11 +88,6 @@ template <class S> Ranks<S>::Ranks(Processes& processes, RanksOptions<S> options
       bucket_(std::make_unique<detail::Bucket<S>>()),
       digits_(std::make_unique<detail::Bucket<std::int64_t>>()) {
     if (options_.bucket == 0) throw Error("[ranks] buckets of no numbers hold nothing");
-    if (options_.overlap && options_.reduce == AllReduce::fast)
-        throw Error(
-            "[ranks] overlap needs AllReduce::rank_order: a sum that MPI makes by itself cannot be ended "
-            "where "
-            "another process does not come to it");
 }
 
 template <class S> Ranks<S>::~Ranks() = default;
@@ -125,10 +118,9 @@ template <class S> std::int64_t Ranks<S>::first_item(const Optimizer<S>& optimiz
     return first_item_;
 }
 
-template <class S> std::vector<std::string> Ranks<S>::meet(const std::string& what, const std::string& mine,
-                                                           const std::optional<detail::EarlyRound>& keep) {
+template <class S> std::vector<std::string> Ranks<S>::meet(const std::string& what, const std::string& mine) {
     known_ = true;  // an error in here is one of all
-    std::vector<std::string> words = processes_.meet(what + call_, where_, mine, keep);
+    std::vector<std::string> words = processes_.meet(what + call_, where_, mine);
     known_ = false;
     return words;
 }
@@ -169,7 +161,6 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
                                 std::to_string(version.patch)},
                 {"numbers of", std::to_string(8 * sizeof(S)) + " bits"},
                 {"reduce", options_.reduce == AllReduce::fast ? "fast" : "rank_order"},
-                {"overlap", options_.overlap ? "yes" : "no"},
                 {"buckets of", std::to_string(options_.bucket) + " numbers"},
                 {"parameters:", std::to_string(parameters_.size())}};
     std::size_t most = 0;
@@ -191,9 +182,6 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
     expect_equal_apart("the opening of a window", lines);
     opened.number = processes_.new_window();
     if (processes_.size() == 1) return;
-    if (options_.overlap)
-        opened.early = std::make_unique<detail::EarlyGradients<S>>(processes_, opened.number, parameters_,
-                                                                   options_.bucket);
     bucket_->resize(std::max(std::min(most, options_.bucket), bucket_->numbers.size()),
                     static_cast<std::size_t>(processes_.size()));
 }
@@ -212,12 +200,6 @@ template <class S> void Ranks<S>::expect_equal_apart(const std::string& call, co
         known_ = false;
         throw;
     }
-}
-
-// ---- in its last micro-batch ----
-
-template <class S> void Ranks<S>::meanwhile(const Optimizer<S>& optimizer, std::int64_t window) {
-    if (const auto& early = windows_.at(&optimizer).early) early->advance(window);
 }
 
 // ---- the window's end ----
@@ -267,26 +249,17 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
     parameters_ = optimizer.parameters();
     call_ = std::string(call) + " of window " + std::to_string(window);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
-    const Opened& opened = windows_.at(&optimizer);
-    const Said<S> mine{here, opened.number, shared_parts_};
+    const Said<S> mine{here, windows_.at(&optimizer).number, shared_parts_};
     std::string said(sizeof mine + parameters_.size(), '\0');
     std::memcpy(said.data(), &mine, sizeof mine);
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-        said[sizeof mine + i] =
-            static_cast<char>((parameters_[i].has_grad() ? has_arrived : 0) |
-                              (opened.early && opened.early->changed(i, window) ? has_changed : 0));
+        said[sizeof mine + i] = parameters_[i].has_grad() ? 1 : 0;
     const std::vector<std::string> all =
-        meet("", said + shared_.say(exact, static_cast<std::size_t>(processes_.size())),
-             opened.early ? std::optional(opened.early->round(window)) : std::nullopt);
-    known_ = true;
-    if (opened.early) opened.early->end(window);
-    known_ = false;
-    ended_ = opened.early.get();
+        meet("", said + shared_.say(exact, static_cast<std::size_t>(processes_.size())));
 
     Standing sum{
         .once = here.once, .full = true, .learning_rate = here.learning_rate, .updates = here.updates};
     arrived_.assign(parameters_.size(), false);
-    early_.assign(parameters_.size(), opened.early && opened.early->summed());
     expect_alike(all);
     expect_same_written(all);
     for (const std::string& theirs : all) {
@@ -299,10 +272,8 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
         sum.noise += one.noise;
         sum.planned = sum.planned || one.planned;
         sum.full = sum.full && one.full;
-        for (std::size_t i = 0; i < parameters_.size(); ++i) {
-            if (theirs[sizeof mine + i] & has_arrived) arrived_[i] = true;
-            if (theirs[sizeof mine + i] & has_changed) early_[i] = false;
-        }
+        for (std::size_t i = 0; i < parameters_.size(); ++i)
+            if (theirs[sizeof mine + i]) arrived_[i] = true;
         shared_.hear(std::string_view(theirs).substr(said.size()));
     }
     if (!exact.empty()) sum.sum = shared_.loss(), sum.count = shared_.counted();
@@ -361,9 +332,7 @@ template <class S> void Ranks<S>::join(Effects& effects) {
 template <class S> void Ranks<S>::sum_gradients() {
     detail::Summing<S> sums(processes_, options_.reduce, bucket_, known_);
     for (std::size_t i = 0; i < arrived_.size(); ++i)
-        if (arrived_[i] && early_[i])
-            ended_->take(i);
-        else if (arrived_[i])
+        if (arrived_[i])
             parameters_[i].change_grad([&](Array<S>& gradient) {
                 sums.add(gradient.writable(), gradient.size(), gradient.device());
             });

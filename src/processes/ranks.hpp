@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "tally/processes/bucket.hpp"
-#include "tally/processes/early_gradients.hpp"
 #include "tally/processes/processes.hpp"
 #include "tally/processes/shared_sums.hpp"
 #include "tally/train/across.hpp"
@@ -33,14 +32,6 @@ template <class S> struct RanksOptions {
     AllReduce reduce = AllReduce::rank_order;
     Module<S>* model = nullptr;                 // one that leaves effects, such as batch norm, must be told
     std::size_t bucket = std::size_t{1} << 20;  // so many numbers are summed at once
-    // In a planned window gradients that are final are summed while the last backward() still runs: rank_order alone.
-    bool overlap = false;
-};
-
-// What a file of Ranks::save() tells the loop, on each process.
-struct Resumed {
-    TrainingState state;             // what else was saved
-    std::vector<std::int64_t> done;  // the micro-batches of the open window that were added, in rising order
 };
 
 // What a window asks of all others. Micro-batches communicate nothing: the window's end does.
@@ -69,13 +60,11 @@ public:
     void expect_same_weights();
 
     // The window of all processes as one file, which rank 0 writes, whole or not at all; everybody calls it.
-    // `state`: what else the loop must know, the same everywhere; `done`: the numbers of the micro-batches that
-    // this process has added, if the window is saved in its middle. An Error is one on all processes.
-    void save(const std::string& path, const Window<S>& window, TrainingState state = {},
-              const std::vector<std::int64_t>& done = {});
-    // Rank 0 reads it; all resume, or none. With Sum::exact, and between two windows, by any number of
-    // processes: what all had added then is in rank 0's window. With Sum::running in mid-window by as many.
-    Resumed load(const std::string& path, Window<S>& window);
+    // `state`: what else the loop must know, the same everywhere. An Error is one on all processes.
+    void save(const std::string& path, const Window<S>& window, TrainingState state = {});
+    // Rank 0 reads it; all resume, or none, and get what else was saved. Between two windows any number of
+    // processes resumes; in the middle of one as many as had saved it, each with what it had added.
+    TrainingState load(const std::string& path, Window<S>& window);
 
     // ---- for the window ----
     bool writes() const override { return processes_.rank() == 0; }
@@ -83,7 +72,6 @@ public:
     void open(const Optimizer<S>& optimizer, const Named& options) override;
     Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                     const Standing& here, std::span<ExactSum<S>> exact) override;
-    void meanwhile(const Optimizer<S>& optimizer, std::int64_t window) override;
     void reduce(Effects& effects, std::span<ExactSum<S>> exact) override;
     void ready() override;
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
@@ -101,8 +89,7 @@ public:
     };
 
 private:
-    std::vector<std::string> meet(const std::string& what, const std::string& mine = "",
-                                  const std::optional<detail::EarlyRound>& keep = {});
+    std::vector<std::string> meet(const std::string& what, const std::string& mine = "");
     void expect_equal(const std::string& call, const Named& lines, const std::string& mend = "");
     void expect_equal_apart(const std::string& call, const Named& lines);
     Named weights() const;
@@ -119,8 +106,7 @@ private:
     RanksOptions<S> options_;
     std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
     struct Opened {
-        std::int64_t number = 0;  // by the order of opening
-        std::unique_ptr<detail::EarlyGradients<S>> early = {};
+        std::int64_t number = 0;                 // by the order of opening
         std::int64_t passed = -1;                // in this one of its windows there was a pass
         std::optional<std::int64_t> share = {};  // of this call of share()
     };
@@ -135,9 +121,7 @@ private:
     std::optional<std::int64_t> share_;  // which call of share() has said where the items begin
     std::string call_, where_;           // of the window's end
     std::vector<bool> arrived_;          // whether a gradient has reached the parameter, on any process
-    const detail::EarlyGradients<S>* ended_ = nullptr;  // of the window that ends
-    std::vector<bool> early_;  // whether it was summed while backward ran, and is so still
-    bool known_ = false;       // to all others, what went wrong here
+    bool known_ = false;                 // to all others, what went wrong here
 };
 
 extern template class Ranks<float>;

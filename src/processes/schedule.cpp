@@ -8,18 +8,16 @@
 
 namespace tally {
 
-std::string to_string(PipeSchedule schedule) {
-    return schedule == PipeSchedule::gpipe                      ? "GPipe"
-           : schedule == PipeSchedule::one_forward_one_backward ? "1F1B"
-                                                                : "ZB-H1";
-}
+std::string to_string(PipeSchedule schedule) { return schedule == PipeSchedule::gpipe ? "GPipe" : "1F1B"; }
 
-std::vector<PipeStep> pipe_order(PipeSchedule schedule, int stage, int stages, int micro_batches) {
-    if (stage < 0 || stage >= stages)
-        throw Error("[pipe] there is no stage " + std::to_string(stage) + " of " + std::to_string(stages));
+namespace {
+
+using detail::StageSeconds;
+
+// What a stage does, one after the other; `split`: gradients of weights apart.
+std::vector<PipeStep> order_of(PipeSchedule schedule, bool split, int stage, int stages, int micro_batches) {
     if (micro_batches < 1)
         throw Error("[pipe] " + std::to_string(micro_batches) + " micro-batches: there must be one at least");
-    const bool split = schedule == PipeSchedule::zero_bubble;
     const int ahead =
         schedule == PipeSchedule::gpipe ? micro_batches : std::min(micro_batches, stages - stage);
     // As many weights' gradients wait as stages lie before: then each stage keeps as many inputs as there are stages.
@@ -35,8 +33,6 @@ std::vector<PipeStep> pipe_order(PipeSchedule schedule, int stage, int stages, i
     while (split && weights < micro_batches) order.push_back({'W', weights++, stage});
     return order;
 }
-
-namespace {
 
 double seconds_of(const PipeStep& step, bool split, const StageSeconds& stage) {
     if (step.what == 'F') return stage.forward;
@@ -54,17 +50,15 @@ int most_live(const std::vector<PipeStep>& steps, bool split) {
     return most;
 }
 
-}  // namespace
-
-Timetable timetable(PipeSchedule schedule, const std::vector<StageSeconds>& stages, int micro_batches) {
-    const bool split = schedule == PipeSchedule::zero_bubble;
+Timetable calculated(PipeSchedule schedule, bool split, const std::vector<StageSeconds>& stages,
+                     int micro_batches) {
     const std::size_t count = stages.size();
     if (count == 0) throw Error("[pipe] there is no timetable of no stages");
     Timetable table{std::vector<std::vector<PipeStep>>(count), 0, {}};
     std::vector<std::vector<double>> forward_ends(count), backward_ends(count);
     std::vector<std::vector<PipeStep>> orders;
     for (int s = 0; s < static_cast<int>(count); ++s)
-        orders.push_back(pipe_order(schedule, s, static_cast<int>(count), micro_batches));
+        orders.push_back(order_of(schedule, split, s, static_cast<int>(count), micro_batches));
 
     for (bool any = true; any;) {
         any = false;
@@ -92,10 +86,26 @@ Timetable timetable(PipeSchedule schedule, const std::vector<StageSeconds>& stag
     return table;
 }
 
+std::vector<StageSeconds> alike(int stages, const StageSeconds& seconds) {
+    return std::vector<StageSeconds>(static_cast<std::size_t>(std::max(stages, 0)), seconds);
+}
+
+}  // namespace
+
+Timetable timetable(PipeSchedule schedule, const std::vector<StageSeconds>& stages, int micro_batches) {
+    return calculated(schedule, false, stages, micro_batches);
+}
+
 Timetable timetable(PipeSchedule schedule, int stages, int micro_batches, const StageSeconds& seconds) {
-    return timetable(schedule,
-                     std::vector<StageSeconds>(static_cast<std::size_t>(std::max(stages, 0)), seconds),
-                     micro_batches);
+    return timetable(schedule, alike(stages, seconds), micro_batches);
+}
+
+Timetable detail::zero_bubble(const std::vector<StageSeconds>& stages, int micro_batches) {
+    return calculated(PipeSchedule::one_forward_one_backward, true, stages, micro_batches);
+}
+
+Timetable detail::zero_bubble(int stages, int micro_batches) {
+    return zero_bubble(alike(stages, {}), micro_batches);
 }
 
 double Timetable::bubble() const {

@@ -11,21 +11,22 @@ namespace tally {
 enum class PipeSchedule {
     gpipe,                     // all forwards, then all backwards
     one_forward_one_backward,  // a backward as soon as there is one: 1F1B
-    zero_bubble  // and the gradients of weights later, when a stage would wait: ZB-H1 (arXiv 2401.10241)
 };
-std::string to_string(PipeSchedule schedule);  // "GPipe", "1F1B", "ZB-H1"
+std::string to_string(PipeSchedule schedule);  // "GPipe", "1F1B"
 
 // One thing that a stage does.
 struct PipeStep {
-    char what;  // F forward, B backward (to the inputs alone under zero_bubble), W the weights' gradients
+    char what;  // F forward, B backward (to the inputs alone where there is a W), W the weights' gradients
     int micro, stage;
     double begin = 0, end = 0;
 };
 
+namespace detail {
 // Seconds of a stage for one micro-batch: forward, gradients of its inputs, gradients of its weights.
 struct StageSeconds {
     double forward = 1, inputs = 1, weights = 1;
 };
+}  // namespace detail
 
 // What each stage does when.
 struct Timetable {
@@ -37,11 +38,16 @@ struct Timetable {
     std::string drawing(double unit) const;  // a lane for each stage, a column for each unit of time
 };
 
-// What a stage does, one after the other.
-std::vector<PipeStep> pipe_order(PipeSchedule schedule, int stage, int stages, int micro_batches);
-
 // Each step begins as soon as the stage is free and what it reads is there; sending takes no time.
-Timetable timetable(PipeSchedule schedule, const std::vector<StageSeconds>& stages, int micro_batches);
-Timetable timetable(PipeSchedule schedule, int stages, int micro_batches, const StageSeconds& seconds = {});
+Timetable timetable(PipeSchedule schedule, const std::vector<detail::StageSeconds>& stages,
+                    int micro_batches);
+Timetable timetable(PipeSchedule schedule, int stages, int micro_batches,
+                    const detail::StageSeconds& seconds = {});
+
+namespace detail {
+// 1F1B with the gradients of weights later, when a stage would wait: ZB-H1 (arXiv 2401.10241). No Pipe runs it.
+Timetable zero_bubble(const std::vector<StageSeconds>& stages, int micro_batches);
+Timetable zero_bubble(int stages, int micro_batches);
+}  // namespace detail
 
 }  // namespace tally

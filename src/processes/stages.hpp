@@ -31,7 +31,6 @@ public:
     void open(const Optimizer<S>& optimizer, const Named& options) override;
     Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                     const Standing& here, std::span<ExactSum<S>> exact) override;
-    void meanwhile(const Optimizer<S>&, std::int64_t) override {}
     void reduce(Effects&, std::span<ExactSum<S>>) override {}
     detail::MeasuredGradients measured(const detail::MeasuredGradients& mine) override;
     void ready() override { meet("the step, ", ""); }

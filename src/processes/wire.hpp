@@ -18,13 +18,6 @@ struct Piece {
     std::size_t bytes;
 };
 
-// Pieces that have begun to move, and stay where they are until it is over.
-class Transfer {
-public:
-    virtual ~Transfer() = default;
-    virtual bool over() = 0;
-};
-
 class Wire {
 public:
     explicit Wire(const void* communicator);  // points at an MPI_Comm; null: what the environment says
@@ -41,15 +34,11 @@ public:
     // Words to every other rank, and the next that each of them sent; empty of those who sent none in time.
     using Words = std::vector<std::optional<std::string>>;
     Words tell(const std::string& mine, double seconds);
-    // Words to every other rank, whether anybody listens or not.
-    void say(const std::string& words);
     // The next that a rank has sent, if it has come already: tell() will give it, too. Else null.
     const std::string* next(int rank);
 
-    // All pieces, each of which the other side names too. From one rank to another those of a channel go in the
-    // order in which they were begun; one sum has two channels.
-    std::unique_ptr<Transfer> begin(std::span<const Piece> to, std::span<const Piece> from, int channel);
-    // Begun and ended; false: not in time, and from then on the memory of the pieces must stay where it is.
+    // All pieces, each of which the other side names too; false: not in time, and from then on the memory of
+    // the pieces must stay where it is.
     bool move(std::span<const Piece> to, std::span<const Piece> from, double seconds);
     // The sum over all ranks by MPI's own Allreduce; false likewise.
     template <class S> bool sum(const S* mine, S* all, std::size_t count, double seconds);
@@ -59,27 +48,15 @@ public:
     // Begins to send a label, and a piece whose memory is kept while it is under way.
     void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept);
     std::size_t under_way();  // so much of what was posted has not been taken yet
-    // That of what a rank has posted next, if it has come; then move() takes the piece.
+    // That of what a rank has posted next, if it has come; then take() takes the piece.
     std::optional<std::string> label_of(int from);
+    bool take(const Piece& piece, double seconds);                 // false: not in time, as for move()
     bool wait(double seconds, const std::function<bool()>& done);  // false: not in time
 
-    // ---- notes: from any process to any, by the rank it began with; nobody waits for one ----
-
-    int first_rank(int rank) const;  // with which that one began
-    void note(int to, const std::string& words);
-    struct Note {
-        int from;
-        std::string words;
-    };
-    std::optional<Note> next_note();  // if one has come
-
-    // From now on only these are the processes, by their ranks so far: their new ranks are their places here.
-    void go_on_with(const std::vector<int>& ranks);
-    bool complete() const;  // all who began are still among them
-
-    // Whether all who began came here in time: then it is safe to end together.
+    // Whether all came here in time: then it is safe to end together.
     bool gather_to_end(double seconds) noexcept;
-    void end(bool together) noexcept;  // finalises MPI if the wire had started it
+    void end(bool together) noexcept;                 // finalises MPI if the wire had started it
+    [[noreturn]] void abort(const std::string& why);  // ends all ranks, and prints why
 
 private:
     struct State;

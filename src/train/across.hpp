@@ -63,9 +63,6 @@ public:
     // What follows is about the same optimizer's parameters: several windows may share one Across.
     virtual Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                             const Standing& here, std::span<ExactSum<S>> exact) = 0;
-    // In the last micro-batch that is planned, again and again while it goes backward: what is final already may
-    // go to the others. Of its sums nothing is changed before reduce().
-    virtual void meanwhile(const Optimizer<S>& optimizer, std::int64_t window) = 0;
     // Each parameter's gradient becomes the sum of everybody's, or each exact sum does, and effects are joined.
     virtual void reduce(Effects& effects, std::span<ExactSum<S>> exact) = 0;
     // Of all gradients of all who share the window: its own are those already, or a part of them.

@@ -164,7 +164,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const MicroBa
     attempt([&] {
         if (!hold_.on()) hold_.take(detail::Hold<S>::Sweeps::own);
         if (exact_) exact_->begin();
-        sweep([&] { go_backward(denominator_.divided(share.sum)); });
+        sweep([&] { denominator_.divided(share.sum).backward(); });
         unreached_ = !hold_.met();
         ++micro_batches_;
         if (dropped(share.sum))

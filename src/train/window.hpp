@@ -209,11 +209,6 @@ private:
         const detail::Lift change(touch::held | touch::sealed);
         f();
     }
-    void go_backward(const V& loss) {
-        const bool last = across_ && micro_batches_ + 1 == options_.micro_batches;
-        if (!last || exact_ || options_.non_finite == NonFinite::drop_micro) return loss.backward();
-        loss.backward([&](const Visit<Array<S>>&) { across_->meanwhile(optimizer_, opened_); });
-    }
     void come();
     void expect_untouched() const;
     void expect_whole(const char* what) const;

@@ -1,4 +1,4 @@
-// A window saved by some processes and resumed by others: the bits of one process that nothing has stopped.
+// A window saved by some processes, and resumed by as many in its middle, by any number between two: the bits of one process that nothing has stopped.
 #include <algorithm>
 #include <bit>
 #include <filesystem>
@@ -156,63 +156,62 @@ template <class S> void a_resumed_window_is_exact(std::uint64_t seed, const Comm
     alone.add(0);
     alone.window->flush();
 
-    // The first window by some; the second one by some, who save it, then by others, and others again.
-    const std::string path = folder / "window.state";
-    std::set<std::int64_t> left(all.begin(), all.end());
+    // The first window by some. The second one by others, who save it once or more on its way.
+    const std::string between = folder / "between.state", middle = folder / "middle.state";
+    const auto dealt = [&](std::int64_t size) {  // to whom each micro-batch goes
+        std::vector<std::int64_t> to;
+        while (to.size() < all.size()) to.push_back(r.whole(0, size - 1));
+        return to;
+    };
+    const std::int64_t first = drawn_size(r), second = drawn_size(r);
+    const auto to_first = dealt(first), to_second = dealt(second);
+    std::vector<std::int64_t> parts;  // in which of its parts each micro-batch comes
     const std::int64_t hops = r.whole(1, 3);
-    std::string sizes;
+    while (parts.size() < all.size()) parts.push_back(r.whole(0, hops));
+    const auto add = [&](Training<S>& training, const std::vector<std::int64_t>& to, int me,
+                         std::int64_t part) {
+        for (const std::int64_t number : all) {
+            const auto at = static_cast<std::size_t>(number);
+            if (to[at] == me && (part < 0 || parts[at] == part)) training.add(number);
+        }
+    };
+    const auto loop = [](std::int64_t value) {
+        TrainingState state;
+        state.put("loop", std::to_string(value));
+        return state;
+    };
+    CAPTURE(seed, first, second, hops);
+    if (const auto group = first_processes(static_cast<int>(first), r.coin())) {
+        Training<S> training(drawn, group.get());
+        add(training, to_first, group->rank(), -1);
+        training.window->finish();
+        training.across->save(between, *training.window, loop(7));
+        if (group->rank() == 0) {  // it is a window like any other's
+            Training<S> other(drawn, nullptr, true);
+            other.window->load(load_state(between), "window");
+            CHECK(other.window->updates() == 1);
+        }
+    }
+    world().meet("the next processes");
     for (std::int64_t hop = 0; hop <= hops; ++hop) {
-        const std::int64_t size = drawn_size(r);
-        sizes += std::to_string(size) + " ";
-        CAPTURE(seed, sizes);
-        std::vector<std::int64_t> dealt(all.size(), -1);  // to whom each micro-batch goes now
-        for (const std::int64_t number : left)
-            if (hop == hops || r.whole(0, 2) > 0)
-                dealt[static_cast<std::size_t>(number)] = r.whole(0, size - 1);
-        std::vector<std::int64_t> before;
-        while (before.size() < all.size()) before.push_back(r.whole(0, size - 1));
-        const bool backwards = r.coin(), plain = r.coin();
-        const auto group = first_processes(static_cast<int>(size), r.coin());
-        if (group) {
-            Training<S> training(drawn, group.get(), hop > 0);
-            std::vector<std::int64_t> done;
-            if (hop == 0) {
-                for (const std::int64_t number : all)
-                    if (before[static_cast<std::size_t>(number)] == group->rank()) training.add(number);
-                training.window->finish();
-            } else {
-                const Resumed resumed = training.across->load(path, *training.window);
-                CHECK(resumed.state.template get<std::string>("loop") == std::to_string(hop - 1));
-                std::vector<std::int64_t> had;
-                std::ranges::set_difference(all, left, std::back_inserter(had));
-                CHECK(resumed.done == had);
-                CHECK(training.window->updates() == 1);
-                if (group->rank() == 0) done = resumed.done;
-                CHECK(training.window->micro_batches() == std::ssize(done));
-            }
-            std::vector<std::int64_t> mine;
-            for (const std::int64_t number : all)
-                if (dealt[static_cast<std::size_t>(number)] == group->rank()) mine.push_back(number);
-            if (backwards) std::reverse(mine.begin(), mine.end());
-            for (const std::int64_t number : mine) training.add(number), done.push_back(number);
+        if (const auto group = first_processes(static_cast<int>(second), false)) {
+            Training<S> training(drawn, group.get(), true);
+            const TrainingState saved = training.across->load(hop == 0 ? between : middle, *training.window);
+            CHECK(saved.template get<std::string>("loop") == std::to_string(hop == 0 ? 7 : hop - 1));
+            CHECK(training.window->updates() == 1);
+            std::int64_t had = 0;
+            for (std::size_t at = 0; at < all.size(); ++at)
+                had += to_second[at] == group->rank() && parts[at] < hop ? 1 : 0;
+            CHECK(training.window->micro_batches() == had);
+            add(training, to_second, group->rank(), hop);
             if (hop < hops) {
-                TrainingState loop;
-                loop.put("loop", std::to_string(hop));
-                training.across->save(path, *training.window, std::move(loop), done);
-                if (group->rank() == 0 && plain) {  // it is a window like any other's
-                    Training<S> other(drawn, nullptr, true);
-                    other.window->load(load_state(path), "window");
-                    CHECK(other.window->micro_batches() >= training.window->micro_batches());
-                    other.window->discard();
-                }
+                training.across->save(middle, *training.window, loop(hop));
                 training.window->discard();
             } else {
                 CHECK(training.finished() == expected);
                 training.across->expect_same_weights();
             }
         }
-        for (const std::int64_t number : all)
-            if (dealt[static_cast<std::size_t>(number)] >= 0) left.erase(number);
         world().meet("the next processes");
     }
 }
@@ -238,7 +237,8 @@ struct One {
 }  // namespace
 
 TEST_CASE(
-    "A window saved and resumed by any numbers of processes has the bits of one that nothing has stopped") {
+    "A window resumed by any number of processes before it, and by as many amid it, has the bits of one that "
+    "nothing has stopped") {
     const std::uint64_t seed = common_seed("resumed windows");
     const CommonFolder folder;
     const std::uint64_t cases = ranks() == 5 ? 60 : 20;  // of both types
@@ -248,37 +248,66 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("With Sum::running as many processes resume in mid-window, and any number between two windows") {
+TEST_CASE("As many processes resume in mid-window, and any number between two windows") {
     const CommonFolder folder;
-    const std::string middle = folder / "middle.state", between = folder / "between.state";
-    const auto gradient = [](int number) { return 0.1F * static_cast<float>(number + 1); };
-    One undisturbed(world(), {});
-    for (int i = 0; i < 4; ++i) undisturbed.add(gradient(i) * static_cast<float>(me() + 1));
-    undisturbed.window.finish();
-    {
-        One saved(world(), {});
-        for (int i = 0; i < 2; ++i) saved.add(gradient(i) * static_cast<float>(me() + 1));
-        saved.across.save(middle, saved.window);
-        for (int i = 2; i < 4; ++i) saved.add(gradient(i) * static_cast<float>(me() + 1));
-        saved.window.finish();
-        saved.across.save(between, saved.window);
+    for (const Sum sum : {Sum::running, Sum::exact}) {
+        const std::string middle = folder / "middle.state", between = folder / "between.state";
+        const auto gradient = [](int number) { return 0.1F * static_cast<float>(number + 1); };
+        One undisturbed(world(), {.sum = sum});
+        for (int i = 0; i < 4; ++i) undisturbed.add(gradient(i) * static_cast<float>(me() + 1));
+        undisturbed.window.finish();
+        {
+            One saved(world(), {.sum = sum});
+            for (int i = 0; i < 2; ++i) saved.add(gradient(i) * static_cast<float>(me() + 1));
+            saved.across.save(middle, saved.window);
+            for (int i = 2; i < 4; ++i) saved.add(gradient(i) * static_cast<float>(me() + 1));
+            saved.window.finish();
+            saved.across.save(between, saved.window);
+        }
+        One resumed(world(), {.sum = sum});
+        resumed.across.load(middle, resumed.window);
+        CHECK(resumed.window.micro_batches() == 2);
+        for (int i = 2; i < 4; ++i) resumed.add(gradient(i) * static_cast<float>(me() + 1));
+        resumed.window.finish();
+        CHECK(same_bits(resumed.weight.value(), undisturbed.weight.value()));
+        if (ranks() == 1) continue;
+        if (const auto fewer = first_processes(static_cast<int>(ranks()) - 1, false)) {
+            One other(*fewer, {.sum = sum});
+            CHECK_THAT(other.message(middle),
+                       contains("was saved in the middle of a window by " + std::to_string(ranks()) +
+                                " processes, and here are " + std::to_string(ranks() - 1) + ": "));
+            other.across.load(between, other.window);
+            CHECK(other.window.updates() == 1);
+            CHECK(same_bits(other.weight.value(), undisturbed.weight.value()));
+        }
+        world().meet("the end of fewer");
     }
-    One resumed(world(), {});
-    CHECK(resumed.across.load(middle, resumed.window).done.empty());
-    for (int i = 2; i < 4; ++i) resumed.add(gradient(i) * static_cast<float>(me() + 1));
-    resumed.window.finish();
-    CHECK(same_bits(resumed.weight.value(), undisturbed.weight.value()));
+}
+
+TEST_CASE("What one process has saved in mid-window more do not resume, nor what an old version has joined") {
+    const CommonFolder folder;
+    const std::string path = folder / "window.state", joined = folder / "joined.state";
+    if (const auto alone = first_processes(1, false)) {
+        One one(*alone, {.sum = Sum::exact});
+        one.add(1);
+        one.across.save(path, one.window);
+        TrainingState plain;
+        one.window.save(plain, "window");
+        save_state(joined, plain);  // a window of one process, as Window saves it
+        One other(*alone, {.sum = Sum::exact});
+        other.across.load(joined, other.window);
+        CHECK(other.window.micro_batches() == 1);
+        plain.put("processes/count", static_cast<std::int64_t>(ranks()));
+        save_state(joined, plain);
+    }
+    world().meet("the files");
     if (ranks() == 1) return;
-    if (const auto fewer = first_processes(static_cast<int>(ranks()) - 1, false)) {
-        One other(*fewer, {});
-        CHECK_THAT(other.message(middle), contains("was saved by " + std::to_string(ranks()) +
-                                                   " processes in the middle of a window with Sum::running"));
-        CHECK_THAT(other.message(middle), contains("here are " + std::to_string(ranks() - 1)));
-        other.across.load(between, other.window);
-        CHECK(other.window.updates() == 1);
-        CHECK(same_bits(other.weight.value(), undisturbed.weight.value()));
-    }
-    world().meet("the end of fewer");
+    One all(world(), {.sum = Sum::exact});
+    CHECK_THAT(all.message(path), contains("was saved in the middle of a window by 1 process, and here are " +
+                                           std::to_string(ranks())));
+    CHECK_THAT(all.message(joined), contains("by " + std::to_string(ranks()) +
+                                             " processes, whose exact sums an earlier version of tally had "
+                                             "joined; this was removed"));
 }
 
 TEST_CASE("A file that does not fit is refused on all processes, which have then changed nothing and go on") {
@@ -307,35 +336,32 @@ TEST_CASE("A file that does not fit is refused on all processes, which have then
     // What is saved must fit together, too, and else no file is written.
     const std::string never = folder / "never.state";
     const bool last = me() + 1 == ranks();
-    const auto save = [&](TrainingState state, const std::vector<std::int64_t>& done) {
-        return message_of([&] { one.across.save(never, one.window, std::move(state), done); });
+    const auto save = [&](TrainingState state) {
+        return message_of([&] { one.across.save(never, one.window, std::move(state)); });
     };
     one.add(1);
-    on_all(save({}, last ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{}),
-           "2 micro-batches are named, and 1 are in the window");
     TrainingState state;
     state.put("window/x", std::int64_t{1});
-    on_all(save(state, {}), "'window/x' is a name of the window's own");
+    on_all(save(state), "'window/x' is a name of the window's own");
     if (ranks() > 1) {
-        on_all(save({}, {3}), "micro-batch 3 was added by rank 0 and by rank 1");
         TrainingState epoch;
         epoch.put("epoch", std::int64_t{last});
         const std::string who = "rank " + std::to_string(ranks() - 1) + " has ";
-        on_all(save(epoch, {}), who + "epoch 1, rank 0 has 0");
+        on_all(save(epoch), who + "epoch 1, rank 0 has 0");
         TrainingState none, one_more;
         one_more.put("zest", std::int64_t{7});  // comes last
-        on_all(save(last ? one_more : none, {}), who + "zest 7, rank 0 has none");
-        on_all(save(last ? none : one_more, {}), who + "no zest, rank 0 has 7");
+        on_all(save(last ? one_more : none), who + "zest 7, rank 0 has none");
+        on_all(save(last ? none : one_more), who + "no zest, rank 0 has 7");
     }
     on_all(message_of([&] { one.across.save(folder / "no/folder.state", one.window); }), "no/folder.state");
     CHECK(!std::filesystem::exists(never));
     one.window.discard();
     one.across.load(exact, one.window);  // all go on
-    CHECK(one.window.micro_batches() == (me() == 0 ? static_cast<std::int64_t>(ranks()) : 0));
+    CHECK(one.window.micro_batches() == 1);
     one.window.discard();
 }
 
-TEST_CASE("What a refused file has left on its way is in no later sum") {
+TEST_CASE("What a save that fails has left on its way is in no later sum, and in no later file") {
     if (ranks() == 1) return;
     const CommonFolder folder;
     const Tensor weight = parameter(Array<float>::zeros({3000}));
@@ -343,14 +369,27 @@ TEST_CASE("What a refused file has left on its way is in no later sum") {
     Ranks<float> across(world(), {.reduce = AllReduce::rank_order});
     Window<float> window(sgd, {.reduction = Reduction::sum}, &across);
     const auto add = [&] { window.add({sum(weight), constant(Array<float>::full({}, 1))}); };
+    int refused = 0, updates = 0;
+    for (std::uint64_t nth = 1; nth < 16; ++nth) {
+        for (std::uint64_t i = 0; i < nth; ++i) add();
+        if (me() == 0) memory::fail_allocation(nth);  // also while it reads what the others have sent
+        refused += message_of([&] { across.save(folder / "window.state", window); }) == no_error ? 0 : 1;
+        memory::fail_allocation(0);
+        window.discard();
+        add();
+        updates += window.finish().stepped ? 1 : 0;
+        CHECK(std::ranges::count(weight.value().span(),
+                                 -static_cast<float>(updates) * static_cast<float>(ranks())) == 3000);
+    }
+    CHECK(updates == 15);
+    CHECK(refused > 2);
+    CHECK(refused < 15);
     add();
-    CHECK_THAT(message_of([&] { across.save(folder / "never.state", window, {}, {3}); }),
-               contains("micro-batch 3 was added by rank 0 and by rank 1"));
+    across.save(folder / "window.state", window);
     window.discard();
-    add();
-    CHECK(window.finish().stepped);
-    const Array<float>& after = weight.value();
-    CHECK(std::ranges::count(after.span(), -static_cast<float>(ranks())) == 3000);
+    across.load(folder / "window.state", window);
+    CHECK(window.micro_batches() == 1);
+    window.discard();
 }
 
 TEST_CASE("Where memory runs out on one process nobody resumes") {
@@ -371,7 +410,7 @@ TEST_CASE("Where memory runs out on one process nobody resumes") {
         const bool resumed = said == no_error;
         const auto all = world().meet("whether it resumed", resumed ? "yes" : "no");
         CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));
-        CHECK(one.window.micro_batches() == (resumed && me() == 0 ? static_cast<std::int64_t>(ranks()) : 0));
+        CHECK(one.window.micro_batches() == (resumed ? 1 : 0));
         refused += resumed ? 0 : 1;
         one.window.discard();
     }
@@ -379,8 +418,7 @@ TEST_CASE("Where memory runs out on one process nobody resumes") {
     CHECK(refused < 19);
 }
 
-TEST_CASE(
-    "Running statistics that have not happened yet are saved, and those of all are in rank 0's window") {
+TEST_CASE("Running statistics that have not happened yet are saved, and each process has its own again") {
     const CommonFolder folder;
     const std::string path = folder / "window.state";
     const auto make = [] { return Sequential<double>(BatchNorm<double>(3), Linear<double>(3, 2, {1, 1})); };

@@ -14,7 +14,6 @@
 #include <mpi.h>
 #endif
 
-#include "tally/autograd/ops/custom.hpp"
 #include "tally/core.hpp"
 #include "tally/files/state_file.hpp"
 #include "tally/processes.hpp"
@@ -72,39 +71,6 @@ void train(Processes& processes, const std::string& scene) {
               << std::flush;
 }
 
-// Windows whose sums begin while backward runs. In window 1 the last process has begun four of its six sums, and
-// then, in the rule of an operation, does what the scene says; those of 40 000 bytes wait for who takes them.
-void sum_early(Processes& processes, const std::string& scene) {
-    const bool last = processes.rank() + 1 == processes.size();
-    std::vector<Tensor> weights;
-    for (std::uint64_t i = 0; i < 6; ++i)
-        weights.push_back(parameter(random_uniform<float>({100, 100}, {.seed = 1, .stream = i}, -1, 1)));
-    Sgd<float> sgd(weights, {.learning_rate = 0.1});
-    Ranks<float> ranks(processes, {.bucket = 10'000, .overlap = true});
-    Window<float> window(sgd, {.micro_batches = 1}, &ranks);
-    for (int update = 0; update < 3; ++update) {
-        Tensor h = constant(Array<float>::full({2, 100}, 1));
-        for (std::size_t i = 0; i < weights.size(); ++i) {
-            h = tanh(matmul(h, weights[i]));
-            if (i == 1 && last && update == 1)
-                h = custom(
-                    "scene", [](const Array<float>& x) { return x.clone(); },
-                    [&](Pull<Array<float>> to, const Array<float>& dy, const auto&...) {
-                        if (scene == "stops early") raise(SIGSTOP);
-                        if (scene == "killed early") raise(SIGKILL);
-                        if (scene == "throws early") throw Error("a file has not been found");
-                        to.give(0, dy);
-                    },
-                    h);
-        }
-        window.add({sum(h * h), constant(Array<float>::full({}, 2))});
-        window.finish();
-    }
-    std::cout << "rank " + std::to_string(processes.rank()) + " has trained, " +
-                     std::to_string(processes.sent().early > 0) + "\n"
-              << std::flush;
-}
-
 // A pipe of one stage each, whose last one does what the scene says at its third micro-batch of the second run.
 void pipe(Processes& processes, const std::string& scene) {
     const Tensor weight = parameter(Array<float>::full({2, 2}, 0.5F));
@@ -152,15 +118,13 @@ int run(const std::string& scene) try {
     try {
         if (scene == "lost in a sum")
             lose_one_amid_a_sum(processes);
-        else if (scene.ends_with("early"))
-            sum_early(processes, scene);
         else if (scene.ends_with("in a pipe"))
             pipe(processes, scene);
         else
             train(processes, scene);
     } catch (const Error& error) {  // said before the process ends, which a launcher answers by ending all
         std::cout << std::string(error.what()) + "\n" << std::flush;
-        if (scene == "leaves" || scene == "late") {
+        if (scene == "leaves") {
             std::this_thread::sleep_for(std::chrono::seconds(4));  // as if it saved
             std::cout << "rank " + std::to_string(processes.rank()) + " has saved\n" << std::flush;
         }

@@ -1,4 +1,5 @@
-// A training by a work list that is saved on its way, for kills_test.py: started again, it goes on where it was.
+// A training that is saved in the middle of its windows and between them, for kills_test.py: started again, it goes
+// on where it was.
 //
 //     processes_training FILE UPDATES ROUND [PATIENCE [RANK EVENT WHAT MICROSECONDS]]
 //
@@ -60,27 +61,23 @@ void train(Processes& processes, const std::string& path, std::int64_t updates, 
     Adam<float> adam(parameters(model), {.learning_rate = 0.01});
     Ranks<float> ranks(processes, {.model = &model});
     Window<float> window(adam, {.sum = Sum::exact, .seed = 3}, &ranks);
-    WorkList work(processes, {.round = round});
-    Resumed resumed;
     const bool there = processes.rank() == 0 && std::filesystem::exists(path);
-    if (processes.meet("whether there is a file", there ? "yes" : "no")[0] == "yes")
-        resumed = ranks.load(path, window);
+    if (processes.meet("whether there is a file", there ? "yes" : "no")[0] == "yes") ranks.load(path, window);
     while (window.updates() < updates) {
         const std::vector<Items> parts = split(shuffled(48, 5, window.updates()), 4);
-        for (work.open(std::ssize(parts), resumed.done); !work.over();) {
-            while (const auto k = work.next()) {
-                events.one();
-                const Items& items = parts[static_cast<std::size_t>(*k)];
-                ranks.begin_at(4 * *k - window.items());
-                Pass& pass = window.pass(items.count());
-                window.add(mse(model(constant(rows(x, items)), pass), constant(rows(y, items))));
-                events.one();
-            }
-            if (work.over()) break;
-            ranks.save(path, window, {}, work.mine());
+        // Dealt out like cards. All have as many, so all save in the middle of the window at the same places.
+        for (std::int64_t k = processes.rank() + processes.size() * window.micro_batches();
+             k < std::ssize(parts); k += processes.size()) {
+            events.one();
+            const Items& items = parts[static_cast<std::size_t>(k)];
+            ranks.begin_at(4 * k - window.items());
+            Pass& pass = window.pass(items.count());
+            window.add(mse(model(constant(rows(x, items)), pass), constant(rows(y, items))));
+            events.one();
+            if (window.micro_batches() % round != 0 || k + processes.size() >= std::ssize(parts)) continue;
+            ranks.save(path, window);
             events.one();
         }
-        resumed.done.clear();
         window.finish();
         events.one();
         ranks.save(path, window);
