@@ -59,7 +59,7 @@ void bubbles() {
     for (const auto& [stages, micros] : {std::pair{2, 4}, {4, 4}, {4, 8}, {4, 32}, {8, 32}}) {
         const Timetable all[] = {timetable(PipeSchedule::gpipe, stages, micros),
                                  timetable(PipeSchedule::one_forward_one_backward, stages, micros),
-                                 detail::zero_bubble(stages, micros)};
+                                 tally::detail::zero_bubble(stages, micros)};
         std::printf("| %d, %d |", stages, micros);
         for (const Timetable& one : all) std::printf(" %.3f |", one.bubble());
         for (const Timetable& one : all) std::printf(" %d |", one.live.front());
@@ -70,7 +70,7 @@ void bubbles() {
 void drawings() {
     std::printf("```text\n%s\n%s```\n",
                 timetable(PipeSchedule::one_forward_one_backward, 4, 8).drawing(1).c_str(),
-                detail::zero_bubble(4, 8).drawing(1).c_str());
+                tally::detail::zero_bubble(4, 8).drawing(1).c_str());
 }
 
 void targets() {

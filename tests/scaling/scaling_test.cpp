@@ -126,7 +126,7 @@ TEST_CASE(
             const double work = 3 * m;
             const double one = timetable(PipeSchedule::one_forward_one_backward, p, m).seconds - work;
             CHECK(near(one / work, double(p - 1) / m));
-            CHECK(near(detail::zero_bubble(p, m).seconds - work, one / 3));
+            CHECK(near(tally::detail::zero_bubble(p, m).seconds - work, one / 3));
         }
     CHECK(near(timetable(PipeSchedule::one_forward_one_backward, 4, 8).bubble(), 3.0 / 11));
 }
