@@ -19,7 +19,6 @@ tally::test::Surroundings tally::test::surroundings() {
     Surroundings found{
         {"the number of threads", std::to_string(threads())},
         {"who computes products", products() == Products::ordered ? "ordered" : "blas"},
-        {"TF32", flag(tf32_allowed())},
         {"NaN in fresh buffers", flag(poison)},
         {"recording", flag(detail::context.recording)},
         {"watching", flag(detail::context.watching)},

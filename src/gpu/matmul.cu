@@ -47,9 +47,6 @@ template <class S> void OnDevice::multiply(const Product& p, const S* a, const S
     static std::mutex& one_at_a_time = *new std::mutex;  // the handle is one
     const std::lock_guard lock(one_at_a_time);
     expect_success(cublasSetWorkspace(cublas(), reinterpret_cast<void*>(from), bytes), "cublasSetWorkspace");
-    expect_success(
-        cublasSetMathMode(cublas(), host().tf32_allowed() ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH),
-        "cublasSetMathMode");
     const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
     const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
     // Row-major C = A · B is column-major Cᵀ = Bᵀ · Aᵀ.

@@ -281,9 +281,4 @@ Products products_named(std::string_view name);  // "ordered", "blas"; others ar
 void set_threads(int threads);  // for large products on the CPU; one unless said otherwise, at most 1024
 int threads();
 
-// Large float32 products of Products::blas on a GPU may then round their operands to 11 bits (TF32): faster and less exact. Off
-// unless it is asked for.
-void allow_tf32(bool allowed);
-bool tf32_allowed();
-
 }  // namespace tally

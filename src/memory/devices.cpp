@@ -27,10 +27,6 @@ template const detail::Kernels<float>& detail::find_kernels<float>(Device);
 template const detail::Kernels<double>& detail::find_kernels<double>(Device);
 template const detail::Kernels<Dual<double>>& detail::find_kernels<Dual<double>>(Device);
 
-static std::atomic<bool> tf32{false};
-void allow_tf32(bool allowed) { tf32.store(allowed, std::memory_order_relaxed); }
-bool tf32_allowed() { return tf32.load(std::memory_order_relaxed); }
-
 static constexpr int not_asked = -1;
 static std::atomic<int> chosen_products{not_asked};
 

@@ -57,7 +57,6 @@ constexpr Host host{
     },
     .forget = [](Storage* storage) noexcept { memory::forget(storage); },
     .budget = []() noexcept { return memory::budget(Device::cuda); },
-    .tf32_allowed = []() noexcept { return tally::tf32_allowed(); },
     .products = []() noexcept { return tally::products(); },
     .failed = [](const char* words) noexcept { note(std::make_exception_ptr(Error(words))); },
 };

@@ -21,7 +21,6 @@ struct Host {
     Storage* (*allocate)(std::size_t bytes) noexcept;  // of the ledger; null when refused, which is noted
     void (*forget)(Storage* storage) noexcept;
     std::size_t (*budget)() noexcept;
-    bool (*tf32_allowed)() noexcept;
     Products (*products)() noexcept;
     void (*failed)(const char* words) noexcept;  // notes an Error
 };

@@ -1,4 +1,4 @@
-// What an error of a launch says about the kernel's shapes; and TF32, which must be asked for.
+// What an error of a launch says about the kernel's shapes.
 #include "tally/gpu/words.hpp"
 
 #include "catch.hpp"
@@ -28,14 +28,6 @@ TEST_CASE("An error of a launch carries the shapes of its kernel") {
     CHECK(said(gpu::MeetingBody<2, float, gpu::SlopeTerm<functor::Add, 1, float>>{
               gpu::meeting(walk, 1), 3, true, term, {nullptr, Write::set}}) == "(2), summed over (3)");
     CHECK(said(gpu::FillBody<float>{0, nullptr}) == "12 warps");
-}
-
-TEST_CASE("TF32 is off unless it is asked for") {
-    CHECK_FALSE(tf32_allowed());
-    allow_tf32(true);
-    CHECK(tf32_allowed());
-    allow_tf32(false);
-    CHECK_FALSE(tf32_allowed());
 }
 
 }  // namespace tally::test

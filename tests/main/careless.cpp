@@ -22,8 +22,6 @@ TEST_CASE("has ordered products") { CHECK(products() == Products::ordered); }
 
 TEST_CASE("has products of BLAS") { CHECK(products() == Products::blas); }
 
-TEST_CASE("leaves TF32") { allow_tf32(true); }
-
 TEST_CASE("leaves a mode") { detail::context.recording = false; }
 
 TEST_CASE("is skipped unannounced") { TALLY_SKIP("it is not the day"); }

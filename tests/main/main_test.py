@@ -41,7 +41,6 @@ class Careless(unittest.TestCase):
                             ("leaves bytes", "leaves what is in use of cpu at 64 bytes; before, it was 0 bytes"),
                             ("leaves threads", "leaves the number of threads at 2; before, it was 1"),
                             ("leaves products", "leaves who computes products at blas; before, it was ordered"),
-                            ("leaves TF32", "leaves TF32 at on; before, it was off"),
                             ("leaves a mode", "leaves recording at off; before, it was on"),
                             ("is skipped unannounced", "was skipped, which ctest cannot tell unless it is tagged [alone]")):
             result = run(CARELESS, name)

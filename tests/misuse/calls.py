@@ -336,7 +336,7 @@ EXCEPT = {
 LEFT_OUT = {}
 for reason, names in {
     "the next issue deletes it or moves it to tally::detail": """
-        allow_tf32 tf32_allowed checked_metadata csv_head csv_line json_line progress_line device_copy::bytes in_words kind_of nowhere
+        checked_metadata csv_head csv_line json_line progress_line device_copy::bytes in_words kind_of nowhere
         listed predicted_bytes run_chain segments_by_default parse_idx parse_state parse_safetensors state_bytes safetensors_bytes
         products_named gradients watching::observer drawing::lanes_from_losses drawing::short_values record_many memory_classes
         memory::allocate memory::changed_since_saved memory::class_bit memory::class_bits memory::class_of memory::fail_allocation
