@@ -1,9 +1,7 @@
-// Temporary name, lock, every write checked, fsync, rename, fsync of the folder.
+// Temporary name, every write checked, fsync, rename, fsync of the folder.
 #include "tally/base/write_file.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,7 +9,6 @@
 #include <atomic>
 #include <climits>
 #include <cstdio>
-#include <memory>
 #include <system_error>
 
 #include "tally/base/error.hpp"
@@ -100,42 +97,6 @@ struct Target {
     mode_t mode = 0;
 };
 
-// NUMBER-NUMBER, the end of a temporary's name.
-bool is_serial(std::string_view text) {
-    const auto is_number = [](std::string_view digits) {
-        return !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
-    };
-    const std::size_t dash = text.find('-');
-    return dash != std::string_view::npos && is_number(text.substr(0, dash)) &&
-           is_number(text.substr(dash + 1));
-}
-
-// Who writes a temporary holds a lock on it, which goes with the process, wherever that runs. Where there are
-// no locks nothing is cleared away.
-void clear_if_abandoned(const std::string& temporary) {
-    const int descriptor = file_call(
-        "open", [&] { return ::open(temporary.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC); });
-    if (descriptor < 0) return;
-    struct stat found {};
-    if (::fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode) &&
-        file_call("flock", [&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) == 0)
-        file_call("unlink", [&] { return ::unlink(temporary.c_str()); });
-    ::close(descriptor);
-}
-
-void clear_abandoned(const std::string& target) {
-    const std::string folder = folder_of(target),
-                      start = target.substr(target.rfind('/') + 1) + ".tmp-";  // from 0 on without a '/'
-    if (file_call("opendir", [] { return 0; }) != 0) return;
-    const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
-    if (!entries) return;  // it may be that a folder can be written to and not read
-    while (const dirent* const entry = ::readdir(entries.get())) {
-        const std::string_view name = entry->d_name;
-        if (name.starts_with(start) && is_serial(name.substr(start.size())))
-            clear_if_abandoned(folder + std::string(name));
-    }
-}
-
 Target looked_at(const std::string& path) {
     Target target{.path = behind_links(path), .name = path};
     struct stat present {};
@@ -144,12 +105,11 @@ Target looked_at(const std::string& path) {
     if (target.exists && S_ISDIR(present.st_mode)) fail(path, EISDIR);
     target.in_place = target.exists && !S_ISREG(present.st_mode);
     target.mode = present.st_mode & 07777;
-    if (!target.in_place) clear_abandoned(target.path);
     return target;
 }
 
-// Locked until it has its name; whoever clears away may have been faster than the lock, and then it is
-// another one's turn.
+// The name has the process and a counter, so that processes and threads that write one file do not meet. A
+// name that a killed process left is passed over.
 Output temporary_for(const Target& target) {
     static std::atomic<unsigned> serial{0};
     for (;;) {
@@ -157,14 +117,8 @@ Output temporary_for(const Target& target) {
             target.path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(serial++);
         const int descriptor = file_call(
             "open", [&] { return ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
-        if (descriptor < 0 && errno == EEXIST) continue;
-        if (descriptor < 0) fail(target.name, errno);
-        const bool locked = file_call("flock", [&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) == 0;
-        const bool being_cleared = !locked && errno == EWOULDBLOCK;
-        struct stat made {};
-        if (!being_cleared && ::fstat(descriptor, &made) == 0 && made.st_nlink > 0)
-            return Output(descriptor, std::move(temporary));
-        ::close(descriptor);
+        if (descriptor >= 0) return Output(descriptor, std::move(temporary));
+        if (errno != EEXIST) fail(target.name, errno);
     }
 }
 

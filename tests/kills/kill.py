@@ -51,6 +51,8 @@ def content(folder):
             data = re.sub(rb', "samples_per_second": [^}]*', b"", data)
         elif path.name == "run.state":
             continue  # it holds the speeds, too; that it was whole the runs have shown
+        elif ".tmp-" in path.name:
+            continue  # a killed process left it
         files[path.name] = data
     return files
 

@@ -2,9 +2,6 @@
 // leaves the old file or the new one.
 #include "tally/files/state_file.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -249,12 +246,11 @@ TEST_CASE("Killed at any call of the file system the old state or the new one is
         }
         REQUIRE(was_killed(status));
         ++killed;
-        CHECK(folder.files() <= 2);
-        save_state(path, generation(3));  // the next one that writes clears away what was left
+        save_state(path, generation(3));
         CHECK(same(load_state(path), generation(3)));
-        CHECK(folder.files() == 1);
+        CHECK(folder.files() <= 2);  // a temporary of the killed process may stay
     }
-    CHECK(killed > 10);
+    CHECK(killed > 8);
 }
 
 TEST_CASE("Where any call of the file system fails saving says so or has done its work") {
@@ -287,7 +283,7 @@ TEST_CASE("Where any call of the file system fails saving says so or has done it
         }
         save_state(path, generation(3));
         CHECK(same(load_state(path), generation(3)));
-        CHECK(folder.files() == 1);
+        CHECK(folder.files() <= (kind == Fault::once ? 1 : 2));  // the temporary, where it cannot be deleted
         if (call.empty()) break;
     }
     if (kind == Fault::once) CHECK_THAT(said, contains("its folder could not be synced"));
@@ -326,27 +322,6 @@ TEST_CASE("Where any call of the file system fails loading says so or has the st
         if (!FileFault::reached()) break;
         CHECK(words == "[load_state] cannot read '" + path + "': Input/output error");
     }
-}
-
-TEST_CASE("What nobody writes any more is cleared away and nothing else") {
-    const Folder folder;
-    const std::string path = folder / "run.state";
-    for (const char* name : {"run.state.tmp-1-0", "run.state.tmp-99999999-12", "run.state.tmp-7-1"})
-        write_bytes(folder / name, "half");
-    const std::vector<std::string> others = {"run.state.tmp-1",    "run.state.tmp-1-x",
-                                             "run.state.tmp-",     "run.state.tmp-1-0b",
-                                             "run.state2.tmp-1-0", "xrun.state.tmp-1-0"};
-    for (const std::string& name : others) write_bytes(folder / name, "somebody else's");
-    std::filesystem::create_directory(folder / "run.state.tmp-2-2");
-    const int writing = ::open((folder / "run.state.tmp-7-1").c_str(), O_RDONLY);  // another one at work
-    REQUIRE(::flock(writing, LOCK_EX | LOCK_NB) == 0);
-    save_state(path, generation(1));
-    CHECK(std::filesystem::exists(folder / "run.state.tmp-7-1"));
-    for (const std::string& name : others) CHECK(std::filesystem::exists(folder / name));
-    CHECK(folder.files() == std::ssize(others) + 3);
-    ::close(writing);
-    save_state(path, generation(2));
-    CHECK_FALSE(std::filesystem::exists(folder / "run.state.tmp-7-1"));
 }
 
 TEST_CASE("Processes that save to one file at once leave a whole state and no temporary") {
@@ -409,8 +384,6 @@ TEST_CASE("Killed at random instants while saving in a loop the state is always 
         CHECK(same(found, generation(g)));
         reached = g;
     }
-    save_state(path, generation(reached));
-    CHECK(folder.files() == 1);
 }
 
 TEST_CASE("A file that is larger than memory is an Error", "[alone]") {

@@ -477,16 +477,4 @@ TEST_CASE("What a Trainer could not write is an Error when it is made and not af
     CHECK(folder.files() == 2);
 }
 
-TEST_CASE("What a killed Trainer left behind is cleared away by the next run even if that is at its end") {
-    Straight straight({1, 2});
-    const Folder folder;
-    TrainerOptions<double> options;
-    options.checkpoint = folder / "run.state";
-    options.metrics_csv = folder / "run.csv";
-    Trainer<double>(straight.model, straight.sgd, 2, straight.loss, options).train();
-    for (const char* name : {"run.state.tmp-1-0", "run.csv.tmp-2-7"}) write_bytes(folder / name, "half");
-    Trainer<double>(straight.model, straight.sgd, 2, straight.loss, options).train();
-    CHECK(folder.files() == 2);
-}
-
 }  // namespace tally::test
