@@ -117,7 +117,7 @@ public:
     void read_from(Nodes inputs) { inputs_.become(std::move(inputs)); }
 
     void pull(Sweep& sweep) override {
-        if (watching::checks != watching::Checks::none) [[unlikely]]
+        if (watching::checks) [[unlikely]]
             return pull_on_trial(*this, sweep);
         if constexpr (custom) return pull_with(sweep, [this] { call_custom_rule(); });
         pull_with(sweep, [this] { call_rule(!this->target); });

@@ -30,9 +30,8 @@ template <class Op> [[gnu::cold, gnu::noinline]] void pull_on_trial(Op& operatio
     operation.pull_with(
         sweep, [&operation]() __attribute__((cold)) {
             using T = decltype(operation.value);
-            const rule_check::RuleCall<T> rule{operation.op(),        Op::custom,
-                                               operation.gradient,    operation.target,
-                                               operation.gradients(), context.thread};
+            const rule_check::RuleCall<T> rule{operation.op(), operation.gradient, operation.gradients(),
+                                               context.thread};
             const auto arrived = [](const GradientView<T>& to) { return to && to.has_arrived(); };
             bool some_arrived = false;
             for (const GradientView<T>& to : rule.to) some_arrived = some_arrived || arrived(to);
@@ -46,7 +45,7 @@ template <class Op> [[gnu::cold, gnu::noinline]] void pull_on_trial(Op& operatio
                     }
                 }
             const auto with_kept = [&](const auto& f) { return operation.with_kept(f); };
-            const auto call = [&](bool spare) __attribute__((cold)) { operation.call_rule(spare); };
+            const auto call = [&]() __attribute__((cold)) { operation.call_rule(false); };
             while (!rule_check::called(rule, with_kept, call)) continue;
             if (!Op::custom) return;
             for (std::size_t i = 0; i < rule.to.size(); ++i)

@@ -202,7 +202,7 @@ private:
         const detail::Lift into(touch::sealed);
         const detail::Turning<S> turning(turned_);
         const detail::Waiting waiting(options_.non_finite != NonFinite::drop_micro && !watching::observer &&
-                                      watching::checks != watching::Checks::all);
+                                      !watching::checks);
         f();
     }
     template <class F> void own(F f) {

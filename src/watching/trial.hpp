@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,16 +19,11 @@ namespace tally {
 
 namespace watching {
 
-// What is checked: nothing; what comes from outside, which are the rules of custom() and pointers kept from
-// writable(), without a byte of the ledger; or every rule.
-enum class Checks : std::uint8_t { none, outside, all };
+inline constinit thread_local bool checks = false;  // of every rule, by CheckRules
+inline constinit thread_local bool trying = true;   // false: the rule that is called next cannot be tried
 
-inline constinit thread_local Checks checks =
-    Checks::none;                                  // `outside` once a debug build has numbered the thread
-inline constinit thread_local bool trying = true;  // false: the rule that is called next cannot be tried
-
-inline Checks set_checks(Checks wanted) {  // returns what was set before
-    memory::sum_saved = wanted != Checks::none;
+inline bool set_checks(bool wanted) {  // returns what was set before
+    memory::sum_saved = wanted;
     return std::exchange(checks, wanted);
 }
 
@@ -85,25 +78,6 @@ template <class X> bool alone(const X& x) {
         return true;
 }
 
-template <class X> bool on_cpu(const X& x) {
-    if constexpr (Buffered<const X>)
-        return x.device() == Device::cpu;
-    else
-        return true;
-}
-
-template <class X> std::span<std::byte> bytes_of(X& x) {
-    if constexpr (Buffered<X>)
-        return std::as_writable_bytes(std::span(x.raw(), x.size()));
-    else
-        return std::as_writable_bytes(std::span(&x, 1));
-}
-
-// Beside what is kept: are this rule's calls looked at?
-template <class X> bool looks_at(const X& dy, bool custom) {
-    return watching::checks == watching::Checks::all || (custom && on_cpu(dy));
-}
-
 template <class X> auto elements(const X& x) {
     if constexpr (Buffered<const X>)
         return x.to_vector();
@@ -126,9 +100,7 @@ template <class S> bool is_nan(const S& x) {
 // A rule that is about to be called.
 template <class T> struct RuleCall {
     const char* op;
-    bool custom;                              // it comes from outside
     const T& dy;                              // which it is given
-    bool dy_is_kept;                          // somebody reads it afterwards
     std::vector<detail::GradientView<T>> to;  // the gradients of the inputs
     std::uint32_t& thread;                    // to which graphs must belong that it touches
 };
@@ -137,36 +109,27 @@ template <class T> struct RuleCall {
 template <class T> class Trial {
 public:
     Trial(const RuleCall<T>& rule, std::vector<std::uint64_t> given)
-        : rule_(rule),
-          given_(std::move(given)),
-          all_(watching::checks == watching::Checks::all),
-          dy_is_spent_(!all_ && !rule.dy_is_kept && alone(rule.dy)),
-          thread_(rule.thread) {}
+        : rule_(rule), given_(std::move(given)), thread_(rule.thread) {}
     Trial(const Trial&) = delete;
     Trial& operator=(const Trial&) = delete;
     [[gnu::cold, gnu::noinline]] ~Trial() { put_back(); }
 
     [[gnu::cold, gnu::noinline]] void begin() {
-        if (std::exchange(watching::trying, true) && wants_trial())
+        if (std::exchange(watching::trying, true))
             set_aside();
         else
             poison_unset();
     }
 
-    // Whether the next call may write over dy, which nobody reads: as without checks, unless on trial.
-    [[gnu::cold, gnu::noinline]] bool spare() const { return !all_ && before_.empty(); }
-
     // After a call; `given` are the sums now. Whether the rule is to be called once more.
     [[gnu::cold, gnu::noinline]] bool go_on(const std::vector<std::uint64_t>& given) {
-        for (std::size_t i = spare() && dy_is_spent_ ? 1 : 0; i < given.size(); ++i)
+        for (std::size_t i = 0; i < given.size(); ++i)
             if (given[i] != given_[i]) fail_given(rule_.op, i);
         if (before_.empty()) {
             expect_set();
             return false;
         }
         expect_added();
-        for (const Before& each : before_)
-            if (each.adds) detail::own(*each.to.gradient);
         put_back();
         poison_unset();
         return true;
@@ -184,25 +147,13 @@ public:
     }
 
 private:
-    // What an input had before the trial: its gradient, or its bytes where the ledger must not count more.
+    // What an input had before the trial.
     struct Before {
         detail::GradientView<T> to;
         std::size_t input;
         std::uint8_t touched;
-        bool adds, ready;
         T gradient;
-        std::vector<std::byte> bytes;
     };
-
-    bool wants_trial() const {
-        if (all_) return true;
-        bool adds = false;
-        for (const detail::GradientView<T>& to : rule_.to) {
-            if (to && !on_cpu(*to.gradient)) return false;
-            adds = adds || (to && to.has_arrived());
-        }
-        return adds;
-    }
 
     // Gradients that are there already, all NaN: what is added to a NaN is NaN.
     void set_aside() {
@@ -212,24 +163,12 @@ private:
             bool seen = false;
             for (const Before& each : before_) seen = seen || each.to.gradient == to.gradient;
             if (!to || seen) continue;
-            const bool adds = all_ || to.has_arrived();
-            if (!all_ && adds) detail::own(*to.gradient);  // as into() would
-            Before& before = before_.emplace_back(Before{to,
-                                                         i,
-                                                         *to.touched,
-                                                         adds,
-                                                         detail::ready(*to.gradient),
-                                                         detail::unwritten_like(*to.value),
-                                                         {}});
-            if (all_) {
-                std::swap(before.gradient, *to.gradient);
-                if constexpr (Buffered<T>) to.gradient->materialise();
-                *to.touched |= touch::arrived;
-            } else if (adds) {
-                const std::span<std::byte> bytes = bytes_of(*to.gradient);
-                before.bytes.assign(bytes.begin(), bytes.end());
-            }
-            if (adds) poison(*to.gradient);
+            Before& before =
+                before_.emplace_back(Before{to, i, *to.touched, detail::unwritten_like(*to.value)});
+            std::swap(before.gradient, *to.gradient);
+            if constexpr (Buffered<T>) to.gradient->materialise();
+            *to.touched |= touch::arrived;
+            poison(*to.gradient);
         }
         if (!before_.empty()) rule_.thread = detail::thread_on_trial;
     }
@@ -237,16 +176,7 @@ private:
     void put_back() {
         if (!before_.empty()) rule_.thread = thread_;
         for (Before& before : before_) {
-            T& gradient = *before.to.gradient;
-            if (all_) {
-                gradient = std::move(before.gradient);
-            } else if (before.adds) {
-                if (alone(gradient) && !before.bytes.empty() &&
-                    bytes_of(gradient).size() == before.bytes.size())
-                    std::memcpy(bytes_of(gradient).data(), before.bytes.data(), before.bytes.size());
-            } else if (!before.ready) {
-                detail::let_go(gradient);
-            }
+            *before.to.gradient = std::move(before.gradient);
             *before.to.touched =
                 static_cast<std::uint8_t>(before.touched | (*before.to.touched & touch::met));
         }
@@ -254,7 +184,6 @@ private:
     }
     void expect_added() const {
         for (const Before& before : before_) {
-            if (!before.adds) continue;
             std::size_t assigned = 0;
             for (const auto& each : elements(*before.to.gradient)) assigned += is_nan(each) ? 0 : 1;
             if (assigned) fail_unadded(rule_.op, before.input, assigned);
@@ -279,11 +208,10 @@ private:
     const RuleCall<T>& rule_;
     std::vector<std::uint64_t> given_;
     std::vector<Before> before_;  // empty: not on trial
-    bool all_, dy_is_spent_;
     std::uint32_t thread_;
 };
 
-// Calls a rule by `call(spare)`; `with_kept(f)` hands f what it keeps. False: it could not be tried, and next
+// Calls a rule by `call()`; `with_kept(f)` hands f what it keeps. False: it could not be tried, and next
 // time it is not.
 template <class T, class WithKept, class Call>
 [[gnu::cold, gnu::noinline]] bool called(const RuleCall<T>& rule, const WithKept& with_kept,
@@ -292,13 +220,13 @@ template <class T, class WithKept, class Call>
     const auto sums = [&] {  // of all that it is given
         return with_kept([&](const auto&... kept) { return std::vector{sum(rule.dy), sum(kept)...}; });
     };
-    std::optional<Trial<T>> trial;
-    if (looks_at(rule.dy, rule.custom)) trial.emplace(rule, sums()).begin();
+    Trial<T> trial(rule, sums());
+    trial.begin();
     try {
-        do call(!rule.dy_is_kept && (!trial || trial->spare()));
-        while (trial && trial->go_on(sums()));
+        do call();
+        while (trial.go_on(sums()));
     } catch (...) {
-        if (!trial || !trial->breaks_off()) throw;
+        if (!trial.breaks_off()) throw;
         return false;
     }
     return true;

@@ -47,13 +47,6 @@ std::string by_gradcheck(const Rule& rule) {
     });
 }
 
-// What a debug build checks by itself, in any build.
-struct ByItself {
-    ~ByItself() { watching::set_checks(before); }
-    const watching::Checks before = (detail::this_thread(), watching::set_checks(watching::Checks::outside));
-    const Poison poison;
-};
-
 // Of x, to which a gradient goes on another way, too: first, since the product is newer than y.
 std::string where_it_adds(const Rule& rule, const std::function<void(const Tensor64&)>& after = {}) {
     return message_of([&] {
@@ -130,8 +123,7 @@ TEST_CASE("a rule that asks where to write and writes nothing is caught") {
     CHECK_THAT(checked(room_only), contains("left 3 elements of the gradient of input 0 as the memory was"));
     CHECK(by_gradcheck(asks_only) == checked(asks_only));
     const Tensor64 x = parameter({1.0, 2.0, 3.0});
-    if (watching::checks == watching::Checks::none)
-        CHECK_THROWS_WITH(sum(doubled(asks_only, x)).backward(), contains("gave no gradient to input 0"));
+    CHECK_THROWS_WITH(sum(doubled(asks_only, x)).backward(), contains("gave no gradient to input 0"));
     CHECK_FALSE(x.has_grad());
 }
 
@@ -153,59 +145,26 @@ TEST_CASE("a pointer kept from writable cannot write into what a graph has saved
     CHECK(w.grad().to_vector() == std::vector<double>{100, 2, 3});
 }
 
-TEST_CASE("a debug build checks what comes from outside by itself and a release build nothing") {
-    const std::string of_adds = where_it_adds(assigns), of_nothing = where_it_adds(asks_only);
-    A a{1, 2, 3};
-    double* const kept = a.writable();
-    const Tensor64 w = parameter({1.0, 1.0, 1.0});
-    const Tensor64 loss = sum(constant(a) * w);
-    kept[0] = 100;
-    const std::string of_pointer = message_of([&] { loss.backward(); });
-    CHECK_THAT(of_nothing, contains("gave no gradient to input 0"));
-#ifdef NDEBUG
-    CHECK(watching::checks == watching::Checks::none);
-    CHECK(of_adds == "no error");
-    CHECK(of_pointer == "no error");
-#else
-    CHECK(watching::checks == watching::Checks::outside);
-    CHECK(of_adds == assigned_all);
-    CHECK_THROWS_WITH(sum(doubled(asks_only, parameter({1.0, 2.0, 3.0}))).backward(),
-                      contains("wrote nothing"));
-    CHECK_THROWS_WITH(sum(doubled(adds, parameter({1.0, 2.0, 3.0}))).backward(), contains("or added to it"));
-    CHECK_THAT(of_pointer, contains("its numbers were changed without a new version"));
-    std::string in_thread;
-    std::thread([&] { in_thread = where_it_adds(assigns); }).join();
-    CHECK(in_thread == assigned_all);
-#endif
-}
-
-TEST_CASE("rules from outside are caught where a debug build checks by itself") {
-    const ByItself check;
+TEST_CASE("no build checks rules without CheckRules") {
+    const auto expect_unchecked = [] {
+        CHECK_FALSE(watching::checks);
+        CHECK(where_it_adds(assigns) == "no error");
+        CHECK_THAT(where_it_adds(asks_only), contains("gave no gradient to input 0"));
+        A a{1, 2, 3};
+        double* const kept = a.writable();
+        const Tensor64 loss = sum(constant(a) * parameter({1.0, 1.0, 1.0}));
+        kept[0] = 100;
+        CHECK(message_of([&] { loss.backward(); }) == "no error");
+    };
+    expect_unchecked();
+    const CheckRules check;
+    std::thread(expect_unchecked).join();  // another thread than that of CheckRules
     CHECK(where_it_adds(assigns) == assigned_all);
-    const auto message = [](const Rule& rule) {
-        return message_of([&] { sum(doubled(rule, parameter({1.0, 2.0, 3.0}))).backward(); });
-    };
-    CHECK_THAT(message(adds),
-               contains("left 3 elements of the gradient of input 0 as the memory was, or added"));
-    CHECK_THAT(message(asks_only), contains("asked for the gradient of input 0 and wrote nothing"));
-    const auto changes = [](int which) {
-        return [which](Pull<A> to, const A& dy, const A& y, const A& x) {
-            to.give(0, zip(functor::Add{}, dy, dy));
-            *behind_the_back(which == 0 ? dy : which == 1 ? y : x) += 1;
-        };
-    };
-    CHECK_THAT(message(changes(1)), contains("changed kept value 0"));
-    CHECK_THAT(message(changes(2)), contains("changed kept value 1"));
-    CHECK(message(changes(0)) == "no error");  // nobody reads dy any more
-    CHECK_THAT(where_it_adds(changes(0)), contains("changed dy"));
-    const A seed{1, 1};
-    CHECK_THROWS_WITH(doubled(changes(0), parameter({1.0, 2.0})).backward(seed), contains("changed dy"));
 }
 
-TEST_CASE("what a debug build checks by itself changes no gradient and takes no byte of the ledger") {
+TEST_CASE("CheckRules changes no gradient") {
     struct Found {
         std::vector<double> gradient, second;
-        std::size_t peak;
     };
     const Rule writes = [](Pull<A> to, const A& dy, const A&, const A& x) {
         map_back(functor::Tanh{}, dy, x, to.into(0), to.spare());
@@ -222,26 +181,15 @@ TEST_CASE("what a debug build checks by itself changes no gradient and takes no 
                 to.give(1, zip(functor::Mul{}, dy, a));
             },
             x, set);
-        memory::reset_peak();
-        const std::size_t before = memory::in_use();
         (sum(doubled(rule, x)) + sum(x + doubled(rule, x * z)) + sum(twice)).backward();
-        return Found{x.grad().to_vector(), set.grad().to_vector(), memory::peak() - before};
-    };
-    const auto unchecked = [&](const Rule& rule) {
-        const watching::Checks before = watching::set_checks(watching::Checks::none);
-        const Found found = find(rule);
-        watching::set_checks(before);
-        return found;
+        return Found{x.grad().to_vector(), set.grad().to_vector()};
     };
     for (const Rule& rule : {Rule(give_twice), writes}) {
-        const Poison poison;
-        const Found plain = unchecked(rule);
-        const ByItself check;
+        const Found plain = find(rule);
+        const CheckRules check;
         const Found found = find(rule);
         CHECK(found.gradient == plain.gradient);
         CHECK(found.second == plain.second);
-        CHECK(found.peak <=
-              plain.peak);  // unchecked, an input with a gradient gets a second one for the rule
     }
 }
 
@@ -254,18 +202,13 @@ TEST_CASE("a rule that sweeps a graph from outside is not tried and its other gr
     const auto look = [](const Tensor64& x) {
         CHECK(x.grad().to_vector() == std::vector<double>{3, 12, 102});
     };
-    {
-        const ByItself check;
-        CHECK(where_it_adds(sweeps, look) == "no error");
-        CHECK(v.grad().item() == 3);
-    }
     const CheckRules check;
     CHECK(where_it_adds(sweeps, look) == "no error");
-    CHECK(v.grad().item() == 6);
+    CHECK(v.grad().item() == 3);
 }
 
 TEST_CASE("a rule that throws on trial leaves the gradients that were there") {
-    const ByItself check;
+    const CheckRules check;
     const Tensor64 x = parameter({1.0, 2.0, 3.0});
     sum(x).backward();
     const auto throws = [](Pull<A> to, const A& dy, const A&, const A&) {
@@ -281,12 +224,13 @@ TEST_CASE("a rule that throws on trial leaves the gradients that were there") {
 }
 
 TEST_CASE("what is checked ends with its object") {
-    const watching::Checks before = watching::checks;
     {
         const CheckRules check;
-        CHECK(watching::checks == watching::Checks::all);
+        CHECK(watching::checks);
+        { const CheckRules inner; }
+        CHECK(watching::checks);
     }
-    CHECK(watching::checks == before);
+    CHECK_FALSE(watching::checks);
     const bool poisoned = memory::set_poison(false);
     { const CheckRules check; }
     CHECK_FALSE(memory::set_poison(poisoned));
