@@ -62,7 +62,8 @@ def resume(ranks, path, patience=8, fate=()):
 
 
 def files(folder):
-    return sorted(path.name for path in folder.iterdir())
+    """By name; without the temporaries that killed processes leave."""
+    return sorted(path.name for path in folder.iterdir() if ".tmp-" not in path.name)
 
 
 def kills(folder, undisturbed):
