@@ -22,7 +22,7 @@ if(TALLY_WERROR)
     target_compile_options(tally_flags INTERFACE -Werror)
 endif()
 
-# Precompiled headers hold what many files read first. ccache trusts them only where these two options tell it so; no other launcher is known to.
+# Precompiled headers hold what many files read first. ccache trusts them only where these two options tell it so; with any other launcher they are off.
 set(CMAKE_PCH_WARN_INVALID OFF)
 if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "(^|/)ccache$")
     list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros)

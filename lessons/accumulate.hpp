@@ -15,7 +15,8 @@
 
 namespace tally::lesson {
 
-// Counts the backward() calls that reach some parameters: it sees each operation whose rule a call runs.
+// Counts the backward() calls that reach some parameters through an operation: an Observer sees the rules, and a
+// parameter has none.
 template <class S> class CallsReaching final : public Observer {
 public:
     explicit CallsReaching(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {}

@@ -1,4 +1,4 @@
-// AdamA, an optimizer that is not in the library: what Adam leaves to a class that is made of it is enough.
+// AdamA, an optimizer that is not in the library: a class derived from Adam, with Adam's options and moments.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ public:
         if (!later.empty()) this->kernel().adam(later, numbers);
         for (std::size_t i : reached) {
             ++folds[i];
-            parameters[i].node()->untouch();  // fails no more
+            parameters[i].node()->untouch();  // from here on nothing can fail
         }
     }
 

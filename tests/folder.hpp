@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
-#include <iterator>
 #include <string>
 
 #include "tally/base/error.hpp"
@@ -23,9 +23,12 @@ public:
     Folder& operator=(const Folder&) = delete;
     ~Folder() { std::filesystem::remove_all(path_); }
     std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-    std::ptrdiff_t files() const {
-        return std::distance(std::filesystem::directory_iterator(path_),
-                             std::filesystem::directory_iterator());
+    // Files whose names do not contain `but`.
+    std::ptrdiff_t files(const std::string& but = "/") const {
+        return std::count_if(std::filesystem::directory_iterator(path_),
+                             std::filesystem::directory_iterator(), [&](const auto& entry) {
+                                 return entry.path().filename().string().find(but) == std::string::npos;
+                             });
     }
 
 private:

@@ -115,7 +115,7 @@ std::vector<Processes::Letter> Processes::exchange(const Letter& mine, double se
     return letters;
 }
 
-// A process that does not answer may never do so.
+// A process that does not answer may never answer, so the run ends.
 void Processes::end_all(const std::string& why) { wire_.abort("[processes] " + why); }
 
 std::vector<std::string> Processes::meet(const std::string& call, const std::string& mine) {
@@ -198,8 +198,8 @@ void Processes::take(const std::string& call, const detail::Piece& piece) {
                 " had begun to send did not come in " + seconds_in_words(options_.patience));
 }
 
-// Everybody sums a share of the numbers, in the order of ranks, and then gives it to all others. So together
-// they send each number 2 (P - 1) times.
+// Each process sums a share of the numbers, in the order of ranks, and then gives it to all others. So all together
+// send each number 2 (P - 1) times.
 template <class S> bool Processes::sum_in_order(std::span<S> numbers, std::span<S> scratch) {
     const auto ranks = static_cast<std::size_t>(size()), me = static_cast<std::size_t>(rank());
     const std::size_t n = numbers.size();
@@ -251,9 +251,12 @@ template <class S> void Processes::sum(AllReduce how, std::span<S> numbers, std:
             done = wire_.sum(scratch.data(), numbers.data(), numbers.size(), options_.patience);
     }
     if (done) return;
-    const std::string lacks = "its numbers did not come in " + seconds_in_words(options_.patience);
+    const std::string lacks = "the numbers of others did not come in " + seconds_in_words(options_.patience);
     exchange({Letter::waited, "sum", "", lacks}, last_word);
-    end_all("sum: " + lacks + (missing_.empty() ? "" : ", and " + missing_));
+    end_all("sum: " + lacks +
+            (missing_.empty()
+                 ? ", although all have come, says " + rank_in_words(static_cast<std::size_t>(rank()))
+                 : ", and " + missing_));
 }
 
 template <class S> Array<S> sum_of_all(Processes& processes, const Array<S>& mine, AllReduce how) {

@@ -77,7 +77,6 @@ public:
     // come in time. As in meet(), also where anyone says meanwhile that it has failed or left.
     void await(const std::string& call, const std::string& where, const std::string& lacks,
                const std::function<bool()>& done);
-    double patience() const { return options_.patience; }
     // To a rank that awaits the label and then takes the piece.
     void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept);
     // After an error its memory must stay where it is.
@@ -97,8 +96,8 @@ private:
     Sent sent_;
     std::int64_t pipes_ = 0, windows_ = 0;
     std::vector<std::string> last_;  // where each rank was heard of last
-    std::string missing_;  // who did not come to the last exchange in time, which may never end either
-    std::string broken_;   // why nothing can be had of the others any more
+    std::string missing_;            // the processes that did not come to the last exchange in time
+    std::string broken_;             // why nothing can be had of the others any more
 };
 
 // The sum over all processes of arrays of one shape and type; each of them gets it.

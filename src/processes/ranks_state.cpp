@@ -40,9 +40,13 @@ void expect_resumable(int ranks, const TrainingState& file, const std::string& p
         throw Error(by + ", and here are " + std::to_string(ranks) +
                     ": an open window is resumed by as many as had saved it, and another number resumes "
                     "between two windows. Resume with " +
-                    std::to_string(saved));
+                    std::to_string(saved) + (saved == 1 ? " process" : " processes"));
     if (!parts && saved > 1)
-        throw Error(by + ", whose exact sums an earlier version of tally had joined; this was removed");
+        throw Error(
+            by +
+            ", whose exact sums an earlier version of tally had joined; resuming from joined sums was "
+            "removed, because no lesson or promise needs it. Resume from a file that was saved between "
+            "two windows");
 }
 
 // What the file holds for this process.

@@ -150,6 +150,8 @@ TEST_CASE("An optimizer whose parameters are on two devices says so, and steps n
     }
     CHECK_THROWS_WITH(sgd.step(), "[SGD] operands are on different devices: cpu and cuda");
     CHECK_THROWS_WITH(average.update(), "[average] operands are on different devices: cpu and cuda");
+    CHECK_THROWS_WITH(detail::measure_gradients(all),
+                      "[window] operands are on different devices: cpu and cuda");
     for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i].value().to_vector() == before[i]);
 }
 

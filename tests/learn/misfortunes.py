@@ -165,7 +165,7 @@ class Misfortunes(Faked):
                 text("CMakeLists.txt"), text("CMakePresets.json"), lambda: os.utime(self.tree / "learn"),
                 lambda: self.state(status="a package came"), (release / "lessons/lesson_07_divide").unlink,
                 text("build/release/lessons/lesson_07_divide"), text("build/release/lessons/lesson_99_by_hand"),
-                (release / "learn-runner").unlink, (release / "CMakeCache.txt").unlink, lambda: shutil.rmtree(release),
+                lambda: os.truncate(release / "learn-runner", 10), (release / "learn-runner").unlink, (release / "CMakeCache.txt").unlink, lambda: shutil.rmtree(release),
                 lambda: shutil.rmtree(self.tree / "build"), (self.tree / "build/release.built").unlink, moved)):
             change()
             self.assertEqual((self.asks(), self.asks()), (True, False), f"change {number}")

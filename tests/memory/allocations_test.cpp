@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <exception>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "autograd/support.hpp"
@@ -50,8 +49,6 @@ struct Counted {
     std::size_t allocations() const { return host_allocations - before; }
     std::size_t before = host_allocations;
 };
-
-constexpr std::size_t odd_size = 1337 * 64;  // asked for by nobody else
 
 // While one lives, the host refuses this thread the n-th thing that it asks for, once.
 struct Refusal {

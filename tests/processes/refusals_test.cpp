@@ -226,8 +226,7 @@ TEST_CASE("What is done when a letter is seen was done before it: the letter is 
         world().fail("its own call", "it cannot go on");
     } else {
         const int failing = world().size() - 1;
-        REQUIRE(
-            world().wire().wait(world().patience(), [&] { return world().wire().next(failing) != nullptr; }));
+        REQUIRE(world().wire().wait(8, [&] { return world().wire().next(failing) != nullptr; }));
         int asked = 0;  // not done at first; done once the letter has been seen
         world().await("a wait", "", "it is not done", [&] { return ++asked == 2; });
         CHECK(asked == 2);

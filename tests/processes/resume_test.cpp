@@ -307,7 +307,7 @@ TEST_CASE("What one process has saved in mid-window more do not resume, nor what
                                            std::to_string(ranks())));
     CHECK_THAT(all.message(joined), contains("by " + std::to_string(ranks()) +
                                              " processes, whose exact sums an earlier version of tally had "
-                                             "joined; this was removed"));
+                                             "joined; resuming from joined sums was removed"));
 }
 
 TEST_CASE("A file that does not fit is refused on all processes, which have then changed nothing and go on") {

@@ -72,7 +72,7 @@ WHO = r"\[processes\] finish of window 1, after 2 micro-batches: rank 2 "
 def stops(scene):
     code, out, took = scene.run(3, "stops")  # with the patience that a program has if it says nothing
     scene.expect(code != 0 and took < IN_TIME + 2, f"a process that stops ends all within {IN_TIME} s, and 2 to start and end")
-    scene.expect(re.search(WHO + r"has not come in 8 s, and was last heard of at the step, finish of window 0, after 2 micro-batches", out),
+    scene.expect(re.search("^" + WHO + r"has not come in 8 s, and was last heard of at the step, finish of window 0, after 2 micro-batches", out, re.M),
                  "the message says who has not come, where they are, and where it was last")
 
 
@@ -103,7 +103,7 @@ def calls_differ(scene):
 
 def is_lost(scene):
     code, out, took = scene.run(3, "lost in a sum", patience=2)
-    scene.expect(code != 0 and took < IN_TIME and re.search(r"^\[processes\] sum: its numbers did not come in 2 s, and rank 2 has not come in 1 s", out, re.M),
+    scene.expect(code != 0 and took < IN_TIME and re.search(r"^\[processes\] sum: the numbers of others did not come in 2 s, and rank 2 has not come in 1 s", out, re.M),
                  "one that is lost amid a sum of exact gradients is named")
     for how in ("exits", "killed"):
         code, out, took = scene.run(3, how, patience=3)

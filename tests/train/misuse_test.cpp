@@ -317,7 +317,7 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
          "Optimizer",
          {"unfinished", "expect_finished", "expect_current", "note_variables", "note_effects", "had_effects",
           "remembered", "name", "parameters", "learning_rate", "schedule_learning_rate", "let_go_of_unused",
-          "capture", "decide", "count_update", "tell_places", "save", "prepare_load"}},
+          "save", "prepare_load"}},
         {"../lessons/adam_a.hpp", "AdamA", {}},
         {"train/average.hpp", "MovingAverage", {"updates", "value", "swapped", "save", "prepare_load"}},
         {"train/clip.hpp",

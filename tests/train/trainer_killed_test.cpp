@@ -98,6 +98,7 @@ TEST_CASE("Training killed at any call of the file system ends with the same bit
         CHECK(end_of(options) == wanted);
         for (const std::string& file : {options.checkpoint, options.metrics_csv, options.loss_curve})
             CHECK(std::filesystem::exists(file));
+        CHECK(folder.files(".tmp-") == 3);
         if (n > 20) break;
     }
     CHECK(killed > 30);
