@@ -40,7 +40,7 @@ void give_to_closed(void* memory, std::size_t list) noexcept;  // opens them; fr
 
 }  // namespace detail
 
-inline void* take(std::size_t bytes) {
+[[gnu::always_inline]] inline void* take(std::size_t bytes) {
     const std::size_t list = (bytes - 1) / granule;  // 0 bytes wrap around and go to operator new, too
     if (!enabled || list >= list_count) return ::operator new(bytes);
     detail::Block* block = detail::lists.head[list];

@@ -225,8 +225,11 @@ template <class S> bool ready(const Array<S>& x) { return x.storage() != nullptr
 
 template <class S> [[gnu::always_inline]] inline void let_go(Array<S>& x) { x.let_go(); }
 
-template <class S> void own(Array<S>& x) {
-    if (x.storage() && memory::holders(x.storage()) > 1) x = x.clone();
+template <class S> [[gnu::noinline]] void become_copy(Array<S>& x) { x = x.clone(); }
+
+template <class S> [[gnu::always_inline]] inline void own(Array<S>& x) {
+    if (x.storage() && memory::holders(x.storage()) > 1) [[unlikely]]
+        become_copy(x);
 }
 
 // On purpose, as an optimizer steps: rules keep what they have, but whoever saved this value must be told.
