@@ -315,10 +315,10 @@ struct Checkpointing {
 
     // What is kept just before the way back begins, and for whom.
     static void show_kept(const SavedValues& kept) {
-        std::vector<const Storage*> in_order;
-        std::map<const Storage*, std::string> readers;
+        std::vector<const void*> in_order;
+        std::map<const void*, std::string> readers;
         std::map<std::string, std::size_t> buffers, bytes;
-        std::map<const Storage*, std::size_t> size;
+        std::map<const void*, std::size_t> size;
         for (const SavedValues::Entry& entry : kept.entries()) {
             const bool there_anyway = entry.why == SavedValues::Why::parameter;
             std::string& reader = readers[entry.storage];
@@ -330,7 +330,7 @@ struct Checkpointing {
             size[entry.storage] = there_anyway ? 0 : entry.bytes;
         }
         std::vector<std::string> reasons;
-        for (const Storage* storage : in_order) {
+        for (const void* storage : in_order) {
             const std::string& reader = readers[storage];
             if (buffers[reader]++ == 0) reasons.push_back(reader);
             bytes[reader] += size[storage];

@@ -26,7 +26,7 @@ tally::test::Surroundings tally::test::surroundings() {
         {"the number of sweeps on their way", std::to_string(detail::context.sweeps)},
         {"what is lifted", std::to_string(detail::lifted)},
         {"a recorder", flag(detail::context.recorder != nullptr)},
-        {"an observer", flag(watching::observer != nullptr)},
+        {"an observer", flag(watching::detail::observer != nullptr)},
         {"resting kernels", flag(detail::kernels_rest)},
         {"weights kept turned", flag(detail::turned_weights<float> || detail::turned_weights<double>)},
         {"the place that is named", Here::place()},

@@ -162,11 +162,11 @@ std::string chain(const std::vector<bool>& keep) {
     // The cut that runs the fewest layers again and measures no more than this one does, and Revolve with as
     // many snapshots. What is predicted is a little more than what is measured.
     const Chain<Array<float>> quiet(layers, [&](Tensor h) { return tanh(matmul(std::move(h), matrix)); });
-    const std::vector<LayerBytes> measured = measure_layers(quiet, x);
+    const std::vector<detail::LayerBytes> measured = measure_layers(quiet, x);
     std::vector<std::size_t> best_sizes = sizes;
     Taken best = cut;
-    for (std::size_t bytes = predicted_bytes(measured, sizes);
-         bytes >= predicted_bytes(measured, sizes) / 2;) {
+    for (std::size_t bytes = detail::predicted_bytes(measured, sizes);
+         bytes >= detail::predicted_bytes(measured, sizes) / 2;) {
         std::vector<std::size_t> tried;
         try {
             tried = fit_into(measured, bytes).sizes;
@@ -179,7 +179,7 @@ std::string chain(const std::vector<bool>& keep) {
             best_sizes = tried;
         }
         if (taken.peak <= cut.peak || tried.size() * 2 > layers) break;
-        bytes = predicted_bytes(measured, tried) - 1;
+        bytes = detail::predicted_bytes(measured, tried) - 1;
     }
     const Taken revolve =
         take([&](const auto& steps) { return Revolve<Array<float>>(steps, sizes.size())(x); });

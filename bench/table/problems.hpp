@@ -91,7 +91,7 @@ struct Mlp {
     }
     static std::vector<float> uniform(std::size_t size, std::uint64_t stream, float bound) {
         std::vector<float> values(size);
-        random::fill_uniform<float>(values, 1, stream, -bound, bound);
+        random::detail::fill_uniform<float>(values, 1, stream, -bound, bound);
         return values;
     }
 };

@@ -23,24 +23,25 @@ namespace {
 using svg::formatted;
 
 std::string in_time(double ns) {
-    if (ns < 1e3) return (ns < 100 ? tally::in_words(ns, 3) : with_decimals(ns, 0)) + " ns";
-    if (ns < 1e6) return tally::in_words(ns / 1e3, 3) + " us";
-    return tally::in_words(ns / 1e6, ns < 1e9 ? 3 : 4) + " ms";
+    if (ns < 1e3) return (ns < 100 ? tally::detail::in_words(ns, 3) : with_decimals(ns, 0)) + " ns";
+    if (ns < 1e6) return tally::detail::in_words(ns / 1e3, 3) + " us";
+    return tally::detail::in_words(ns / 1e6, ns < 1e9 ? 3 : 4) + " ms";
 }
 
 const char* word(Role role) { return role == Role::tally ? "tally" : role == Role::floor ? "floor" : "peer"; }
 
 std::string in_words(const Verdict& v) {
     if (!v.measured) return v.asked + ": not measured";
-    return v.asked + ": " + tally::in_words(*v.measured, 4) + ", " + (v.holds ? "holds" : "**misses**");
+    return v.asked + ": " + tally::detail::in_words(*v.measured, 4) + ", " +
+           (v.holds ? "holds" : "**misses**");
 }
 
 std::string in_words(const Timed& side, bool first) {
     std::string words = in_time(side.median) + " (" + in_time(side.minimum) + ")";
     if (!first)
-        words += side.ratio >= 1 ? ", tally takes " + tally::in_words(side.ratio, 3) + " x"
-                                 : ", tally is " + tally::in_words(1 / side.ratio, 3) + " x as fast";
-    if (side.mebibytes) words += ", " + tally::in_words(*side.mebibytes, 4) + " MiB";
+        words += side.ratio >= 1 ? ", tally takes " + tally::detail::in_words(side.ratio, 3) + " x"
+                                 : ", tally is " + tally::detail::in_words(1 / side.ratio, 3) + " x as fast";
+    if (side.mebibytes) words += ", " + tally::detail::in_words(*side.mebibytes, 4) + " MiB";
     return words;
 }
 
@@ -92,8 +93,9 @@ std::string table(const Sweep& sweep) {
     std::string head = "\n| " + sweep.x, ruler = "\n|---", body;
     for (const Line& line : sweep.lines) head += " | " + line.name, ruler += "|---";
     for (std::size_t i = 0; i < sweep.lines.at(0).points.size(); ++i) {
-        body += "| " + tally::in_words(sweep.lines[0].points[i].first, 6);
-        for (const Line& line : sweep.lines) body += " | " + tally::in_words(line.points.at(i).second, 3);
+        body += "| " + tally::detail::in_words(sweep.lines[0].points[i].first, 6);
+        for (const Line& line : sweep.lines)
+            body += " | " + tally::detail::in_words(line.points.at(i).second, 3);
         body += " |\n";
     }
     return head + " |" + ruler + "|\n" + body;
@@ -189,7 +191,7 @@ std::string won_and_lost(const std::vector<Result>& rows) {
                 if (side.name == peer)
                     (side.ratio < 1 ? won : lost) +=
                         "; " + row.name + " " +
-                        tally::in_words(side.ratio < 1 ? 1 / side.ratio : side.ratio, 3) + " x";
+                        tally::detail::in_words(side.ratio < 1 ? 1 / side.ratio : side.ratio, 3) + " x";
         all += "- " + peer + ": tally is faster in " + (won.empty() ? "nothing" : won.substr(2)) +
                ". Slower in " + (lost.empty() ? "nothing" : lost.substr(2)) + ".\n";
     }

@@ -139,7 +139,7 @@ struct Cloth {
 }  // namespace
 
 std::int32_t class_of(std::uint64_t seed, std::uint64_t index) {
-    return static_cast<std::int32_t>(random::below(seed, class_stream, index, wardrobe().size()));
+    return static_cast<std::int32_t>(random::detail::below(seed, class_stream, index, wardrobe().size()));
 }
 
 void draw(std::span<std::uint8_t, picture_side * picture_side> pixels, std::uint64_t seed,
@@ -152,8 +152,8 @@ void draw(std::span<std::uint8_t, picture_side * picture_side> pixels, std::uint
     Canvas canvas{}, noise;
     for (const Patch& patch : garment)
         if (dice.happens(patch.likely)) paint(canvas, patch, place, dice);
-    random::fill_normal<float>(noise, seed, noise_stream, 0.0f, static_cast<float>(dice(0.02, 0.12)),
-                               index * noise.size());
+    random::detail::fill_normal<float>(noise, seed, noise_stream, 0.0f, static_cast<float>(dice(0.02, 0.12)),
+                                       index * noise.size());
     for (std::size_t i = 0; i < pixels.size(); ++i) {
         const double light =
             canvas[i] * cloth(i % picture_side, i / picture_side) + static_cast<double>(noise[i]);

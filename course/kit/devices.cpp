@@ -20,7 +20,7 @@ std::string name_of(Device device) { return device == Device::cpu ? to_string(de
 void use_threads(int threads) { set_threads(threads); }
 
 void use_products(const std::string& name) {
-    if (!name.empty()) set_products(products_named(name));
+    if (!name.empty()) set_products(detail::products_named(name));
 }
 
 }  // namespace tally::lesson

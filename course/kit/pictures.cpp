@@ -19,7 +19,7 @@ namespace {
 constexpr int left = Sheet::margin + 16, line = 30;
 
 std::string words_of(const Vector& numbers) {
-    return drawing::short_values(std::span<const double>(numbers));
+    return detail::short_values(std::span<const double>(numbers));
 }
 
 // How many times as large, where it is the same for every component.

@@ -36,10 +36,8 @@ template <class T, int Place> struct NeverSaved {  // takes no room in the node
 
 }  // namespace detail
 
-// What a rule keeps that reads constants only: nothing.
-using NothingKept = std::tuple<>;
-
-// Values that a rule reads, in the order of its arguments after dy; of keep_if only where they are needed.
+// Values that a rule reads, in the order of its arguments after dy; none: keep(). Of keep_if only where they
+// are needed.
 template <class... T> std::tuple<detail::SaveRequest<T>...> keep(const T&... x) {
     return {detail::SaveRequest<T>{&x}...};
 }

@@ -36,7 +36,7 @@ public:
         else
             return {0, checksum(read)};
     }
-    Storage* buffer(std::size_t which) const override {
+    memory::detail::Storage* buffer(std::size_t which) const override {
         if constexpr (requires { value.storage(); }) return inputs_[which]->value.storage();
         return nullptr;
     }

@@ -34,7 +34,7 @@ template <class T> std::vector<ValueNode<T>*> nodes_of(const std::vector<Var<T>>
 
 // A result that nobody can want a gradient of.
 template <class T> [[gnu::noinline]] Var<T> unrecorded(const char* op, T&& value) {
-    if (watching::observer) tell_unrecorded(op, observed(value));
+    if (watching::detail::observer) tell_unrecorded(op, observed(value));
     return Var<T>(std::move(value), State::constant);
 }
 
@@ -80,7 +80,7 @@ template <class T, class Name, class... Saves, class Rule, class Inputs>
     auto nodes = nodes_of<T>(inputs);
     using Op = Operation<T, Name, decltype(nodes), std::decay_t<Rule>, Saves...>;
     Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), saves, std::move(rule));
-    if (watching::observer) [[unlikely]]
+    if (watching::detail::observer) [[unlikely]]
         tell_recorded(*node);
     auto* read = nodes.data();
     for_each_input(
@@ -109,10 +109,12 @@ template <detail::FixedName Name, class T, class... Saves, class Rule, class... 
     return detail::join<T>(detail::FixedLabel<Name>(), std::move(value), saves, std::move(rule), all);
 }
 
+namespace detail {
 // record() for any number of inputs.
 template <detail::FixedName Name, class T, class... Saves, class Rule>
 Var<T> record_many(T&& value, const std::tuple<Saves...>& saves, Rule&& rule, std::vector<Var<T>> inputs) {
     return detail::join<T>(detail::FixedLabel<Name>(), std::move(value), saves, std::move(rule), inputs);
 }
+}  // namespace detail
 
 }  // namespace tally

@@ -15,7 +15,7 @@ void Sweep::run() {
         node->state = State::spent;
         try {
             if (visitor && node->touched) visitor->visit(visitor->who, *node);
-            if (watching::observer) [[unlikely]]
+            if (watching::detail::observer) [[unlikely]]
                 pull_and_tell(*node);
             else
                 node->pull(*this);
@@ -30,11 +30,11 @@ void Sweep::run() {
 
 [[gnu::cold, gnu::noinline]] void Sweep::pull_and_tell(Node& node) {
     const auto pulled = [&] {  // a rule may have ended the looking on
-        if (watching::observer) watching::observer->pulled(node);
+        if (watching::detail::observer) watching::detail::observer->pulled(node);
     };
     ++node.refs;  // who looks on sees it once more, after it has let go of itself
     try {
-        watching::observer->pulling(node);
+        watching::detail::observer->pulling(node);
         node.pull(*this);
     } catch (...) {
         --node.refs;  // the sweep still holds it

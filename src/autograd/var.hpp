@@ -20,6 +20,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // A node with its value and its gradient; by itself a leaf or a constant.
 template <class T> class ValueNode : public Node {
 public:
@@ -53,8 +55,6 @@ public:
     T value;             // let go when nobody holds a handle
 };
 
-namespace detail {
-
 // Asked before a leaf's value or gradient is changed by anything but a sweep.
 template <class T> [[gnu::always_inline]] inline void expect_free(const char* what, const ValueNode<T>& of) {
     if (context.sweeps && of.id < context.swept_from) [[unlikely]]
@@ -68,7 +68,7 @@ template <class T> [[gnu::always_inline]] inline void expect_free(const char* wh
 // What a rule writes to: the gradients of its operation's inputs.
 template <class T> class Pull {
 public:
-    Pull(ValueNode<T>* const* inputs, std::size_t count, bool spare)
+    Pull(detail::ValueNode<T>* const* inputs, std::size_t count, bool spare)
         : inputs_(inputs), count_(static_cast<std::uint32_t>(count)), spare_(spare) {}
     // Nobody but the rule will read dy: what is written last may be written over it.
     bool spare() const { return spare_; }
@@ -98,18 +98,20 @@ public:
     }
 
 private:
-    ValueNode<T>* const* inputs_;  // two words in all, which travel in registers
+    detail::ValueNode<T>* const* inputs_;  // two words in all, which travel in registers
     std::uint32_t count_;
     bool spare_;
 };
 
 template <Value T> class Var;
 
+namespace detail {
 template <class T> struct Visit {  // what an observer of the sweep sees: a node about to be pulled
     const Node& node;
     const T& value;  // let go already, unless a handle or a Watch keeps it
     const T& gradient;
 };
+}  // namespace detail
 
 template <Value T> class [[nodiscard]] Var {
 public:
@@ -119,9 +121,9 @@ public:
     [[gnu::always_inline]] Var(T value) : Var(std::move(value), detail::State::constant) {}
     [[gnu::always_inline]] Var(T value, detail::State state) {
         if (!detail::ready(value)) detail::refuse_empty("variable");
-        node_ = new (pool::take(sizeof(ValueNode<T>))) ValueNode<T>(std::move(value), state);
+        node_ = new (pool::take(sizeof(detail::ValueNode<T>))) detail::ValueNode<T>(std::move(value), state);
     }
-    explicit Var(ValueNode<T>* node) : node_(node) {}
+    explicit Var(detail::ValueNode<T>* node) : node_(node) {}
 
     Var(const Var& other) : node_(other.node_) {
         if (!node_) return;
@@ -165,7 +167,7 @@ public:
     // ---- the gradient of a leaf ----
     bool has_grad() const { return node_ && node_->has_gradient(); }
     [[nodiscard]] const T& grad() const& {
-        const ValueNode<T>& node = checked("grad");
+        const detail::ValueNode<T>& node = checked("grad");
         if (!node.has_gradient()) detail::refuse_untouched(node, detail::form(node.value));
         detail::show(node.touched);
         return node.gradient;
@@ -173,7 +175,7 @@ public:
     [[nodiscard]] T grad() const&& { return grad(); }
     void zero_grad() const { free("zero_grad").untouch(); }  // its buffer stays for the next window
     void free_grad() const {
-        ValueNode<T>& node = free("free_grad");
+        detail::ValueNode<T>& node = free("free_grad");
         node.untouch();
         detail::let_go(node.gradient);
     }
@@ -185,42 +187,43 @@ public:
     }
     // The same of any parameter, whether a gradient has reached it or not: f(value).
     template <class F> void change_value(F f, const char* what = "change_value") const {
-        ValueNode<T>& node = leaf(what);
+        detail::ValueNode<T>& node = leaf(what);
         detail::expect_free(what, node);
         detail::expect_own_value(what, node.touched);
         detail::changing(node.value);
-        change(what, f, &ValueNode<T>::value);
+        change(what, f, &detail::ValueNode<T>::value);
     }
     // f(gradient) in place, where one has arrived; whoever holds a copy of it keeps what it had.
     template <class F> void change_grad(F f) const {
-        ValueNode<T>& node = leaf("change_grad");
+        detail::ValueNode<T>& node = leaf("change_grad");
         detail::expect_free("change_grad", node);
         if (!node.has_gradient()) return;
         detail::settle(node.gradient, MemoryClass::gradient);
-        change("change_grad", f, &ValueNode<T>::gradient);
+        change("change_grad", f, &detail::ValueNode<T>::gradient);
     }
 
     // ---- backward ----
     void backward() const { start("backward", nullptr); }
     void backward(const T& seed) const { start("backward", &seed); }
-    template <std::invocable<const Visit<T>&> Observer> void backward(const Observer& observer) const {
+    template <std::invocable<const detail::Visit<T>&> Observer>
+    void backward(const Observer& observer) const {
         const auto visit = [](const void* who, Node& node) {
-            const auto& seen = static_cast<const ValueNode<T>&>(node);
-            (*static_cast<const Observer*>(who))(Visit<T>{seen, seen.value, seen.gradient});
+            const auto& seen = static_cast<const detail::ValueNode<T>&>(node);
+            (*static_cast<const Observer*>(who))(detail::Visit<T>{seen, seen.value, seen.gradient});
         };
         const detail::Sweep::Visitor visitor{visit, &observer};
         start("backward", nullptr, 0, &visitor);
     }
 
-    ValueNode<T>* node() const { return node_; }
+    detail::ValueNode<T>* node() const { return node_; }
     // Nobody will read this result's value once its last handle, which this is, has gone; a rule may
     // keep it, though.
     bool last() const {
         return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->watched;
     }
     // Turns a handle into a newer node's reference; the value goes with the last handle.
-    [[gnu::always_inline]] ValueNode<T>* release(bool held) && {
-        ValueNode<T>* node = std::exchange(node_, nullptr);
+    [[gnu::always_inline]] detail::ValueNode<T>* release(bool held) && {
+        detail::ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {
             if (held) ++node->refs;
             return held ? node : nullptr;
@@ -232,7 +235,7 @@ public:
         detail::let_go_of(node);
         return nullptr;
     }
-    ValueNode<T>& checked(const char* what) const {
+    detail::ValueNode<T>& checked(const char* what) const {
         if (!node_) [[unlikely]]
             detail::refuse_empty(what);
         return *node_;
@@ -251,13 +254,13 @@ private:
             "a variable is not changed in place, nor a part of one: write x = x + y for a new one; the "
             "numbers of a parameter change by sgd_step, an optimizer or update()");
     }
-    [[gnu::noinline]] static void drop(ValueNode<T>* node) {  // the last handle has gone
+    [[gnu::noinline]] static void drop(detail::ValueNode<T>* node) {  // the last handle has gone
         if (node->refs > 1 && !node->watched) detail::let_go(node->value);
         detail::let_go_of(node);
     }
     [[gnu::always_inline]] void expect_start(const char* what, const T* seed,
                                              std::uint64_t oldest_target) const {
-        ValueNode<T>& node = checked(what);
+        detail::ValueNode<T>& node = checked(what);
         check_thread(what, node);
         if (node.state == detail::State::spent && node.id > oldest_target) detail::Sweep::refuse(&node);
         if (node.state == detail::State::queued)
@@ -275,14 +278,14 @@ private:
             throw Error(std::string("[") + what + "] the seed is " + detail::form(*seed) + ", the result " +
                         detail::form(node.value));
     }
-    ValueNode<T>& free(const char* what) const {  // to be changed
-        ValueNode<T>& node = checked(what);
+    detail::ValueNode<T>& free(const char* what) const {  // to be changed
+        detail::ValueNode<T>& node = checked(what);
         check_thread(what, node);
         detail::expect_free(what, node);
         return node;
     }
-    ValueNode<T>& leaf(const char* what) const {
-        ValueNode<T>& node = checked(what);
+    detail::ValueNode<T>& leaf(const char* what) const {
+        detail::ValueNode<T>& node = checked(what);
         check_thread(what, node);
         if (node.state != detail::State::leaf)
             throw Error(std::string("[") + what + "] only a parameter is updated, not the result of '" +
@@ -290,13 +293,13 @@ private:
         return node;
     }
     // Of a parameter, in place; afterwards value and gradient must still have one form.
-    template <class F> void change(const char* what, F f, T ValueNode<T>::*part) const {
-        ValueNode<T>& node = *node_;
+    template <class F> void change(const char* what, F f, T detail::ValueNode<T>::*part) const {
+        detail::ValueNode<T>& node = *node_;
         f(node.*part);
         if (!detail::ready(node.*part)) replace_lost(what, part);
         if (detail::same_form(node.value, node.gradient)) return;
         const std::string value = detail::form(node.value), gradient = detail::form(node.gradient);
-        const bool of_value = part == &ValueNode<T>::value;
+        const bool of_value = part == &detail::ValueNode<T>::value;
         node.untouch();
         node.gradient = detail::unwritten_like(node.value);
         throw Error(std::string("[") + what + "] a parameter of " + (of_value ? gradient : value) +
@@ -304,9 +307,9 @@ private:
     }
 
     // The function moved the memory away, or put an array without memory in its place.
-    [[noreturn, gnu::cold]] void replace_lost(const char* what, T ValueNode<T>::*part) const {
-        ValueNode<T>& node = *node_;
-        const bool of_value = part == &ValueNode<T>::value;
+    [[noreturn, gnu::cold]] void replace_lost(const char* what, T detail::ValueNode<T>::*part) const {
+        detail::ValueNode<T>& node = *node_;
+        const bool of_value = part == &detail::ValueNode<T>::value;
         if (of_value)
             node.value = detail::nans_like(node.gradient);
         else
@@ -317,14 +320,14 @@ private:
                     "; write into the array, or replace it by one with memory");
     }
 
-    ValueNode<T>* node_ = nullptr;
+    detail::ValueNode<T>* node_ = nullptr;
 };
 
 // Not in the class, where it would be inline, and each program that calls it would compile it.
 template <Value T> void Var<T>::start(const char* what, const T* seed, std::uint64_t oldest_target,
                                       const detail::Sweep::Visitor* visitor) const {
     expect_start(what, seed, oldest_target);
-    ValueNode<T>& node = *node_;
+    detail::ValueNode<T>& node = *node_;
     detail::Sweep sweep(oldest_target, visitor);
     if (!sweep.reaches(&node)) return;  // nothing that grad() asks for
     take(node.into(), seed ? *seed : detail::ones_like(node.value));
@@ -340,21 +343,25 @@ template <Value T> Var<T> parameter(T value) {
     return Var<T>(std::move(value), detail::State::leaf);
 }
 
+namespace detail {
 // One that starts with the numbers of another: parameter(randn({3, 2}, {.seed = 1})).
 template <class V>
 concept Variable = std::same_as<V, Var<typename V::value_type>>;
-template <Variable V> V parameter(const V& numbers) {
+}  // namespace detail
+template <detail::Variable V> V parameter(const V& numbers) {
     return parameter(typename V::value_type(numbers.value()));
 }
 
 // One that wants no gradient.
 template <Value T> Var<T> constant(T value) { return Var<T>(std::move(value), detail::State::constant); }
-template <Variable V> V constant(const V& numbers) { return constant(numbers.value()); }
+template <detail::Variable V> V constant(const V& numbers) { return constant(numbers.value()); }
 
 // Its value as a constant: nothing goes back through it.
 template <Value T> Var<T> detach(const Var<T>& x) { return Var<T>(x.value(), detail::State::constant); }
 
 // ---- gradients without touching any leaf ----
+
+namespace detail {
 
 // Of `y`, weighted by `seed`, with respect to leaves or results on the way to it.
 template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T>>& xs) {
@@ -400,12 +407,14 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
     return found;
 }
 
+}  // namespace detail
+
 template <Value T> std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
-    return gradients<T>(y, nullptr, xs);
+    return detail::gradients<T>(y, nullptr, xs);
 }
 
 template <Value T> std::vector<T> grad(const Var<T>& y, const T& seed, const std::vector<Var<T>>& xs) {
-    return gradients<T>(y, &seed, xs);
+    return detail::gradients<T>(y, &seed, xs);
 }
 
 }  // namespace tally

@@ -19,7 +19,7 @@ template <class Op> [[gnu::cold, gnu::noinline]] void tell_recorded(Op& operatio
     };
     try {
         operation.with_kept([&](const auto&... each) { (note(each), ...); });
-        watching::observer->computed({operation.op(), &operation, observed(operation.value), kept});
+        watching::detail::observer->computed({operation.op(), &operation, observed(operation.value), kept});
     } catch (...) {
         let_go_of(&operation);
         throw;

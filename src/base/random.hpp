@@ -17,6 +17,8 @@
 
 namespace tally::random {
 
+namespace detail {
+
 // 128 random bits.
 using Words = std::array<std::uint32_t, 4>;
 
@@ -32,8 +34,6 @@ constexpr Words philox(Words counter, std::array<std::uint32_t, 2> key) {
     }
     return counter;
 }
-
-namespace detail {
 
 constexpr std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 constexpr std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
@@ -143,13 +143,7 @@ template <class S> S uniform(std::uint64_t seed, std::uint64_t stream, std::uint
     return detail::between(uniform<S>(seed, stream, index), lo, hi);
 }
 
-// Mean 0, variance 1; at most 6.8 from 0 as a float, 8.6 as a double.
-template <class S> S normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
-    constexpr std::size_t lanes = detail::lanes<S>;
-    const detail::Point pair =
-        detail::normals<S>(detail::words(seed, stream, index / lanes), index % lanes / 2);
-    return static_cast<S>(index % 2 == 0 ? pair.x : pair.y);
-}
+namespace detail {
 
 // An integer below n (0 when n is 0), without bias: as many bits as n - 1 has, drawn again until they
 // are below n.
@@ -158,12 +152,20 @@ constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uin
     if (n < 2) return 0;
     const std::uint64_t mask = ~std::uint64_t{0} >> std::countl_zero(n - 1);
     for (Words words = detail::words(seed, stream, index);;
-         words = philox(words, {detail::low(seed), detail::high(seed)})) {
+         words = detail::philox(words, {detail::low(seed), detail::high(seed)})) {
         for (const std::size_t half : {0u, 2u}) {
             const std::uint64_t drawn = detail::join(words[half], words[half + 1]) & mask;
             if (drawn < n) return drawn;
         }
     }
+}
+
+// Mean 0, variance 1; at most 6.8 from 0 as a float, 8.6 as a double.
+template <class S> S normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+    constexpr std::size_t lanes = detail::lanes<S>;
+    const detail::Point pair =
+        detail::normals<S>(detail::words(seed, stream, index / lanes), index % lanes / 2);
+    return static_cast<S>(index % 2 == 0 ? pair.x : pair.y);
 }
 
 // out[i] = the number with index first + i; a block of bits is computed once for all the numbers in it.
@@ -174,5 +176,7 @@ template <class S> void fill_normal(std::span<S> out, std::uint64_t seed, std::u
 
 // 0 to n - 1 in an order drawn from all n! (Fisher and Yates).
 std::vector<std::int32_t> permutation(std::size_t n, std::uint64_t seed, std::uint64_t stream);
+
+}  // namespace detail
 
 }  // namespace tally::random

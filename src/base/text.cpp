@@ -76,7 +76,7 @@ template <class... How> std::string number_text(double number, How... how) {
 }  // namespace
 
 std::string detail::shortest(double number) { return number_text(number); }
-std::string in_words(double number, int digits) {
+std::string detail::in_words(double number, int digits) {
     return number_text(number, std::chars_format::general, digits);
 }
 std::string with_decimals(double number, int decimals) {

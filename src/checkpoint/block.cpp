@@ -45,7 +45,7 @@ void BlockRun::note(const NewOperation& operation) {
     for (const ReadValue& value : operation.reads)
         if (value.address) read_by_rule(value, operation);
     if (!operation.constants) need(place());  // it is computed again, and its value compared
-    if (watching::observer) tell_unrecorded(operation.op, operation.observed_result());
+    if (watching::detail::observer) tell_unrecorded(operation.op, operation.observed_result());
     read_outside(operation);
     block_.steps.push_back({operation.op, block_.verified ? operation.result_checksum() : 0, held(operation),
                             std::exchange(outside_, {})});

@@ -42,18 +42,20 @@ struct Outside {
 // A buffer, held as a rule holds what it saves.
 class HeldBuffer {
 public:
-    explicit HeldBuffer(Storage* storage) : storage_(storage) { memory::save(storage_); }
+    explicit HeldBuffer(memory::detail::Storage* storage) : storage_(storage) {
+        memory::detail::save(storage_);
+    }
     HeldBuffer(HeldBuffer&& other) noexcept : storage_(std::exchange(other.storage_, nullptr)) {}
     HeldBuffer& operator=(HeldBuffer&& other) noexcept {
         std::swap(storage_, other.storage_);
         return *this;
     }
     ~HeldBuffer() {
-        if (storage_) memory::unsave(storage_);
+        if (storage_) memory::detail::unsave(storage_);
     }
 
 private:
-    Storage* storage_;
+    memory::detail::Storage* storage_;
 };
 
 struct Block {

@@ -35,7 +35,7 @@ void BlockRun::read_outside(const NewOperation& operation) {
         const bool stays = node.state == State::leaf || node.state == State::constant;
         if (read_in_blocks && node.state == State::leaf) read_in_blocks->push_back(&node);
         const Contents contents = operation.contents(i);
-        Storage* const buffer = operation.buffer(i);
+        memory::detail::Storage* const buffer = operation.buffer(i);
         for (BlockRun* run = this; run && node.id < run->mark_; run = run->around_) {
             run->outside_.versions += contents.version;
             if (!stays) continue;

@@ -39,7 +39,7 @@ void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers) 
 namespace {
 
 // Of layers [from, to), with the snapshot they begin from: what is held when the way back enters them.
-std::size_t held_by(const std::vector<LayerBytes>& layers, std::size_t from, std::size_t to) {
+std::size_t held_by(const std::vector<detail::LayerBytes>& layers, std::size_t from, std::size_t to) {
     std::size_t held = layers[from].input, passing = 0;
     for (std::size_t i = from; i < to; ++i) {
         held += layers[i].inside;
@@ -52,7 +52,8 @@ std::size_t held_by(const std::vector<LayerBytes>& layers, std::size_t from, std
 
 }  // namespace
 
-std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes) {
+std::size_t detail::predicted_bytes(const std::vector<detail::LayerBytes>& layers,
+                                    const std::vector<std::size_t>& sizes) {
     std::size_t peak = 0, snapshots = 0, from = 0;
     for (const std::size_t size : sizes) {
         peak = std::max(peak, snapshots + held_by(layers, from, from + size));
@@ -64,7 +65,7 @@ std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::ve
 
 namespace {
 
-std::optional<Segmentation> cut_within(const std::vector<LayerBytes>& layers, std::size_t bytes) {
+std::optional<Segmentation> cut_within(const std::vector<detail::LayerBytes>& layers, std::size_t bytes) {
     const std::size_t n = layers.size();
     // The fewest bytes of snapshots with which layers [0, i) can be cut so that none of their segments needs
     // too much; and where the last of these begins. Fewer are never worse for what comes after.
@@ -86,8 +87,8 @@ std::optional<Segmentation> cut_within(const std::vector<LayerBytes>& layers, st
         cut.sizes = {n - to};
         for (std::size_t end = to; end > 0; end = begins[end])
             cut.sizes.insert(cut.sizes.begin(), end - begins[end]);
-        cut.bytes = predicted_bytes(layers, cut.sizes);
-        cut.plain = predicted_bytes(layers, {n});
+        cut.bytes = detail::predicted_bytes(layers, cut.sizes);
+        cut.plain = detail::predicted_bytes(layers, {n});
         return cut;
     }
     return std::nullopt;
@@ -95,10 +96,10 @@ std::optional<Segmentation> cut_within(const std::vector<LayerBytes>& layers, st
 
 }  // namespace
 
-Segmentation fit_into(const std::vector<LayerBytes>& layers, std::size_t bytes, Device device) {
+Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std::size_t bytes, Device device) {
     if (layers.empty()) throw Error("[fit_into] a chain without layers");
     if (auto cut = cut_within(layers, bytes)) return std::move(*cut);
-    std::size_t too_few = bytes, enough = predicted_bytes(layers, {layers.size()});
+    std::size_t too_few = bytes, enough = detail::predicted_bytes(layers, {layers.size()});
     while (enough - too_few > 1) {
         const std::size_t middle = too_few + (enough - too_few) / 2;
         (cut_within(layers, middle) ? enough : too_few) = middle;

@@ -65,6 +65,7 @@ template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, Var<T> x)
 
 // ---- segments for a number of bytes ----
 
+namespace detail {
 // What one layer of a chain was seen to keep between forward and backward.
 struct LayerBytes {
     std::size_t inside = 0;             // beside its input and its result
@@ -72,6 +73,7 @@ struct LayerBytes {
     bool keeps_input = false, keeps_result = false;
     std::size_t passing = 0;  // what it needs for a moment, forward or backward
 };
+}  // namespace detail
 
 // A cut of a chain, and what it is predicted to cost.
 struct Segmentation {
@@ -82,20 +84,23 @@ struct Segmentation {
 };
 std::string to_string(const Segmentation& cut);
 
+namespace detail {
 // The prediction: what comes before a segment as snapshots, what the segment keeps, and what passes.
 std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes);
+}  // namespace detail
 // The cut that runs the fewest layers again and stays within so many bytes; an OutOfMemory says what
 // is the least.
-Segmentation fit_into(const std::vector<LayerBytes>& layers, std::size_t bytes, Device device = Device::cpu);
+Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std::size_t bytes,
+                      Device device = Device::cpu);
 
 // Runs each layer by itself, forward twice and backward once. Parameters get no gradients; the ledger's peak
 // is measured anew.
-template <class T> std::vector<LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
+template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
     struct Keeping : Observer {
-        std::set<std::pair<const Storage*, std::size_t>> kept;
+        std::set<std::pair<const memory::detail::Storage*, std::size_t>> kept;
         void computed(const Computed& operation) override {
-            for (const ObservedValue& each : operation.kept)
-                if (each.storage && memory::held_as(each.storage) == MemoryClass::saved)
+            for (const detail::ObservedValue& each : operation.kept)
+                if (each.storage && memory::detail::held_as(each.storage) == MemoryClass::saved)
                     kept.emplace(each.storage, each.bytes);
         }
     };
@@ -108,7 +113,7 @@ template <class T> std::vector<LayerBytes> measure_layers(const Chain<T>& chain,
         }
     } const apart;
     const detail::Recording recording;
-    std::vector<LayerBytes> measured;
+    std::vector<detail::LayerBytes> measured;
     T value = x.value();
     const Device device = value.device();
     for (const auto& layer : chain) {
@@ -120,7 +125,7 @@ template <class T> std::vector<LayerBytes> measure_layers(const Chain<T>& chain,
         const std::size_t before = memory::in_use(device);
         memory::reset_peak(device);
         Keeping keeping;
-        LayerBytes bytes;
+        detail::LayerBytes bytes;
         Var<T> total;
         {
             const Observing on(keeping);

@@ -175,7 +175,7 @@ void RecomputedBlock<T, F, Arguments>::tell(const ObservedValue& result) const {
     std::vector<ObservedValue> kept;
     for (const Saved<T>& argument : read_) kept.push_back(observed(argument.get(this->op())));
     for (const auto& [place, saved] : kept_) kept.push_back(observed(saved.get(this->op())));
-    watching::observer->computed({this->op(), this, result, kept});
+    watching::detail::observer->computed({this->op(), this, result, kept});
 }
 
 }  // namespace detail
@@ -204,7 +204,7 @@ auto checkpoint(F f, X... x) {
         return y;
     };
     Result y = first_time();
-    std::optional<ObservedValue> first_made;
+    std::optional<detail::ObservedValue> first_made;
     detail::each_var(y, [&](const auto& result) {
         if (!first_made && made_inside(result)) first_made = detail::observed(result.value());
     });
@@ -216,7 +216,7 @@ auto checkpoint(F f, X... x) {
         auto* const node = new (pool::take(sizeof(Whole)))
             Whole(std::move(f), std::move(arguments), std::move(block), std::move(kept));
         whole = Var<T>(node);
-        if (watching::observer) node->tell(*first_made);
+        if (watching::detail::observer) node->tell(*first_made);
     }
     std::size_t which = 0;
     std::map<const Node*, Var<T>> known;  // one that is returned twice stays one

@@ -107,11 +107,11 @@ private:
 };
 
 // A step in the graph: it keeps no value, and asks for its input when its turn comes.
-template <class T> class Revolve<T>::Step final : public ValueNode<T> {
+template <class T> class Revolve<T>::Step final : public detail::ValueNode<T> {
 public:
-    Step(T&& v, std::shared_ptr<Course> course, std::size_t which, detail::Block&& block, ValueNode<T>* input,
-         std::uint64_t checksum_of_input)
-        : ValueNode<T>(std::move(v), detail::State::fresh),
+    Step(T&& v, std::shared_ptr<Course> course, std::size_t which, detail::Block&& block,
+         detail::ValueNode<T>* input, std::uint64_t checksum_of_input)
+        : detail::ValueNode<T>(std::move(v), detail::State::fresh),
           course_(std::move(course)),
           which_(which),
           block_(std::move(block)),
@@ -167,7 +167,7 @@ private:
     std::shared_ptr<Course> course_;
     std::size_t which_;
     detail::Block block_;
-    ValueNode<T>* input_;
+    detail::ValueNode<T>* input_;
     std::uint64_t checksum_of_input_;
 };
 

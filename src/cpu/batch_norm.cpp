@@ -24,7 +24,8 @@ template <class S> struct OfFeature {
 };
 
 // y (+)= f(x...)
-template <class S, class F, class... X> void each_element(const Fold& fold, Into<S[]> y, F f, X... x) {
+template <class S, class F, class... X>
+void each_element(const detail::Fold& fold, Into<S[]> y, F f, X... x) {
     if (fold.inner == 1)
         for (std::size_t i = 0; i < fold.outer; ++i)
             each(fold.reduced, from(y, i * fold.reduced), f, x.row(i * fold.reduced, 0)...);
@@ -34,7 +35,7 @@ template <class S, class F, class... X> void each_element(const Fold& fold, Into
 }
 
 // total[feature] = the sum of f(x...)
-template <class S, class F, class... X> void sum_features(const Fold& fold, S* total, F f, X... x) {
+template <class S, class F, class... X> void sum_features(const detail::Fold& fold, S* total, F f, X... x) {
     in_strips<wide_strip>(fold.reduced, [&](std::size_t first_feature, std::size_t width) {
         sum_in_halves(
             0, fold.outer, width, total + first_feature, [=](std::size_t first, std::size_t items, S* sum) {
@@ -52,9 +53,9 @@ template <class S, class F, class... X> void sum_features(const Fold& fold, S* t
     });
 }
 
-template <class S> S terms(const Fold& fold) { return static_cast<S>(fold.outer * fold.inner); }
+template <class S> S terms(const detail::Fold& fold) { return static_cast<S>(fold.outer * fold.inner); }
 
-template <class S> void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
+template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::Fold& fold) {
     const Elements<S> v{x};
     const auto divide = [&](S* sums) {
         for (std::size_t f = 0; f < fold.reduced; ++f) sums[f] /= terms<S>(fold);
@@ -73,7 +74,7 @@ template <class S> void batch_moments(const S* x, S* mean, S* variance, const Fo
 }
 
 template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias,
-                                   S* y, const Fold& fold) {
+                                   S* y, const detail::Fold& fold) {
     each_element(
         fold, Into<S[]>{y, Write::set},
         [](auto v, auto m, auto s, auto g, auto b) { return (v - m) * s * g + b; }, Elements<S>{x},
@@ -81,7 +82,7 @@ template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, con
 }
 
 template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total,
-                                             S* along, const Fold& fold) {
+                                             S* along, const detail::Fold& fold) {
     sum_features(fold, total, Same(), Elements<S>{dy});
     sum_features(
         fold, along, [](auto d, auto v, auto m, auto s) { return d * ((v - m) * s); }, Elements<S>{dy},
@@ -89,7 +90,8 @@ template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* m
 }
 
 template <class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
-                                        const S* total, const S* along, Into<S[]> dx, const Fold& fold) {
+                                        const S* total, const S* along, Into<S[]> dx,
+                                        const detail::Fold& fold) {
     const Elements<S> d{dy};
     const OfFeature<S> s{rstd}, g{gain};
     if (!total)

@@ -19,7 +19,7 @@ template <class S> void dropout(const S* x, const DropoutMask& mask, S scale, In
             const std::size_t count = std::min(chunk, width - first), at = item * width + first;
             for (std::size_t j = 0; j < count; j += 4) {
                 const std::uint64_t block = DropoutMask::index(mask.first + item, first + j) / 4;
-                const random::Words bits = random::detail::words(seed, mask.stream, block);
+                const random::detail::Words bits = random::detail::words(seed, mask.stream, block);
                 for (std::size_t l = 0; l < 4; ++l) factors[j + l] = bits[l] >= mask.dropped ? scale : S(0);
             }
             each(

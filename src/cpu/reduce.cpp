@@ -10,7 +10,7 @@ namespace tally::cpu {
 namespace {
 
 // Sums more rows than `ordered_sum`, in halves.
-template <class S> void sum_many_rows(const S* x, Into<S[]> y, const Fold& fold) {
+template <class S> void sum_many_rows(const S* x, Into<S[]> y, const detail::Fold& fold) {
     in_strips<wide_strip>(fold.inner, [&](std::size_t i, std::size_t width) {
         alignas(line) S total[wide_strip];
         sum_in_halves(0, fold.reduced, width, total, [&](std::size_t first, std::size_t rows, S* part) {
@@ -20,7 +20,7 @@ template <class S> void sum_many_rows(const S* x, Into<S[]> y, const Fold& fold)
     });
 }
 
-template <class S> void sum(const S* x, Into<S[]> y, const Fold& fold) {
+template <class S> void sum(const S* x, Into<S[]> y, const detail::Fold& fold) {
     const bool ordered = sums_in_order(fold);
     if (fold.inner != 1 && !ordered) {
         for (std::size_t o = 0; o < fold.outer; ++o)
@@ -39,7 +39,7 @@ template <class S> void sum(const S* x, Into<S[]> y, const Fold& fold) {
     }
 }
 
-template <class S> void mean(const S* x, S* y, const Fold& fold) {
+template <class S> void mean(const S* x, S* y, const detail::Fold& fold) {
     sum(x, {y, Write::set}, fold);
     const std::size_t n = fold.outer * fold.inner;
     const S count = static_cast<S>(static_cast<double>(fold.reduced));
@@ -50,7 +50,7 @@ template <class S> void mean(const S* x, S* y, const Fold& fold) {
             n, n, y, [d = Batch<S>(count)](auto v) { return v / d; }, Run<S>{y});
 }
 
-template <class S> void spread(const S* dy, S divisor, Into<S[]> dx, const Fold& fold) {
+template <class S> void spread(const S* dy, S divisor, Into<S[]> dx, const detail::Fold& fold) {
     const auto divided = [d = Batch<S>(divisor)](auto v) { return v / d; };
     for (std::size_t o = 0; o < fold.outer; ++o) {
         const Into<S[]> to = from(dx, o * fold.reduced * fold.inner);
@@ -68,7 +68,7 @@ template <class S> void spread(const S* dy, S divisor, Into<S[]> dx, const Fold&
     }
 }
 
-template <class S> void max(const S* x, S* y, const Fold& fold) {
+template <class S> void max(const S* x, S* y, const detail::Fold& fold) {
     for (std::size_t o = 0; o < fold.outer; ++o, x += fold.reduced * fold.inner, y += fold.inner) {
         if (fold.inner == 1) {
             *y = largest(x, fold.reduced);
@@ -81,7 +81,8 @@ template <class S> void max(const S* x, S* y, const Fold& fold) {
 }
 
 // PyTorch's formula: where y is NaN nothing equals it, and all receive 0 / 0.
-template <class S> void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S>
+void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::Fold& fold) {
     const auto is_largest = [](auto v, auto m) {
         return select(v == m, decltype(v)(S(1)), decltype(v)(S(0)));
     };

@@ -121,7 +121,7 @@ template <class S> S sum_exp(const S* x, S shift, std::size_t step, std::size_t 
     return total;
 }
 
-template <class S> void sum(const S* x, Into<S[]> y, const Fold& fold) {
+template <class S> void sum(const S* x, Into<S[]> y, const detail::Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         S total = sum_start(y.dst[at], y.how, fold.reduced);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += x[first + r * step];
@@ -129,24 +129,25 @@ template <class S> void sum(const S* x, Into<S[]> y, const Fold& fold) {
     });
 }
 
-template <class S> void mean(const S* x, S* y, const Fold& fold) {
+template <class S> void mean(const S* x, S* y, const detail::Fold& fold) {
     sum(x, {y, Write::set}, fold);
     for (std::size_t i = 0; i < fold.outer * fold.inner; ++i) y[i] = y[i] / number<S>(fold.reduced);
 }
 
-template <class S> void spread(const S* dy, S divisor, Into<S[]> dx, const Fold& fold) {
+template <class S> void spread(const S* dy, S divisor, Into<S[]> dx, const detail::Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, dy[at] / divisor);
     });
 }
 
-template <class S> void max(const S* x, S* y, const Fold& fold) {
+template <class S> void max(const S* x, S* y, const detail::Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         y[at] = largest(x + first, step, fold.reduced);
     });
 }
 
-template <class S> void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S>
+void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         std::size_t ties = 0;  // none where y is NaN: all receive 0 / 0
         for (std::size_t r = 0; r < fold.reduced; ++r) ties += x[first + r * step] == y[at];
@@ -164,20 +165,21 @@ template <class S> S log_sum_exp(const S* x, std::size_t step, std::size_t n) {
     return log(sum_exp(x, shift, step, n)) + shift;
 }
 
-template <class S> void logsumexp(const S* x, S* y, const Fold& fold) {
+template <class S> void logsumexp(const S* x, S* y, const detail::Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         y[at] = log_sum_exp(x + first, step, fold.reduced);
     });
 }
 
-template <class S> void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S>
+void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         for (std::size_t r = 0; r < fold.reduced; ++r)
             store(dx, first + r * step, dy[at] * exp(x[first + r * step] - y[at]));
     });
 }
 
-template <class S> void softmax(const S* x, S* y, const Fold& fold) {
+template <class S> void softmax(const S* x, S* y, const detail::Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         if (fold.reduced == 0) return;
         const S m = largest(x + first, step, fold.reduced), total = sum_exp(x + first, m, step, fold.reduced);
@@ -186,7 +188,7 @@ template <class S> void softmax(const S* x, S* y, const Fold& fold) {
     });
 }
 
-template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = S(0);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step] * y[first + r * step];
@@ -195,7 +197,7 @@ template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, cons
     });
 }
 
-template <class S> void log_softmax(const S* x, S* y, const Fold& fold) {
+template <class S> void log_softmax(const S* x, S* y, const detail::Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         if (fold.reduced == 0) return;
         const S m = largest(x + first, step, fold.reduced),
@@ -205,7 +207,7 @@ template <class S> void log_softmax(const S* x, S* y, const Fold& fold) {
     });
 }
 
-template <class S> void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S> void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::Fold& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = S(0);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step];
@@ -243,7 +245,7 @@ void linear_relu(const S* x, const S* w, const S* bias, S* y, std::size_t m, std
 template <class S>
 void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows, std::size_t width) {
     for (std::size_t i = 0; i < rows * width; ++i) dz[i] = functor::Relu().back(dy[i], y[i]);
-    if (dbias.dst) sum(dz, dbias, Fold{1, rows, width, true});
+    if (dbias.dst) sum(dz, dbias, detail::Fold{1, rows, width, true});
 }
 
 // ---- losses and norms ----
@@ -359,12 +361,12 @@ template <class S> void measure(std::span<const Update<S>> list, bool squares, d
 // ---- batch norm and dropout ----
 
 // visit(f, at) for each element of (items, features, space), whose feature is f.
-template <class Visit> void each_of_feature(const Fold& fold, Visit visit) {
+template <class Visit> void each_of_feature(const detail::Fold& fold, Visit visit) {
     for (std::size_t i = 0; i < fold.outer * fold.reduced * fold.inner; ++i)
         visit(i / fold.inner % fold.reduced, i);
 }
 
-template <class S> void batch_moments(const S* x, S* mean, S* variance, const Fold& fold) {
+template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::Fold& fold) {
     const S terms = number<S>(fold.outer * fold.inner);
     fill(S(0), mean, fold.reduced);
     each_of_feature(fold, [&](std::size_t f, std::size_t i) { mean[f] += x[i]; });
@@ -376,13 +378,13 @@ template <class S> void batch_moments(const S* x, S* mean, S* variance, const Fo
 }
 
 template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias,
-                                   S* y, const Fold& fold) {
+                                   S* y, const detail::Fold& fold) {
     each_of_feature(
         fold, [&](std::size_t f, std::size_t i) { y[i] = (x[i] - mean[f]) * rstd[f] * gain[f] + bias[f]; });
 }
 
 template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total,
-                                             S* along, const Fold& fold) {
+                                             S* along, const detail::Fold& fold) {
     fill(S(0), total, fold.reduced);
     fill(S(0), along, fold.reduced);
     each_of_feature(fold, [&](std::size_t f, std::size_t i) {
@@ -392,7 +394,8 @@ template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* m
 }
 
 template <class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
-                                        const S* total, const S* along, Into<S[]> dx, const Fold& fold) {
+                                        const S* total, const S* along, Into<S[]> dx,
+                                        const detail::Fold& fold) {
     const S terms = number<S>(fold.outer * fold.inner);
     each_of_feature(fold, [&](std::size_t f, std::size_t i) {
         S slope = dy[i];

@@ -88,7 +88,7 @@ template <class S> void log_softmax_row(const S* x, S* y, std::size_t n) {
     each<Write::set>(n, n, y, less_less, Run<S>{x}, One<S>(row.largest), One<S>(row.log_total));
 }
 
-template <class S, bool logarithm> void softmax_or_log(const S* x, S* y, const Fold& fold) {
+template <class S, bool logarithm> void softmax_or_log(const S* x, S* y, const detail::Fold& fold) {
     const std::size_t size = fold.reduced * fold.inner;
     if (size == 0) return;
     for (std::size_t o = 0; o < fold.outer; ++o, x += size, y += size) {
@@ -103,7 +103,7 @@ template <class S, bool logarithm> void softmax_or_log(const S* x, S* y, const F
 
 // dx (+)= slope(y, dy, total), total being the sum of terms(dy, y) along the axis.
 template <class S, class Terms, class Slope>
-void back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold, Terms terms, Slope slope) {
+void back(const S* dy, const S* y, Into<S[]> dx, const detail::Fold& fold, Terms terms, Slope slope) {
     const std::size_t size = fold.reduced * fold.inner;
     for (std::size_t o = 0; o < fold.outer; ++o, dy += size, y += size, dx.dst += size) {
         if (fold.inner == 1) {
@@ -122,22 +122,24 @@ void back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold, Terms terms, 
     }
 }
 
-template <class S> void softmax(const S* x, S* y, const Fold& fold) { softmax_or_log<S, false>(x, y, fold); }
+template <class S> void softmax(const S* x, S* y, const detail::Fold& fold) {
+    softmax_or_log<S, false>(x, y, fold);
+}
 
-template <class S> void log_softmax(const S* x, S* y, const Fold& fold) {
+template <class S> void log_softmax(const S* x, S* y, const detail::Fold& fold) {
     softmax_or_log<S, true>(x, y, fold);
 }
 
-template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::Fold& fold) {
     back(dy, y, dx, fold, times, softmax_slope);
 }
 
-template <class S> void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S> void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::Fold& fold) {
     back(
         dy, y, dx, fold, [](auto d, auto) { return d; }, log_softmax_slope);
 }
 
-template <class S> void logsumexp(const S* x, S* y, const Fold& fold) {
+template <class S> void logsumexp(const S* x, S* y, const detail::Fold& fold) {
     const std::size_t size = fold.reduced * fold.inner;
     if (fold.reduced == 0) std::fill_n(y, fold.outer * fold.inner, -std::numeric_limits<S>::infinity());
     for (std::size_t o = 0; size && o < fold.outer; ++o, x += size, y += fold.inner) {
@@ -159,7 +161,8 @@ template <class S> void logsumexp(const S* x, S* y, const Fold& fold) {
     }
 }
 
-template <class S> void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold& fold) {
+template <class S>
+void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::Fold& fold) {
     for (std::size_t o = 0; o < fold.outer; ++o, dy += fold.inner, y += fold.inner) {
         const std::size_t rows = fold.inner == 1 ? 1 : fold.reduced,
                           width = fold.inner == 1 ? fold.reduced : fold.inner;

@@ -326,10 +326,10 @@ template <class S> std::string join_values(std::span<const S> values) {
 
 }  // namespace
 
-std::string drawing::short_values(std::span<const double> values) { return join_values(values); }
-std::string drawing::short_values(std::span<const float> values) { return join_values(values); }
+std::string detail::short_values(std::span<const double> values) { return join_values(values); }
+std::string detail::short_values(std::span<const float> values) { return join_values(values); }
 
-void drawing::lanes_from_losses(Diagram& diagram) {
+void detail::lanes_from_losses(Diagram& diagram) {
     drawing::require_drawable(diagram);
     auto& boxes = diagram.boxes;
     const int none_yet = -2;

@@ -44,7 +44,7 @@ struct Diagram {
 std::string to_svg(const Diagram& diagram);
 std::string to_dot(const Diagram& diagram);
 
-namespace drawing {
+namespace detail {
 
 // Gives each loss the lane of its number, and to each box the lane of the only loss it leads
 // to, else no_lane.
@@ -54,6 +54,6 @@ std::string short_values(
     std::span<const double> values);  // "[-0.3536  0.0207 -0.6125]", "[ 0.5000 -1.2500 ..]"
 std::string short_values(std::span<const float> values);
 
-}  // namespace drawing
+}  // namespace detail
 
 }  // namespace tally

@@ -140,7 +140,7 @@ Shape read_shape(Content& content) {
 
 }  // namespace
 
-Idx parse_idx(std::span<const std::byte> file, const std::string& name) {
+Idx detail::parse_idx(std::span<const std::byte> file, const std::string& name) {
     Content content(file, name);
     Idx idx{read_shape(content), {}};
     const std::size_t size = idx.shape.size();
@@ -162,7 +162,7 @@ Idx parse_idx(std::span<const std::byte> file, const std::string& name) {
 
 Idx load_idx(const std::string& path) {
     const std::vector<std::byte> bytes = read_file("load_idx", path);
-    return within_memory("load_idx", path, [&] { return parse_idx(bytes, path); });
+    return within_memory("load_idx", path, [&] { return detail::parse_idx(bytes, path); });
 }
 
 }  // namespace tally

@@ -22,7 +22,9 @@ struct Idx {
 // bytes to fill it.
 Idx load_idx(const std::string& path);
 
+namespace detail {
 // The same from memory; `name` stands for the file in errors.
 Idx parse_idx(std::span<const std::byte> file, const std::string& name);
+}  // namespace detail
 
 }  // namespace tally

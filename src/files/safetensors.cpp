@@ -60,7 +60,7 @@ std::string quoted(const std::string& text) {
 class Writer {
 public:
     // Wider numbers come first, so that every array is aligned.
-    explicit Writer(const std::map<std::string, AnyArray>& tensors) {
+    explicit Writer(const std::map<std::string, detail::AnyArray>& tensors) {
         append<double>(tensors);
         append<float>(tensors);
         append<std::int32_t>(tensors);
@@ -92,7 +92,7 @@ public:
     }
 
 private:
-    template <class S> void append(const std::map<std::string, AnyArray>& tensors) {
+    template <class S> void append(const std::map<std::string, detail::AnyArray>& tensors) {
         for (const auto& [name, any] : tensors) {
             const auto* array = std::get_if<Array<S>>(&any);
             if (!array) continue;
@@ -220,7 +220,7 @@ void check_checksum(const ByteReader& reader, std::span<const std::byte> file, s
             at);
 }
 
-AnyArray read_array(const ByteReader& file, const Entry& entry, std::span<const std::byte> numbers) {
+detail::AnyArray read_array(const ByteReader& file, const Entry& entry, std::span<const std::byte> numbers) {
     if (entry.type == "F32") return array_of<float>(entry.shape, numbers);
     if (entry.type == "F64") return array_of<double>(entry.shape, numbers);
     if (entry.type == "I32") return array_of<std::int32_t>(entry.shape, numbers);
@@ -232,17 +232,17 @@ AnyArray read_array(const ByteReader& file, const Entry& entry, std::span<const 
 
 }  // namespace
 
-std::map<std::string, std::string> checked_metadata(std::map<std::string, std::string> metadata) {
+std::map<std::string, std::string> detail::checked_metadata(std::map<std::string, std::string> metadata) {
     metadata[checksum_key] = no_digits;
     metadata[announcing_key] = checksum_key;
     return metadata;
 }
 
-std::string safetensors_bytes(const Safetensors& content) {
+std::string detail::safetensors_bytes(const Safetensors& content) {
     return Writer(content.tensors).finish(content.metadata);
 }
 
-Safetensors parse_safetensors(std::span<const std::byte> file, const std::string& name) {
+Safetensors detail::parse_safetensors(std::span<const std::byte> file, const std::string& name) {
     ByteReader reader(op, file, name);
     const auto length = reader.number<std::uint64_t>("the length of the header");
     if (length > max_header)
@@ -276,14 +276,14 @@ Safetensors parse_safetensors(std::span<const std::byte> file, const std::string
     return content;
 }
 
-void save_safetensors(const std::string& path, const std::map<std::string, AnyArray>& tensors,
+void save_safetensors(const std::string& path, const std::map<std::string, detail::AnyArray>& tensors,
                       const std::map<std::string, std::string>& metadata) {
     write_file_atomically(path, Writer(tensors).finish(metadata));
 }
 
 Safetensors load_safetensors(const std::string& path) {
     const std::vector<std::byte> bytes = read_file(op, path);
-    return within_memory(op, path, [&] { return parse_safetensors(bytes, path); });
+    return within_memory(op, path, [&] { return detail::parse_safetensors(bytes, path); });
 }
 
 }  // namespace tally

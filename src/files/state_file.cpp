@@ -118,7 +118,7 @@ void check_head(ByteReader& head, std::span<const std::byte> file) {
 
 }  // namespace
 
-std::string state_bytes(const TrainingState& state) {
+std::string detail::state_bytes(const TrainingState& state) {
     Writer writer;
     writer.text(magic);
     writer.number(version);
@@ -132,7 +132,7 @@ std::string state_bytes(const TrainingState& state) {
     return std::move(writer).finish();
 }
 
-TrainingState parse_state(std::span<const std::byte> file, const std::string& name) {
+TrainingState detail::parse_state(std::span<const std::byte> file, const std::string& name) {
     ByteReader head(op, file, name);
     check_head(head, file);
 
@@ -153,12 +153,12 @@ TrainingState parse_state(std::span<const std::byte> file, const std::string& na
 }
 
 void save_state(const std::string& path, const TrainingState& state) {
-    write_file_atomically(path, state_bytes(state));
+    write_file_atomically(path, detail::state_bytes(state));
 }
 
 TrainingState load_state(const std::string& path) {
     const std::vector<std::byte> bytes = read_file(op, path);
-    return within_memory(op, path, [&] { return parse_state(bytes, path); });
+    return within_memory(op, path, [&] { return detail::parse_state(bytes, path); });
 }
 
 }  // namespace tally

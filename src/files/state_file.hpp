@@ -30,8 +30,10 @@ void save_state(const std::string& path, const TrainingState& state);
 // What is wrong with a file is an Error that names it and the byte.
 TrainingState load_state(const std::string& path);
 
+namespace detail {
 // The same in memory; `name` stands for the file in errors.
 std::string state_bytes(const TrainingState& state);
 TrainingState parse_state(std::span<const std::byte> file, const std::string& name);
+}  // namespace detail
 
 }  // namespace tally

@@ -39,8 +39,10 @@ private:
         entries_;  // in the order of their names, so that a file of it is the same every time
 };
 
+namespace detail {
 // Loading in two halves: everything is looked at and all memory had, and then this changes everything and
 // cannot fail. So of several things that are loaded together either all change or none.
 using Commit = std::function<void()>;
+}  // namespace detail
 
 }  // namespace tally

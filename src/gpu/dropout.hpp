@@ -17,7 +17,7 @@ template <class S> struct DropoutBody {
     std::size_t width, blocks;  // of an item
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
         const std::size_t item = i / blocks, first = i % blocks * 4;
-        const random::Words bits =
+        const random::detail::Words bits =
             random::detail::words(mask.seed, mask.stream, DropoutMask::index(mask.first + item, first) / 4);
         for (std::size_t l = 0; l < 4 && first + l < width; ++l) {
             const std::size_t at = item * width + first + l;

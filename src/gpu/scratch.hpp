@@ -19,7 +19,7 @@ public:
     S* data() const { return static_cast<S*>(storage_->data); }
 
 private:
-    Storage* storage_;
+    memory::detail::Storage* storage_;
 };
 
 }  // namespace tally::gpu

@@ -30,13 +30,13 @@
     WORD template Var<Array<S>> pow(Var<Array<S>>, N);
 
 #define TALLY_CORE_INSTANCES(WORD, S) \
-    WORD template class ValueNode<Array<S>>; \
+    WORD template class detail::ValueNode<Array<S>>; \
     WORD template class Var<Array<S>>; \
     WORD template class detail::NewOperationOf<Array<S>>; \
     WORD template class detail::Placeholder<Array<S>>; \
     WORD template class rule_check::Trial<Array<S>>; \
     WORD template Var<Array<S>> detail::unrecorded(const char*, Array<S>&&); \
-    WORD template Var<Array<S>> detail::offer(const char*, Array<S>&, std::span<ValueNode<Array<S>>* const>, std::span<const detail::ReadValue>, std::optional<std::uint64_t>); \
+    WORD template Var<Array<S>> detail::offer(const char*, Array<S>&, std::span<detail::ValueNode<Array<S>>* const>, std::span<const detail::ReadValue>, std::optional<std::uint64_t>); \
     WORD template Var<Array<S>> parameter(Array<S>); \
     WORD template Var<Array<S>> parameter(std::initializer_list<S>); \
     WORD template Var<Array<S>> parameter(const Var<Array<S>>&); \
@@ -44,7 +44,7 @@
     WORD template Var<Array<S>> constant(std::initializer_list<S>); \
     WORD template Var<Array<S>> constant(const Var<Array<S>>&); \
     WORD template Var<Array<S>> detach(const Var<Array<S>>&); \
-    WORD template std::vector<Array<S>> gradients(const Var<Array<S>>&, const Array<S>*, const std::vector<Var<Array<S>>>&); \
+    WORD template std::vector<Array<S>> detail::gradients(const Var<Array<S>>&, const Array<S>*, const std::vector<Var<Array<S>>>&); \
     WORD template Var<Array<S>> full(const Shape&, double, const Making&); \
     WORD template Var<Array<S>> arange(std::int64_t, const Making&); \
     WORD template Var<Array<S>> eye(std::int64_t, const Making&); \
@@ -84,8 +84,8 @@
     WORD template Var<Array<S>> linear_relu(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>); \
     WORD template Var<Array<S>> linear(Var<Array<S>>, Var<Array<S>>); \
     WORD template Var<Array<S>> reshape(Var<Array<S>>, const Shape&); \
-    WORD template Var<Array<S>> reshape(Var<Array<S>>, const Axes&); \
-    WORD template Var<Array<S>> permute(Var<Array<S>>, const Axes&); \
+    WORD template Var<Array<S>> reshape(Var<Array<S>>, const detail::Axes&); \
+    WORD template Var<Array<S>> permute(Var<Array<S>>, const detail::Axes&); \
     WORD template Var<Array<S>> transpose(Var<Array<S>>, std::int64_t, std::int64_t); \
     WORD template Var<Array<S>> broadcast_to(Var<Array<S>>, const Shape&); \
     WORD template Var<Array<S>> slice(Var<Array<S>>, std::int64_t, std::int64_t, std::int64_t); \

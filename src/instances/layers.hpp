@@ -15,7 +15,7 @@
 // clang-format off
 #define TALLY_LAYER_INSTANCES(WORD, S) \
     WORD template Var<Array<S>> layer_norm(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>, double); \
-    WORD template BatchNormed<S> batch_norm(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>, double); \
+    WORD template detail::BatchNormed<S> batch_norm(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>, double); \
     WORD template Var<Array<S>> batch_norm(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>, const RunningStatistics<S>&, double); \
     WORD template Var<Array<S>> conv2d(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>, std::int64_t, std::int64_t); \
     WORD template Var<Array<S>> conv2d(Var<Array<S>>, Var<Array<S>>, std::int64_t, std::int64_t); \

@@ -35,11 +35,13 @@
 
 namespace tally {
 
+namespace detail {
 // Axes around a reduction: x is (outer, reduced, inner), its result (outer, inner).
 struct Fold {
     std::size_t outer, reduced, inner;
     bool in_order = false;  // samples are reduced: one after the other, however many are neighbours
 };
+}  // namespace detail
 
 // ---- what the engine asks of a device ----
 
@@ -276,7 +278,9 @@ using namespace detail;
 enum class Products { ordered, blas };
 void set_products(Products products);
 Products products();
+namespace detail {
 Products products_named(std::string_view name);  // "ordered", "blas"; others are an Error
+}  // namespace detail
 
 void set_threads(int threads);  // for large products on the CPU; one unless said otherwise, at most 1024
 int threads();

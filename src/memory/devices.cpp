@@ -30,7 +30,7 @@ template const detail::Kernels<Dual<double>>& detail::find_kernels<Dual<double>>
 static constexpr int not_asked = -1;
 static std::atomic<int> chosen_products{not_asked};
 
-Products products_named(std::string_view name) {
+Products detail::products_named(std::string_view name) {
     if (name == "ordered") return Products::ordered;
     if (name == "blas") return Products::blas;
     throw Error("[products] there are no products '" + detail::clean_text(std::string(name), 40) +
@@ -48,7 +48,8 @@ Products products() {
     int chosen = chosen_products.load(std::memory_order_relaxed);
     if (chosen == not_asked) {
         const char* const name = std::getenv("TALLY_PRODUCTS");
-        const Products first = name == nullptr || *name == '\0' ? Products::ordered : products_named(name);
+        const Products first =
+            name == nullptr || *name == '\0' ? Products::ordered : detail::products_named(name);
         if (chosen_products.compare_exchange_strong(chosen, static_cast<int>(first))) return first;
     }
     return static_cast<Products>(chosen);

@@ -88,7 +88,7 @@ std::int64_t cache_limit(Device device) {
     return std::max(min_cache_limit, common_of(device).peak[all_classes].load());
 }
 
-void free_storage(Storage* storage) {
+void free_storage(detail::Storage* storage) {
     raw(storage->device).give(storage->data, storage->bytes);
     delete storage;
 }
@@ -179,14 +179,14 @@ void look_at_peaks(Account& account, Device device) {
 
 // ---- the budget ----
 
-Storage* allocate_in_arena(Common& common, std::size_t rounded, std::size_t bytes, Device device,
-                           Account& account) {
-    if (Storage* storage = common.cache.take(rounded)) {
+detail::Storage* allocate_in_arena(Common& common, std::size_t rounded, std::size_t bytes, Device device,
+                                   Account& account) {
+    if (detail::Storage* storage = common.cache.take(rounded)) {
         common.cached.add(-static_cast<std::int64_t>(rounded));
         account.bring(static_cast<std::int64_t>(rounded));
         return storage;
     }
-    auto storage = std::make_unique<Storage>();
+    auto storage = std::make_unique<detail::Storage>();
     auto offset = common.arena->take(rounded);
     if (!offset) {
         common.drop_cache();
@@ -205,8 +205,8 @@ Storage* allocate_in_arena(Common& common, std::size_t rounded, std::size_t byte
 
 // ---- the rarer paths ----
 
-Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device, Account& account) {
-    auto storage = std::make_unique<Storage>();
+detail::Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device, Account& account) {
+    auto storage = std::make_unique<detail::Storage>();
     const std::size_t wanted =
         caching ? rounded : bytes;  // AddressSanitizer then sees an overrun of one byte
     storage->data = raw(device).grab(wanted);
@@ -222,7 +222,8 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
     return storage.release();
 }
 
-[[gnu::noinline]] Storage* looked_at(Storage* storage, std::size_t bytes, Account& account) try {
+[[gnu::noinline]] detail::Storage* looked_at(detail::Storage* storage, std::size_t bytes,
+                                             Account& account) try {
     if (poisoning.load()) raw(storage->device).fill(storage->data, 0xFF, bytes);
     look_at_peaks(account, storage->device);
     return storage;
@@ -231,11 +232,11 @@ Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device,
     throw;
 }
 
-Storage* allocate_here(std::size_t bytes, Device device) {
+detail::Storage* allocate_here(std::size_t bytes, Device device) {
     raw(device);                                   // or refuse it
     alignas(line) static std::byte nothing[line];  // an address to count from
     if (bytes == 0) {
-        auto* const storage = new Storage();
+        auto* const storage = new detail::Storage();
         storage->data = nothing;
         storage->holders = 1;
         storage->device = device;
@@ -249,7 +250,7 @@ Storage* allocate_here(std::size_t bytes, Device device) {
     if (bytes > max_bytes) out_of_memory(bytes, device, cached_bytes(device), 0, report(device).largest_free);
     const std::size_t rounded = whole_lines(bytes);
     Account& account = current->account[number(device)];
-    Storage* storage = account.cache.take(rounded);
+    detail::Storage* storage = account.cache.take(rounded);
     if (storage != nullptr) {
         account.cached.add(-static_cast<std::int64_t>(rounded));
     } else if (common.budget.load() != 0) {
@@ -265,7 +266,7 @@ Storage* allocate_here(std::size_t bytes, Device device) {
     return looked_at(storage, bytes, account);
 }
 
-void recycle_here(Storage* storage) {
+void recycle_here(detail::Storage* storage) {
     if (storage->bytes == 0) {
         delete storage;
         return;
@@ -274,7 +275,7 @@ void recycle_here(Storage* storage) {
     if (account.take_back(storage)) return;  // whoever hid `accounts`, its limit holds: a reserve keeps all
     Common& common = common_of(storage->device);
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
-    const MemoryClass held_as = memory::held_as(storage);
+    const MemoryClass held_as = detail::held_as(storage);
     const auto let_go = [&] {  // last: what is in use and not held counts as temporary
         if (held_as != MemoryClass::temporary) account.hold(held_as, -bytes);
     };
@@ -308,11 +309,11 @@ void recycle_here(Storage* storage) {
     account.cache.put(storage, storage->bytes);
 }
 
-[[gnu::noinline]] Storage* allocate_slowly(std::size_t bytes, Device device) {
+[[gnu::noinline]] detail::Storage* allocate_slowly(std::size_t bytes, Device device) {
     return with_shard([=] { return allocate_here(bytes, device); });
 }
 
-[[gnu::noinline]] void recycle_slowly(Storage* storage) {
+[[gnu::noinline]] void recycle_slowly(detail::Storage* storage) {
     with_shard([=] { recycle_here(storage); });
 }
 
@@ -328,17 +329,17 @@ detail::Sums detail::sums(Device device) {
     return total;
 }
 
-Storage* allocate(std::size_t bytes, Device device) {
+detail::Storage* detail::allocate(std::size_t bytes, Device device) {
     Account* const account = accounts[number(device)];
     const std::size_t rounded = whole_lines(bytes);  // 0 also for absurd sizes; nothing ever waits there
-    Storage* const storage = account ? account->cache.take(rounded) : nullptr;
+    detail::Storage* const storage = account ? account->cache.take(rounded) : nullptr;
     if (storage == nullptr) [[unlikely]]
         return allocate_slowly(bytes, device);
     const bool more_than_ever = account->hand_out(storage, rounded);
     return more_than_ever ? looked_at(storage, bytes, *account) : storage;
 }
 
-void recycle(Storage* storage) {
+void detail::recycle(detail::Storage* storage) {
     Account* const account = accounts[number(storage->device)];
     if (account == nullptr || !account->take_back(storage)) [[unlikely]]
         recycle_slowly(storage);
@@ -346,8 +347,8 @@ void recycle(Storage* storage) {
 
 namespace {
 
-[[gnu::always_inline]] inline void move_in(Account& account, const Storage* storage, MemoryClass before,
-                                           MemoryClass now) {
+[[gnu::always_inline]] inline void move_in(Account& account, const detail::Storage* storage,
+                                           MemoryClass before, MemoryClass now) {
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
     if (now != MemoryClass::temporary) account.hold(now, bytes);
     if (before != MemoryClass::temporary) account.hold(before, -bytes);
@@ -356,7 +357,7 @@ namespace {
 }
 
 // The bytes of a buffer go from one row of the ledger to another.
-[[gnu::always_inline]] inline void move(const Storage* storage, MemoryClass before, MemoryClass now) {
+[[gnu::always_inline]] inline void move(const detail::Storage* storage, MemoryClass before, MemoryClass now) {
     Account* const account = accounts[number(storage->device)];
     if (account == nullptr) [[unlikely]]
         return with_shard([=] { move_in(current->account[number(storage->device)], storage, before, now); });
@@ -365,14 +366,14 @@ namespace {
 
 }  // namespace
 
-void reclassify(Storage* storage, MemoryClass held_as) {
+void detail::reclassify(detail::Storage* storage, MemoryClass held_as) {
     std::uint64_t before = storage->holders.load(), now = 0;
     do now = before << 2 >> 2 | class_bits(held_as);
     while (!storage->holders.compare_exchange_weak(before, now));
     move(storage, class_of(before), class_of(now));
 }
 
-void saved_first(Storage* storage, std::uint64_t holders_before) {
+void detail::saved_first(detail::Storage* storage, std::uint64_t holders_before) {
     if (sum_saved && storage->device == Device::cpu) [[unlikely]]
         detail::note_checksum(storage);
     else if (storage->summed.load(std::memory_order_relaxed)) [[unlikely]]
@@ -381,7 +382,9 @@ void saved_first(Storage* storage, std::uint64_t holders_before) {
         move(storage, MemoryClass::temporary, MemoryClass::saved);
 }
 
-void unsaved_last(Storage* storage) { move(storage, MemoryClass::saved, MemoryClass::temporary); }
+void detail::unsaved_last(detail::Storage* storage) {
+    move(storage, MemoryClass::saved, MemoryClass::temporary);
+}
 
 std::size_t budget(Device device) { return common_of(device).budget.load(); }
 
@@ -403,7 +406,7 @@ Report report(Device device) {
     now.in_use = static_cast<std::size_t>(held[all_classes]);
     now.peak = peak(device);
     now.packing = device == Device::cpu ? packing.load(std::memory_order_relaxed) : 0;
-    for (std::size_t row = 0; row < memory_classes; ++row) {
+    for (std::size_t row = 0; row < detail::memory_classes; ++row) {
         now.in_use_by[row] = static_cast<std::size_t>(held[row]);
         now.peak_by[row] = static_cast<std::size_t>(common.peak[row].load());
     }
@@ -418,8 +421,9 @@ Report report(Device device) {
     now.budget = common.budget.load();
     if (common.arena) {
         Arena without_cache = *common.arena;  // cached blocks are dropped before an allocation fails
-        common.cache.for_each(
-            [&](const Storage* storage) { without_cache.give(common.place(storage), storage->bytes); });
+        common.cache.for_each([&](const detail::Storage* storage) {
+            without_cache.give(common.place(storage), storage->bytes);
+        });
         now.largest_free = without_cache.largest();
     }
     return now;
@@ -472,7 +476,7 @@ void fail_allocation(std::uint64_t n) {
     take_short_way(n == 0);
 }
 
-void poison(Storage* storage) {
+void detail::poison(detail::Storage* storage) {
     raw(storage->device).fill(storage->data, 0xFF, caching ? storage->bytes : storage->asked);
 }
 
@@ -482,7 +486,7 @@ bool set_poison(bool on) {
     return before & 1;
 }
 
-void poison_meanwhile(bool begins) {
+void detail::poison_meanwhile(bool begins) {
     poisoning.fetch_add(begins ? 2 : -2);
     for_each_shard(look_at_every_change);
 }

@@ -13,6 +13,20 @@ namespace tally {
 
 // What a buffer is held for. A forward value is `temporary` until a rule saves it.
 enum class MemoryClass : std::uint8_t { parameter, gradient, saved, temporary };
+
+// The device has not got it, or its budget does not allow it.
+class OutOfMemory : public Error {
+public:
+    OutOfMemory(const std::string& what, Device on, std::size_t asked_bytes, std::size_t bytes_in_use)
+        : Error(what), device(on), asked(asked_bytes), in_use(bytes_in_use) {}
+    Device device;
+    std::size_t asked, in_use;  // bytes, when it happened
+};
+
+namespace memory {
+
+namespace detail {
+
 inline constexpr int memory_classes = 4;
 
 // A reference-counted buffer. Several threads may read it at the same time, copy and drop arrays that
@@ -32,17 +46,6 @@ struct Storage {
     std::atomic<bool> summed;
     std::size_t asked;  // bytes; known under AddressSanitizer, where there are no more
 };
-
-// The device has not got it, or its budget does not allow it.
-class OutOfMemory : public Error {
-public:
-    OutOfMemory(const std::string& what, Device on, std::size_t asked_bytes, std::size_t bytes_in_use)
-        : Error(what), device(on), asked(asked_bytes), in_use(bytes_in_use) {}
-    Device device;
-    std::size_t asked, in_use;  // bytes, when it happened
-};
-
-namespace memory {
 
 // A fresh buffer of at least `bytes`: one holder, no rules, version 0, temporary. The bytes are uninitialised
 // (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and largest free.
@@ -116,11 +119,17 @@ inline void raise_version(Storage* storage) {
 void leave(Storage* storage);
 bool left_by_another(const Storage* storage, std::uint32_t version);
 
+void poison(Storage* storage);       // with NaN bytes
+void poison_meanwhile(bool begins);  // as set_poison(true), for as long as anybody wants it
+
+}  // namespace detail
+
 // What the ledger knows of a device.
 struct Report {
-    std::size_t in_use = 0, peak = 0;                                          // bytes, all classes together
-    std::size_t in_use_by[memory_classes] = {}, peak_by[memory_classes] = {};  // bytes; index: MemoryClass
-    std::size_t cached = 0;                                                    // bytes waiting in free lists
+    std::size_t in_use = 0, peak = 0;  // bytes, all classes together
+    std::size_t in_use_by[detail::memory_classes] = {},
+                peak_by[detail::memory_classes] = {};  // bytes; index: MemoryClass
+    std::size_t cached = 0;                            // bytes waiting in free lists
     std::size_t packing = 0;       // bytes of the kernels' packing buffers; part of nothing else that is here
     std::size_t budget = 0;        // 0: none
     std::size_t largest_free = 0;  // with a budget: largest block that can still be had
@@ -149,10 +158,8 @@ void drop_cache(Device device = Device::cpu);  // gives this thread's cached blo
 // For tests: the n-th buffer that this thread asks for from now on, whether or not one waits in a cache, is
 // refused with OutOfMemory; 0: none is. Costs nothing while none is to be refused.
 void fail_allocation(std::uint64_t n);
-void poison(Storage* storage);  // with NaN bytes
 // Fresh buffers are filled with NaN bytes (tests; on in debug builds). Says whether they were before.
 bool set_poison(bool on);
-void poison_meanwhile(bool begins);  // also that, as long as anybody wants it
 
 }  // namespace memory
 }  // namespace tally

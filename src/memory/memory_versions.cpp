@@ -11,7 +11,7 @@ namespace tally::memory {
 namespace {
 
 // Of the whole buffer, since views of it may be saved.
-std::uint64_t checksum_of(const Storage* storage) {
+std::uint64_t checksum_of(const detail::Storage* storage) {
     return tally::detail::checksum_of(storage->data, caching ? storage->bytes : storage->asked);
 }
 
@@ -23,24 +23,24 @@ std::uint32_t this_thread() {  // by a number, never 0
 
 }  // namespace
 
-void detail::note_checksum(Storage* storage) {
+void detail::note_checksum(detail::Storage* storage) {
     storage->summed.store(false);
     storage->summed_version = storage->version.load(std::memory_order_relaxed);
     storage->checksum = checksum_of(storage);
     storage->summed.store(true, std::memory_order_release);
 }
 
-void leave(Storage* storage) {
+void detail::leave(detail::Storage* storage) {
     storage->left_by.store(this_thread());
     raise_version(storage);
 }
 
-bool left_by_another(const Storage* storage, std::uint32_t version) {
+bool detail::left_by_another(const detail::Storage* storage, std::uint32_t version) {
     const std::uint32_t thread = storage->left_by.load();
     return thread != 0 && thread != this_thread() && storage->version.load() == version + 1;
 }
 
-bool changed_since_saved(const Storage* storage) {
+bool detail::changed_since_saved(const detail::Storage* storage) {
     return storage->summed.load(std::memory_order_acquire) &&
            storage->summed_version == storage->version.load(std::memory_order_relaxed) &&
            storage->checksum != checksum_of(storage);

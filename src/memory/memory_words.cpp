@@ -17,7 +17,7 @@ std::string to_string(const Report& report) {
                       bytes_in_words(peak).c_str());
         text += cells;
     };
-    for (int i = 0; i < memory_classes; ++i) row(names[i], report.in_use_by[i], report.peak_by[i]);
+    for (int i = 0; i < detail::memory_classes; ++i) row(names[i], report.in_use_by[i], report.peak_by[i]);
     row("together", report.in_use, report.peak);
     text += "cached " + bytes_in_words(report.cached) + ", ";
     text += report.budget == 0 ? "no budget"

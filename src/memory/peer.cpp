@@ -47,15 +47,15 @@ inline void expect_success() {
 }
 
 constexpr Host host{
-    .allocate = [](std::size_t bytes) noexcept -> Storage* {
+    .allocate = [](std::size_t bytes) noexcept -> memory::detail::Storage* {
         try {
-            return memory::allocate(bytes, Device::cuda);
+            return memory::detail::allocate(bytes, Device::cuda);
         } catch (...) {
             note(std::current_exception());
             return nullptr;
         }
     },
-    .forget = [](Storage* storage) noexcept { memory::forget(storage); },
+    .forget = [](memory::detail::Storage* storage) noexcept { memory::detail::forget(storage); },
     .budget = []() noexcept { return memory::budget(Device::cuda); },
     .products = []() noexcept { return tally::products(); },
     .failed = [](const char* words) noexcept { note(std::make_exception_ptr(Error(words))); },

@@ -18,8 +18,9 @@ namespace tally::peer {
 
 // What a module may ask of the library.
 struct Host {
-    Storage* (*allocate)(std::size_t bytes) noexcept;  // of the ledger; null when refused, which is noted
-    void (*forget)(Storage* storage) noexcept;
+    memory::detail::Storage* (*allocate)(
+        std::size_t bytes) noexcept;  // of the ledger; null when refused, which is noted
+    void (*forget)(memory::detail::Storage* storage) noexcept;
     std::size_t (*budget)() noexcept;
     Products (*products)() noexcept;
     void (*failed)(const char* words) noexcept;  // notes an Error

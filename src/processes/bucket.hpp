@@ -30,8 +30,8 @@ public:
     void add(T* place, std::size_t count, Device device) {
         while (count > 0) {
             const std::size_t size = std::min(count, bucket_->numbers.size() - filled_);
-            device_copy::bytes(bucket_->numbers.data() + filled_, Device::cpu, place, device,
-                               size * sizeof(T));
+            detail::device_copy::bytes(bucket_->numbers.data() + filled_, Device::cpu, place, device,
+                                       size * sizeof(T));
             parts_.push_back({place, device, filled_, size});
             place += size;
             count -= size;
@@ -51,8 +51,8 @@ public:
             throw;
         }
         for (const Part& part : parts_)
-            device_copy::bytes(part.place, part.device, numbers + part.at, Device::cpu,
-                               part.size * sizeof(T));
+            detail::device_copy::bytes(part.place, part.device, numbers + part.at, Device::cpu,
+                                       part.size * sizeof(T));
         parts_.clear();
         filled_ = 0;
     }

@@ -17,7 +17,7 @@ constexpr double last_word = 1;  // seconds for those who are left to say what h
 
 std::string rank_in_words(std::size_t rank) { return "rank " + std::to_string(rank); }
 
-std::string seconds_in_words(double seconds) { return in_words(seconds) + " s"; }
+std::string seconds_in_words(double seconds) { return detail::in_words(seconds) + " s"; }
 
 // Looked at before MPI is started, which must be ended by who has started it.
 const ProcessesOptions& checked(const ProcessesOptions& options) {

@@ -27,6 +27,8 @@ enum class AllReduce {
     rank_order,  // rank 0's plus rank 1's, then rank 2's, ...: the same bits for as many, with any MPI
 };
 
+namespace detail {
+
 // What one process has sent.
 struct Sent {
     std::uint64_t numbers = 0;   // bytes of what is summed; with AllReduce::fast what MPI was handed to sum
@@ -35,6 +37,8 @@ struct Sent {
     std::uint64_t sums = 0;      // how often something was summed
     std::uint64_t passed = 0;    // bytes of what a pipe has passed on
 };
+
+}  // namespace detail
 
 // Options of Processes.
 struct ProcessesOptions {
@@ -54,7 +58,7 @@ public:
 
     int rank() const { return wire_.rank(); }
     int size() const { return wire_.size(); }
-    const Sent& sent() const { return sent_; }
+    const detail::Sent& sent() const { return sent_; }
 
     // Waits until all others have come to `call`, and returns what each has said, by rank. An Error on all of
     // them if one makes another call, has failed or has left. If one does not come within the patience, the
@@ -93,7 +97,7 @@ private:
 
     ProcessesOptions options_;
     detail::Wire wire_;
-    Sent sent_;
+    detail::Sent sent_;
     std::int64_t pipes_ = 0, windows_ = 0;
     std::vector<std::string> last_;  // where each rank was heard of last
     std::string missing_;            // the processes that did not come to the last exchange in time

@@ -26,11 +26,12 @@ std::string text_of(const Named& lines) {
         state.put("name/" + std::to_string(i), lines[i].first);
         state.put("value/" + std::to_string(i), lines[i].second);
     }
-    return state_bytes(state);
+    return detail::state_bytes(state);
 }
 
 TrainingState state_of(const std::string& bytes, std::size_t rank) {
-    return parse_state(std::as_bytes(std::span(bytes)), "what rank " + std::to_string(rank) + " says");
+    return detail::parse_state(std::as_bytes(std::span(bytes)),
+                               "what rank " + std::to_string(rank) + " says");
 }
 
 Named lines_of(const std::string& bytes, std::size_t rank) {
@@ -58,7 +59,7 @@ std::string difference(const Named& first, const Named& other, const std::string
 
 // What each process says at a window's end, before a byte for each gradient.
 template <class S> struct Said {
-    Standing standing;
+    detail::Standing standing;
     std::int64_t window;  // by the order in which they were opened, when their parameters were compared
     typename Ranks<S>::Parts parts;
 };
@@ -170,7 +171,7 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
         most += value.size();
     }
     if (options_.model)
-        for (const Member<S>& member : members(*options_.model))
+        for (const detail::Member<S>& member : members(*options_.model))
             for (std::size_t i = 0; i < parameters_.size(); ++i)
                 if (member.parameter && member.parameter.node() == parameters_[i].node())
                     lines.emplace_back("parameter " + std::to_string(i) + " called", member.name);
@@ -214,8 +215,8 @@ template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& a
             if (std::isnan(static_cast<double>(theirs)) && std::isnan(static_cast<double>(of_first))) return;
             known_ = true;
             throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " has " + what + " " +
-                        tally::in_words(static_cast<double>(theirs)) + ", rank 0 has " +
-                        tally::in_words(static_cast<double>(of_first)));
+                        tally::detail::in_words(static_cast<double>(theirs)) + ", rank 0 has " +
+                        tally::detail::in_words(static_cast<double>(of_first)));
         };
         expect("the window that was opened as number", one.window, first.window);
         expect("made updates:", one.standing.updates, first.standing.updates);
@@ -234,7 +235,7 @@ template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& a
 template <class S> void Ranks<S>::expect_same_written(const std::vector<std::string>& all) {
     std::string writers;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        Standing one;
+        detail::Standing one;
         std::memcpy(&one, all[rank].data(), sizeof one);
         if (one.written) writers += (writers.empty() ? "rank " : ", rank ") + std::to_string(rank);
     }
@@ -243,9 +244,9 @@ template <class S> void Ranks<S>::expect_same_written(const std::vector<std::str
                      "; discard() the window, and write the same numbers on all processes");
 }
 
-template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, const char* call,
-                                             std::int64_t window, const Standing& here,
-                                             std::span<ExactSum<S>> exact) {
+template <class S> detail::Standing Ranks<S>::gather(const Optimizer<S>& optimizer, const char* call,
+                                                     std::int64_t window, const detail::Standing& here,
+                                                     std::span<ExactSum<S>> exact) {
     parameters_ = optimizer.parameters();
     call_ = std::string(call) + " of window " + std::to_string(window);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
@@ -257,14 +258,14 @@ template <class S> Standing Ranks<S>::gather(const Optimizer<S>& optimizer, cons
     const std::vector<std::string> all =
         meet("", said + shared_.say(exact, static_cast<std::size_t>(processes_.size())));
 
-    Standing sum{
+    detail::Standing sum{
         .once = here.once, .full = true, .learning_rate = here.learning_rate, .updates = here.updates};
     arrived_.assign(parameters_.size(), false);
     expect_alike(all);
     expect_same_written(all);
     for (const std::string& theirs : all) {
-        Standing one;
-        std::memcpy(&one, theirs.data(), sizeof(Standing));
+        detail::Standing one;
+        std::memcpy(&one, theirs.data(), sizeof(detail::Standing));
         sum.micro_batches += one.micro_batches;
         sum.dropped += one.dropped;
         sum.count += one.count;
@@ -316,8 +317,9 @@ template <class S> void Ranks<S>::join(Effects& effects) {
     TrainingState mine;
     if (options_.model)
         for (const auto& [name, module] : modules(*options_.model))
-            if (const Effect* const effect = effects.of(module)) effect->save(mine, "effects/" + name);
-    const std::vector<std::string> all = meet("effects, ", state_bytes(mine));
+            if (const detail::Effect* const effect = effects.of(module))
+                effect->save(mine, "effects/" + name);
+    const std::vector<std::string> all = meet("effects, ", detail::state_bytes(mine));
     if (!options_.model) return;  // nobody has left any
     Effects joined;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {

@@ -35,7 +35,7 @@ template <class S> struct RanksOptions {
 };
 
 // What a window asks of all others. Micro-batches communicate nothing: the window's end does.
-template <class S> class Ranks : public Across<S> {
+template <class S> class Ranks : public detail::Across<S> {
 public:
     explicit Ranks(Processes& processes, RanksOptions<S> options = {});
     Ranks(const Ranks&) = delete;
@@ -68,10 +68,10 @@ public:
 
     // ---- for the window ----
     bool writes() const override { return processes_.rank() == 0; }
-    using Named = typename Across<S>::Named;
+    using Named = typename detail::Across<S>::Named;
     void open(const Optimizer<S>& optimizer, const Named& options) override;
-    Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
-                    const Standing& here, std::span<ExactSum<S>> exact) override;
+    detail::Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
+                            const detail::Standing& here, std::span<ExactSum<S>> exact) override;
     void reduce(Effects& effects, std::span<ExactSum<S>> exact) override;
     void ready() override;
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;

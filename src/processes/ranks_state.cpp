@@ -86,7 +86,7 @@ template <class S> TrainingState part_of(const Window<S>& window, Module<S>* mod
 
 TrainingState part_from(int rank, Processes& processes, const std::string& call) {
     const std::string bytes = detail::receive_parcel(processes, rank, call);
-    return parse_state(std::as_bytes(std::span(bytes)), "what rank " + std::to_string(rank) + " has");
+    return detail::parse_state(std::as_bytes(std::span(bytes)), "what rank " + std::to_string(rank) + " has");
 }
 
 // Rank 0 asks the others for their parts, one after the other.
@@ -118,7 +118,7 @@ void Ranks<S>::save(const std::string& path, const Window<S>& window, TrainingSt
         if (processes_.rank() == 0)
             save_state(path, whole(std::move(part), std::move(state), processes_, call_));
         else
-            detail::send_parcel(processes_, 0, call_, state_bytes(part));
+            detail::send_parcel(processes_, 0, call_, detail::state_bytes(part));
     });
     processes_.meet(call_, "the file", "");
     processes_.wire().under_way();  // lets go of what was sent
@@ -137,9 +137,9 @@ template <class S> TrainingState Ranks<S>::load(const std::string& path, Window<
         expect_resumable(processes_.size(), file, path);
         mine = state_for(0, file);
         for (int rank = 1; rank < processes_.size(); ++rank)
-            detail::send_parcel(processes_, rank, call_, state_bytes(state_for(rank, file)));
+            detail::send_parcel(processes_, rank, call_, detail::state_bytes(state_for(rank, file)));
     });
-    Commit commit;
+    detail::Commit commit;
     or_all_hear(processes_, call_, [&] { commit = window.prepare_load(mine, under, options_.model, {}); });
     processes_.meet(call_, "all of it", "");
     processes_.wire().under_way();

@@ -34,8 +34,9 @@ template <class S> void Stages<S>::open(const Optimizer<S>&, const Named& option
                         " has the options\n" + all[rank] + "and rank 0\n" + all[0]);
 }
 
-template <class S> Standing Stages<S>::gather(const Optimizer<S>&, const char* call, std::int64_t window,
-                                              const Standing& here, std::span<ExactSum<S>>) {
+template <class S> detail::Standing Stages<S>::gather(const Optimizer<S>&, const char* call,
+                                                      std::int64_t window, const detail::Standing& here,
+                                                      std::span<ExactSum<S>>) {
     call_ = std::string(call) + " of window " + std::to_string(window) + " of stages";
     const std::pair<const char*, double> mine[] = {
         {"micro-batches:", static_cast<double>(here.micro_batches)},
@@ -54,7 +55,7 @@ template <class S> Standing Stages<S>::gather(const Optimizer<S>&, const char* c
             if (other[i] != first[i]) {
                 known_ = true;
                 throw Error("[stages] " + call_ + ": rank " + std::to_string(rank) + " has " + mine[i].first +
-                            " " + in_words(other[i]) + ", rank 0 has " + in_words(first[i]));
+                            " " + detail::in_words(other[i]) + ", rank 0 has " + detail::in_words(first[i]));
             }
     }
     return here;

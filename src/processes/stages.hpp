@@ -19,7 +19,7 @@ namespace tally {
 
 // What a window asks of those with the other stages: the norm of all gradients, and whether all of them are
 // numbers. The micro-batches are the same everywhere, and so are options and the rate.
-template <class S> class Stages : public Across<S> {
+template <class S> class Stages : public detail::Across<S> {
 public:
     explicit Stages(Processes& processes) : processes_(processes) {}
 
@@ -27,10 +27,10 @@ public:
 
     // ---- for the window ----
     bool writes() const override { return true; }  // its own stage's parameters
-    using Named = typename Across<S>::Named;
+    using Named = typename detail::Across<S>::Named;
     void open(const Optimizer<S>& optimizer, const Named& options) override;
-    Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
-                    const Standing& here, std::span<ExactSum<S>> exact) override;
+    detail::Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
+                            const detail::Standing& here, std::span<ExactSum<S>> exact) override;
     void reduce(Effects&, std::span<ExactSum<S>>) override {}
     detail::MeasuredGradients measured(const detail::MeasuredGradients& mine) override;
     void ready() override { meet("the step, ", ""); }

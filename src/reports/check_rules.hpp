@@ -16,10 +16,12 @@ namespace tally {
 // told. What is saved meanwhile must stay as it was, and fresh memory is filled with NaN.
 class CheckRules {
 public:
-    [[nodiscard]] CheckRules() : before_(watching::set_checks(true)) { memory::poison_meanwhile(true); }
+    [[nodiscard]] CheckRules() : before_(watching::set_checks(true)) {
+        memory::detail::poison_meanwhile(true);
+    }
     ~CheckRules() {
         watching::set_checks(before_);
-        memory::poison_meanwhile(false);
+        memory::detail::poison_meanwhile(false);
     }
     CheckRules(const CheckRules&) = delete;
     CheckRules& operator=(const CheckRules&) = delete;

@@ -47,7 +47,7 @@ std::string Profile::chrome_trace() const {
         json +=
             "}},\n{\"ph\": \"C\", \"name\": \"live bytes\", " + who + ", \"ts\": " + end + ", \"args\": {";
         constexpr const char* names[] = {"parameters", "gradients", "saved", "temporary"};
-        for (std::size_t row_of_ledger = 0; row_of_ledger < memory_classes; ++row_of_ledger)
+        for (std::size_t row_of_ledger = 0; row_of_ledger < memory::detail::memory_classes; ++row_of_ledger)
             json += std::string(row_of_ledger ? ", \"" : "\"") + names[row_of_ledger] +
                     "\": " + std::to_string(event.in_use_by[row_of_ledger]);
         json += "}}";

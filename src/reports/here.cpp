@@ -20,7 +20,7 @@ std::string Here::place() {
     return line + (line.empty() || names.empty() ? "" : " ") + names;
 }
 
-std::string kind_of(const std::type_info& type) {
+std::string detail::kind_of(const std::type_info& type) {
     const std::unique_ptr<char, void (*)(void*)> whole(
         abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr), std::free);
     std::string kind;

@@ -10,6 +10,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // A place in a program.
 struct SourceLine {
     const char* file = nullptr;
@@ -22,11 +24,13 @@ struct SourceLine {
 // For a part of a library, whose own line would tell nothing: then that of the place around it is said.
 inline constexpr SourceLine nowhere;
 
+}  // namespace detail
+
 // For this thread, while one lives. Several nest.
 class [[nodiscard]] Here {
 public:
-    [[nodiscard]] explicit Here(SourceLine at = SourceLine::current()) : Here("", at) {}
-    [[nodiscard]] explicit Here(std::string name, SourceLine at = SourceLine::current())
+    [[nodiscard]] explicit Here(detail::SourceLine at = detail::SourceLine::current()) : Here("", at) {}
+    [[nodiscard]] explicit Here(std::string name, detail::SourceLine at = detail::SourceLine::current())
         : name_(std::move(name)), at_(at), outer_(std::exchange(innermost_, this)) {}
     ~Here() { innermost_ = outer_; }
     Here(const Here&) = delete;
@@ -36,11 +40,13 @@ public:
 
 private:
     std::string name_;
-    SourceLine at_;
+    detail::SourceLine at_;
     const Here* outer_;
     static inline constinit thread_local const Here* innermost_ = nullptr;
 };
 
+namespace detail {
 std::string kind_of(const std::type_info& type);  // "ReLU" of a tally::ReLU<float>
+}  // namespace detail
 
 }  // namespace tally

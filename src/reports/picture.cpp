@@ -8,7 +8,7 @@ namespace tally {
 
 Diagram Picture::finished() const {
     Diagram done = diagram_;
-    drawing::lanes_from_losses(done);
+    detail::lanes_from_losses(done);
     return done;
 }
 

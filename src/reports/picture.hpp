@@ -44,19 +44,20 @@ public:
     // Draws the graph, sweeps it, and draws the gradients that flowed back.
     template <class T> void backward(const Var<T>& loss, std::string lane = "") {
         add(loss, std::move(lane));
-        const std::vector<ValueNode<T>*> leaves = leaves_behind<T>(loss.node());
+        const std::vector<detail::ValueNode<T>*> leaves = leaves_behind<T>(loss.node());
         struct Hold {  // a leaf without a handle would be gone once it has been reached
-            explicit Hold(const std::vector<ValueNode<T>*>& all) : nodes(all) {
-                for (ValueNode<T>* node : nodes) ++node->refs;
+            explicit Hold(const std::vector<detail::ValueNode<T>*>& all) : nodes(all) {
+                for (detail::ValueNode<T>* node : nodes) ++node->refs;
             }
             ~Hold() {
-                for (ValueNode<T>* node : nodes) detail::let_go_of(node);
+                for (detail::ValueNode<T>* node : nodes) detail::let_go_of(node);
             }
-            const std::vector<ValueNode<T>*>& nodes;
+            const std::vector<detail::ValueNode<T>*>& nodes;
         };
         const Hold hold(leaves);
         std::vector<T> before;  // of each leaf's gradient: what arrives is the difference
-        for (const ValueNode<T>* leaf : leaves) before.push_back(leaf->has_gradient() ? leaf->gradient : T());
+        for (const detail::ValueNode<T>* leaf : leaves)
+            before.push_back(leaf->has_gradient() ? leaf->gradient : T());
         std::vector<bool> any(leaves.size());
         for (std::size_t i = 0; i < leaves.size(); ++i) any[i] = leaves[i]->has_gradient();
         int puller = -1;
@@ -81,7 +82,7 @@ public:
                 }
             }
         };
-        loss.backward([&](const Visit<T>& visit) {
+        loss.backward([&](const detail::Visit<T>& visit) {
             const auto drawn = boxes_.find(visit.node.id);
             if (drawn == boxes_.end()) return;  // inside a checkpoint, which stands for it
             arrived();
@@ -92,7 +93,7 @@ public:
                 input.back = diagram_.boxes[static_cast<std::size_t>(input.from)].role != Diagram::Role::data;
         });
         arrived();
-        for (const ValueNode<T>* leaf : leaves)
+        for (const detail::ValueNode<T>* leaf : leaves)
             if (leaf->has_gradient()) box_of(leaf).gradient = text(leaf->gradient);
     }
 
@@ -107,7 +108,7 @@ public:
     void write(const std::string& path) const;  // .svg or .dot, wholly or not at all
 
 private:
-    template <class T> void draw(ValueNode<T>* root) {
+    template <class T> void draw(detail::ValueNode<T>* root) {
         std::map<std::uint64_t, Node*> fresh;  // ordered by id: topologically
         std::vector<Node*> todo{root};
         while (!todo.empty()) {
@@ -118,7 +119,7 @@ private:
                 if (input) todo.push_back(input);
         }
         for (const auto& [id, node] : fresh) {
-            const auto& shown = static_cast<const ValueNode<T>&>(*node);
+            const auto& shown = static_cast<const detail::ValueNode<T>&>(*node);
             Diagram::Box box;
             box.role = node->state == detail::State::leaf       ? Diagram::Role::parameter
                        : node->state == detail::State::constant ? Diagram::Role::data
@@ -136,7 +137,7 @@ private:
         }
     }
 
-    template <class T> static std::vector<ValueNode<T>*> leaves_behind(ValueNode<T>* root) {
+    template <class T> static std::vector<detail::ValueNode<T>*> leaves_behind(detail::ValueNode<T>* root) {
         std::map<std::uint64_t, Node*> seen;
         std::vector<Node*> todo{root};
         while (!todo.empty()) {
@@ -146,9 +147,10 @@ private:
             for (Node* input : node->inputs())
                 if (input) todo.push_back(input);
         }
-        std::vector<ValueNode<T>*> leaves;
+        std::vector<detail::ValueNode<T>*> leaves;
         for (const auto& [id, node] : seen)
-            if (node->state == detail::State::leaf) leaves.push_back(static_cast<ValueNode<T>*>(node));
+            if (node->state == detail::State::leaf)
+                leaves.push_back(static_cast<detail::ValueNode<T>*>(node));
         return leaves;
     }
 
@@ -162,7 +164,7 @@ private:
     template <class S> static std::string text(const Array<S>& x) {
         const std::vector<S> values = x.to_vector();
         return x.shape().rank() == 0 ? short_number(static_cast<double>(values[0]))
-                                     : drawing::short_values(std::span<const S>(values));
+                                     : detail::short_values(std::span<const S>(values));
     }
 
     Diagram diagram_;

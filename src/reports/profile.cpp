@@ -38,7 +38,7 @@ void Profile::trace(Event event) {
     if (events_.size() < most_events) {
         event.where = Here::place();
         const memory::detail::Sums now = memory::detail::sums(device_);
-        std::copy_n(now.begin(), memory_classes, event.in_use_by);
+        std::copy_n(now.begin(), memory::detail::memory_classes, event.in_use_by);
         events_.push_back(std::move(event));
     } else {
         ++left_out_;

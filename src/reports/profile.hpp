@@ -62,7 +62,7 @@ private:
         std::string where;
         Shape shape;
         std::size_t made, kept;
-        std::size_t in_use_by[memory_classes];
+        std::size_t in_use_by[memory::detail::memory_classes];
     };
     struct Open {  // a rule that is running
         std::uint64_t node;

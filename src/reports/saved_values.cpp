@@ -11,10 +11,10 @@
 namespace tally {
 namespace {
 
-SavedValues::Why why(const Computed& operation, const ObservedValue& kept) {
+SavedValues::Why why(const Computed& operation, const detail::ObservedValue& kept) {
     if (!kept.storage) return SavedValues::Why::number;
-    if (memory::held_as(kept.storage) == MemoryClass::parameter) return SavedValues::Why::parameter;
-    if (memory::held_as(kept.storage) == MemoryClass::gradient) return SavedValues::Why::gradient;
+    if (memory::detail::held_as(kept.storage) == MemoryClass::parameter) return SavedValues::Why::parameter;
+    if (memory::detail::held_as(kept.storage) == MemoryClass::gradient) return SavedValues::Why::gradient;
     return kept.storage == operation.value.storage ? SavedValues::Why::output : SavedValues::Why::operand;
 }
 
@@ -38,8 +38,8 @@ const char* in_words(SavedValues::Why why) {
 void SavedValues::computed(const Computed& operation) {
     if (operation.kept.empty()) return;
     const std::string where = Here::place();
-    for (const ObservedValue& kept : operation.kept) {
-        bool counts = kept.storage && memory::held_as(kept.storage) == MemoryClass::saved;
+    for (const detail::ObservedValue& kept : operation.kept) {
+        bool counts = kept.storage && memory::detail::held_as(kept.storage) == MemoryClass::saved;
         if (kept.storage) {
             const auto of_an_older_node = [&](const Entry& entry) {
                 return entry.storage == kept.storage && entry.node != operation.node->id;
@@ -60,7 +60,7 @@ void SavedValues::pulled(const Node& node) {
 }
 
 std::size_t SavedValues::bytes() const {
-    std::set<const Storage*> counted;
+    std::set<const memory::detail::Storage*> counted;
     std::size_t sum = 0;
     for (const Entry& entry : entries_)
         if (entry.counts && counted.insert(entry.storage).second) sum += entry.bytes;
@@ -68,7 +68,7 @@ std::size_t SavedValues::bytes() const {
 }
 
 std::size_t SavedValues::buffers() const {
-    std::set<const Storage*> counted;
+    std::set<const memory::detail::Storage*> counted;
     for (const Entry& entry : entries_)
         if (entry.counts) counted.insert(entry.storage);
     return counted.size();

@@ -33,9 +33,9 @@ public:
         Shape shape;
         std::size_t bytes;  // of the buffer; several entries may share one
         Why why;
-        bool counts;             // among the ledger's `saved`, and not kept already when this object began
-        const Storage* storage;  // to compare, not to read: it may be gone
-        std::uint64_t node;      // its id
+        bool counts;  // among the ledger's `saved`, and not kept already when this object began
+        const memory::detail::Storage* storage;  // to compare, not to read: it may be gone
+        std::uint64_t node;                      // its id
     };
 
     const std::vector<Entry>& entries() const { return entries_; }  // in the order of their operations

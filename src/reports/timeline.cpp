@@ -22,7 +22,7 @@ void Timeline::pulled(const Node& node) { look(node.op(), false); }
 void Timeline::look(const char* op, bool forward) {
     const memory::detail::Sums now = memory::detail::sums(device_);
     Sample sample{++events_, forward, static_cast<std::size_t>(now[memory::detail::all_classes]), {}};
-    std::copy_n(now.begin(), memory_classes, sample.in_use_by.begin());
+    std::copy_n(now.begin(), memory::detail::memory_classes, sample.in_use_by.begin());
     const std::size_t highest_ever = memory::peak(device_);
     const bool higher_than_ever = highest_ever > std::exchange(highest_before_, highest_ever);
     const std::size_t bytes = higher_than_ever ? highest_ever : sample.in_use;
@@ -32,13 +32,14 @@ void Timeline::look(const char* op, bool forward) {
         return;
     }
     if (samples_.size() == most_samples) {
-        samples_ = highest(samples_, most_samples / 2);
+        samples_ = detail::highest(samples_, most_samples / 2);
         each_stands_for_ *= 2;
     }
     samples_.push_back(sample);
 }
 
-std::vector<Timeline::Sample> highest(const std::vector<Timeline::Sample>& samples, std::size_t count) {
+std::vector<Timeline::Sample> detail::highest(const std::vector<Timeline::Sample>& samples,
+                                              std::size_t count) {
     if (samples.size() <= count) return samples;
     std::vector<Timeline::Sample> chosen;
     for (std::size_t i = 0; i < count; ++i) {
@@ -50,7 +51,7 @@ std::vector<Timeline::Sample> highest(const std::vector<Timeline::Sample>& sampl
     return chosen;
 }
 
-std::string in_words(const Timeline::Peak& peak) {
+std::string detail::in_words(const Timeline::Peak& peak) {
     return bytes_in_words(peak.bytes) + (peak.within ? " within event " : " at event ") +
            std::to_string(peak.at.event) + ", " + (peak.at.forward ? "computing '" : "going back through '") +
            detail::clean_text(peak.op, 40) + "'" +
@@ -64,7 +65,7 @@ std::string Timeline::strip(const StripOptions& options) const {
     constexpr int rows = 6;
     static constexpr const char* blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static constexpr const char* letters[] = {" ", ".", ".", ".", ":", ":", ":", "#", "#"};
-    const std::vector<Sample> shown = highest(samples_, static_cast<std::size_t>(columns));
+    const std::vector<Sample> shown = detail::highest(samples_, static_cast<std::size_t>(columns));
     const std::size_t stretch = static_cast<std::size_t>(columns) / shown.size();
     const auto repeated = [stretch](const char* letter) {
         std::string text;
@@ -95,7 +96,7 @@ std::string Timeline::strip(const StripOptions& options) const {
         text += repeated(!all ? (ascii ? "-" : "─") : sample.forward ? ">" : "<");
     text +=
         "\n" + std::to_string(events_) + (all ? " events: > computed, < gone back through\n" : " events\n");
-    return text + "peak " + in_words(peak_) + "\n";
+    return text + "peak " + detail::in_words(peak_) + "\n";
 }
 
 void Timeline::write(const std::string& path, const std::string& title) const {

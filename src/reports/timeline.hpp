@@ -35,7 +35,7 @@ public:
         std::uint64_t event = 0;  // counted from 1
         bool forward = true;      // else a rule has been called
         std::size_t in_use = 0;
-        std::array<std::size_t, memory_classes> in_use_by{};
+        std::array<std::size_t, memory::detail::memory_classes> in_use_by{};
     };
     struct Peak {
         std::size_t bytes = 0;
@@ -74,8 +74,11 @@ private:
     const Observing looking_{*this};
 };
 
+namespace detail {
 // The highest sample of each of `count` equal stretches, or all where there are fewer.
 std::vector<Timeline::Sample> highest(const std::vector<Timeline::Sample>& samples, std::size_t count);
+
 std::string in_words(const Timeline::Peak& peak);  // "45.0 MiB within event 12, computing 'linear'"
+}  // namespace detail
 
 }  // namespace tally

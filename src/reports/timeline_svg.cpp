@@ -13,7 +13,7 @@ namespace {
 constexpr int letter = 11;  // the width of one
 constexpr int width = 960, height = 540, left = 136, right = 928, top = 100, bottom = 412;
 constexpr const char* names[] = {"parameters", "gradients", "saved", "temporary"};
-static_assert(std::size(names) == memory_classes);
+static_assert(std::size(names) == memory::detail::memory_classes);
 constexpr auto temporary = static_cast<std::size_t>(MemoryClass::temporary);
 
 using svg::formatted, svg::rule, svg::text;
@@ -59,7 +59,7 @@ struct Layer {
 std::vector<Layer> layers_of(const Timeline::Share& named) {
     constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
     std::vector<Layer> layers;
-    for (std::size_t held_as = 0; held_as < memory_classes; ++held_as) {
+    for (std::size_t held_as = 0; held_as < memory::detail::memory_classes; ++held_as) {
         if (held_as == static_cast<std::size_t>(MemoryClass::saved) && named.bytes > 0)
             layers.push_back({detail::clean_text(named.name, 24), "t-named", temporary, 0, named.bytes});
         layers.push_back({names[held_as], formatted("t-class%d", static_cast<int>(held_as)), held_as,
@@ -119,9 +119,9 @@ std::string directions(const std::vector<Timeline::Sample>& shown, const Scale& 
 
 std::string Timeline::svg(const std::string& title, const Share& of_temporary) const {
     if (samples_.empty()) throw Error("[timeline] nothing was computed while it looked on");
-    const std::vector<Sample> shown = highest(samples_, (right - left) / 2);
+    const std::vector<Sample> shown = detail::highest(samples_, (right - left) / 2);
     const Scale scale{std::max<std::size_t>(peak_.bytes, 64), shown.size()};
-    const std::string head = detail::clean_text(title, 60), peak = "peak " + in_words(peak_);
+    const std::string head = detail::clean_text(title, 60), peak = "peak " + detail::in_words(peak_);
 
     std::string svg =
         svg::page(width, height, head,
@@ -157,7 +157,9 @@ std::string Timeline::svg(const std::string& title, const Share& of_temporary) c
     for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {  // as they are stacked
         svg += box(column, bottom + 62, 14, 14, layer->style);
         svg += text(column + 22, bottom + 75, "", layer->name);
-        column += layers.size() > memory_classes ? 46 + letter * detail::text_columns(layer->name) : 200;
+        column += layers.size() > memory::detail::memory_classes
+                      ? 46 + letter * detail::text_columns(layer->name)
+                      : 200;
     }
     if (all)
         svg += box(left, bottom + 94, 14, 14, "t-forward") + text(left + 22, bottom + 107, "", "computed") +

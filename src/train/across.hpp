@@ -17,6 +17,7 @@
 
 namespace tally {
 
+namespace detail {
 // For Window::noise(): the first micro-batches, one of each who has any, and sum(w^2) over all items.
 struct NoiseParts {
     std::int64_t firsts = 0;
@@ -25,10 +26,8 @@ struct NoiseParts {
     NoiseParts& operator+=(const NoiseParts& more);
 };
 
-namespace detail {
 // Number of processes of the pipe that this thread ran since a window last ended; 0: no pipe ran.
 inline constinit thread_local int piped = 0;
-}  // namespace detail
 
 // How far a window has come: here, or on all who share it together.
 struct Standing {
@@ -76,5 +75,7 @@ public:
     // Mixed into the window's seed: another number on each process whose items are not numbered among all.
     virtual std::uint64_t draws_apart() const { return 0; }
 };
+
+}  // namespace detail
 
 }  // namespace tally

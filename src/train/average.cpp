@@ -134,7 +134,7 @@ template <class S> void MovingAverage<S>::save(TrainingState& state, const std::
 }
 
 template <class S>
-Commit MovingAverage<S>::prepare_load(const TrainingState& state, const std::string& under) {
+detail::Commit MovingAverage<S>::prepare_load(const TrainingState& state, const std::string& under) {
     refuse_swapped("load");
     Reading saved("average", state, under);
     saved.expect_parameters(averages_.size());

@@ -46,7 +46,7 @@ public:
     void load(const TrainingState& state, const std::string& under) {  // all, or nothing and an Error
         prepare_load(state, under)();
     }
-    Commit prepare_load(const TrainingState& state, const std::string& under);
+    detail::Commit prepare_load(const TrainingState& state, const std::string& under);
 
 private:
     template <class> friend class Window;

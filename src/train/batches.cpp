@@ -41,8 +41,8 @@ Items shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch) {
     if (count < 0 || epoch < 0)
         throw Error("[shuffled] " + std::to_string(count) + " items in epoch " + std::to_string(epoch) +
                     ": neither may be negative");
-    return Items(random::permutation(static_cast<std::size_t>(count), seed,
-                                     first_stream + static_cast<std::uint64_t>(epoch)));
+    return Items(random::detail::permutation(static_cast<std::size_t>(count), seed,
+                                             first_stream + static_cast<std::uint64_t>(epoch)));
 }
 
 std::vector<Items> split(const Items& items, std::int64_t size) {

@@ -38,7 +38,7 @@ public:
         }
     }
 
-    const Representations<S>& all() const { return all_; }
+    const detail::Representations<S>& all() const { return all_; }
 
     // Once the loss has gone backward: each part again, by sweep(y, gradient). The last encoder first, as
     // one graph would.
@@ -72,7 +72,7 @@ private:
 
     Encode encode_;
     std::vector<std::vector<std::int64_t>> rows_;  // of each encoder's parts
-    Representations<S> all_;
+    detail::Representations<S> all_;
 };
 
 }  // namespace
@@ -80,7 +80,7 @@ private:
 template <class S>
 Var<Array<S>> cached_backward(std::size_t parts,
                               const std::vector<std::function<Var<Array<S>>(std::size_t part)>>& encoders,
-                              const std::function<Var<Array<S>>(const Representations<S>&)>& loss) {
+                              const std::function<Var<Array<S>>(const detail::Representations<S>&)>& loss) {
     const Cache<S> cache(encoders.size(), parts, [&](std::size_t encoder, std::size_t part, bool) {
         return encoders[encoder](part);
     });
@@ -97,7 +97,7 @@ Var<Array<S>> cached_backward(std::size_t parts,
 template <class S>
 void add_cached(Window<S>& window, const std::vector<Items>& parts,
                 const std::vector<std::function<Var<Array<S>>(const Items&, Pass&)>>& encoders,
-                const std::function<Loss<Array<S>>(const Representations<S>&)>& loss,
+                const std::function<Loss<Array<S>>(const detail::Representations<S>&)>& loss,
                 const MicroBatchOptions& options) {
     if (window.options().non_finite == NonFinite::drop_micro)
         throw Error(
@@ -136,10 +136,10 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
 #define TALLY_MADE_FOR(S)                                                                                   \
     template Var<Array<S>> cached_backward(std::size_t,                                                     \
                                            const std::vector<std::function<Var<Array<S>>(std::size_t)>>&,   \
-                                           const std::function<Var<Array<S>>(const Representations<S>&)>&); \
+                                           const std::function<Var<Array<S>>(const detail::Representations<S>&)>&); \
     template void add_cached(Window<S>&, const std::vector<Items>&,                                         \
                              const std::vector<std::function<Var<Array<S>>(const Items&, Pass&)>>&,         \
-                             const std::function<Loss<Array<S>>(const Representations<S>&)>&,               \
+                             const std::function<Loss<Array<S>>(const detail::Representations<S>&)>&,               \
                              const MicroBatchOptions&);
 TALLY_MADE_FOR(float)
 TALLY_MADE_FOR(double)

@@ -18,8 +18,10 @@
 
 namespace tally {
 
+namespace detail {
 // What each encoder has made of all items, in their order.
 template <class S> using Representations = std::vector<Var<Array<S>>>;
+}  // namespace detail
 
 // backward() of loss(representations), where encoder(part) encodes a part: a row for each of its items. Any
 // number of encoders; they may share parameters, and the loss may have some of its own. An encoder must not
@@ -31,14 +33,14 @@ template <class S> using Representations = std::vector<Var<Array<S>>>;
 template <class S>
 Var<Array<S>> cached_backward(std::size_t parts,
                               const std::vector<std::function<Var<Array<S>>(std::size_t part)>>& encoders,
-                              const std::function<Var<Array<S>>(const Representations<S>&)>& loss);
+                              const std::function<Var<Array<S>>(const detail::Representations<S>&)>& loss);
 
 // The same as one micro-batch of a window, however it was cut: weighed and counted by what the loss counts.
 // Items have the same masks both times, effects happen once.
 template <class S>
 void add_cached(Window<S>& window, const std::vector<Items>& parts,
                 const std::vector<std::function<Var<Array<S>>(const Items&, Pass&)>>& encoders,
-                const std::function<Loss<Array<S>>(const Representations<S>&)>& loss,
+                const std::function<Loss<Array<S>>(const detail::Representations<S>&)>& loss,
                 const MicroBatchOptions& options = {});
 
 }  // namespace tally

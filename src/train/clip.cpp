@@ -57,7 +57,7 @@ template <class S> double grad_norm(const Parameters<S>& parameters) {
     return measure(parameters).norm;
 }
 
-template <class S> std::int64_t count_non_finite(const Parameters<S>& parameters) {
+template <class S> std::int64_t detail::count_non_finite(const Parameters<S>& parameters) {
     require_parameters("count_non_finite", parameters);
     return measure(parameters, false).non_finite;
 }
@@ -78,7 +78,7 @@ double clip_grad_norm(const Parameters<S>& parameters, double max_norm, NonFinit
     require_parameters("clip_grad_norm", parameters);
     const MeasuredGradients found = measure(parameters);
     if (non_finite == NonFiniteNorm::raise && !std::isfinite(found.norm))
-        throw Error("[clip_grad_norm] the norm is " + in_words(found.norm) +
+        throw Error("[clip_grad_norm] the norm is " + detail::in_words(found.norm) +
                     (found.non_finite > 0
                          ? ": " + std::to_string(found.non_finite) + " elements are infinite or NaN"
                          : ", though each element is finite: their squares are too large"));
@@ -94,7 +94,7 @@ template <class S> void clip_grad_value(const Parameters<S>& parameters, double 
 
 #define TALLY_MADE_FOR(S)                                                             \
     template double grad_norm(const Parameters<S>&);                                  \
-    template std::int64_t count_non_finite(const Parameters<S>&);                     \
+    template std::int64_t detail::count_non_finite(const Parameters<S>&);             \
     template MeasuredGradients detail::measure_gradients(const Parameters<S>&, bool); \
     template void detail::clip_measured(const Parameters<S>&, double, double);        \
     template double clip_grad_norm(const Parameters<S>&, double, NonFiniteNorm);      \

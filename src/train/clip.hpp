@@ -15,15 +15,10 @@ namespace tally {
 // The root of the sum of all squares; 0 where there is no gradient.
 template <class S> double grad_norm(const std::vector<Var<Array<S>>>& parameters);
 
+namespace detail {
 // How many elements of the gradients are infinite or NaN.
 template <class S> std::int64_t count_non_finite(const std::vector<Var<Array<S>>>& parameters);
 
-// Whether there are any.
-template <class S> bool has_non_finite_gradient(const std::vector<Var<Array<S>>>& parameters) {
-    return count_non_finite(parameters) > 0;
-}
-
-namespace detail {
 // Both of these by one look at the gradients.
 struct MeasuredGradients {
     double norm = 0;

@@ -13,12 +13,16 @@ namespace tally {
 
 using Course = std::vector<std::pair<std::string, std::string>>;
 
+namespace detail {
+
 inline std::string in_words(bool yes) { return yes ? "yes" : "no"; }
 inline std::string in_words(const std::optional<double>& number) {
     return number ? in_words(*number) : "none";
 }
 inline std::string in_words(Reduction of) { return of == Reduction::mean ? "mean" : "sum"; }
-inline std::string in_words(Weigh what) { return what == Weigh::counted ? "counted" : "micro_batches"; }
+inline std::string in_words(Weigh what) {
+    return what == Weigh::counted ? "counted" : "micro_batches";
+}
 inline std::string in_words(Sum how) { return how == Sum::running ? "running" : "exact"; }
 inline std::string in_words(Tail policy) {
     switch (policy) {
@@ -42,5 +46,7 @@ inline std::string in_words(NonFinite policy) {
     }
     return "drop_window";
 }
+
+}  // namespace detail
 
 }  // namespace tally

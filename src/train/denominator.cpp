@@ -19,10 +19,12 @@ template <class S, class F> void change_all(const std::vector<Var<Array<S>>>& pa
 
 }  // namespace
 
-template <class S> Denominator<S>::Denominator(Reduction reduction, Weigh weigh, double total, Device device)
+template <class S>
+detail::Denominator<S>::Denominator(Reduction reduction, Weigh weigh, double total, Device device)
     : reduction_(reduction), weigh_(weigh), total_(total), counted_(Array<S>::full({}, S(0), device)) {}
 
-template <class S> Loss<Array<S>> Denominator<S>::share(const Loss<Array<S>>& loss, double weight) const {
+template <class S>
+Loss<Array<S>> detail::Denominator<S>::share(const Loss<Array<S>>& loss, double weight) const {
     Loss<Array<S>> share = loss;
     if (weigh_ == Weigh::micro_batches) {
         const bool empty = loss.count.item() == 0;  // nothing in it: it has no mean
@@ -36,30 +38,31 @@ template <class S> Loss<Array<S>> Denominator<S>::share(const Loss<Array<S>>& lo
     return share;
 }
 
-template <class S> double Denominator<S>::each(const Loss<Array<S>>& loss, double weight) const {
+template <class S> double detail::Denominator<S>::each(const Loss<Array<S>>& loss, double weight) const {
     if (weigh_ == Weigh::counted) return weight;
     const auto count = static_cast<double>(loss.count.item());
     return count > 0 ? weight / count : 0;
 }
 
-template <class S> Var<Array<S>> Denominator<S>::divided(const V& sum) const {
+template <class S> Var<Array<S>> detail::Denominator<S>::divided(const V& sum) const {
     return announced() ? sum / total_ : sum;
 }
 
-template <class S> void Denominator<S>::count(const V& counted) {
+template <class S> void detail::Denominator<S>::count(const V& counted) {
     const NoGrad off;
     counted_ = counted_ + counted;
 }
 
-template <class S> double Denominator<S>::tolerance() const {
+template <class S> double detail::Denominator<S>::tolerance() const {
     return 64 * static_cast<double>(std::numeric_limits<S>::epsilon()) * total_;
 }
 
-template <class S> bool Denominator<S>::reached(double counted) const {
+template <class S> bool detail::Denominator<S>::reached(double counted) const {
     return std::abs(counted - total_) <= tolerance();
 }
 
-template <class S> void Denominator<S>::divide(const std::vector<V>& parameters, double counted) const {
+template <class S>
+void detail::Denominator<S>::divide(const std::vector<V>& parameters, double counted) const {
     if (reduction_ == Reduction::sum) return;
     if (!announced())
         change_all(parameters, functor::DivNumber{counted});
@@ -67,7 +70,7 @@ template <class S> void Denominator<S>::divide(const std::vector<V>& parameters,
         change_all(parameters, functor::MulNumber{total_ / counted});
 }
 
-template class Denominator<float>;
-template class Denominator<double>;
+template class detail::Denominator<float>;
+template class detail::Denominator<double>;
 
 }  // namespace tally

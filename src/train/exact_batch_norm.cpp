@@ -124,7 +124,7 @@ template <class S> void add_with_exact_batch_norm(
             first_items.push_back(first_item);
             first_item += micro_batches[k].count();
             const V x = entered.note(before(k));
-            all = pooled(all, batch_statistics(x, norm.weight.value(), norm.bias.value()));
+            all = pooled(all, detail::batch_statistics(x, norm.weight.value(), norm.bias.value()));
         }
         RunningStatistics<S> fixed = fixed_at(all);
 

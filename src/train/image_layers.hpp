@@ -74,9 +74,10 @@ public:
           eps_(eps),
           momentum_(momentum) {
         if (!(eps >= 0 && eps < INFINITY))
-            throw Error("[batch_norm] eps must be a finite number from 0 on; it is " + in_words(eps));
+            throw Error("[batch_norm] eps must be a finite number from 0 on; it is " + detail::in_words(eps));
         if (!(momentum >= 0 && momentum <= 1))
-            throw Error("[batch_norm] the momentum must be between 0 and 1; it is " + in_words(momentum));
+            throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
+                        detail::in_words(momentum));
     }
     void list(Members<S>& members) override {
         members.parameter("weight", weight);
@@ -85,13 +86,15 @@ public:
         members.buffer("running_var", running.variance);
         members.counter("num_batches_tracked", updates);
     }
-    std::unique_ptr<Effect> saved_effect(const TrainingState& state, const std::string& under) override {
+    std::unique_ptr<detail::Effect> saved_effect(const TrainingState& state,
+                                                 const std::string& under) override {
         if (!state.has(under + "count")) return nullptr;
         BatchStatistics<S> seen{state.get<Array<S>>(under + "mean").to(running.mean.device()),
                                 state.get<Array<S>>(under + "variance").to(running.mean.device()),
                                 state.get<double>(under + "count")};
         if (!(seen.count > 0 && seen.count <= 0x1p53))
-            throw Error("[batch_norm] '" + under + "count' must be 1 to 2^53, not " + in_words(seen.count));
+            throw Error("[batch_norm] '" + under + "count' must be 1 to 2^53, not " +
+                        detail::in_words(seen.count));
         if (seen.mean.shape() != running.mean.shape() || seen.variance.shape() != running.mean.shape())
             throw Error("[batch_norm] '" + under + "' was saved with other features than " +
                         to_string(running.mean.shape()));
@@ -115,16 +118,18 @@ protected:
             expect_committed();
             return batch_norm(std::move(x), weight, bias, running, eps_);
         }
-        BatchNormed<S> normed = batch_norm(std::move(x), weight, bias, eps_);
+        detail::BatchNormed<S> normed = batch_norm(std::move(x), weight, bias, eps_);
         if (normed.batch.count > 0) leave(pass, std::move(normed.batch));
         return std::move(normed.y);
     }
 
 private:
-    struct Seen : Effect {
+    struct Seen : detail::Effect {
         Seen(BatchNorm& of, BatchStatistics<S> batch) : place(of.place()), seen(std::move(batch)) {}
         BatchNorm* layer() const { return static_cast<BatchNorm*>(*place); }  // null when it is gone
-        void join(const Effect& later) override { seen = pooled(seen, static_cast<const Seen&>(later).seen); }
+        void join(const detail::Effect& later) override {
+            seen = pooled(seen, static_cast<const Seen&>(later).seen);
+        }
         void prepare() override {
             if (next || !layer()) return;
             RunningStatistics<S> moved = layer()->running;

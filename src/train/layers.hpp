@@ -21,7 +21,8 @@ template <class S>
 Var<Array<S>> uniform_parameter(const Shape& shape, double bound, Stream stream, std::uint64_t first = 0) {
     Array<S> values = Array<S>::empty(shape);
     const auto b = static_cast<S>(bound);
-    random::fill_uniform<S>(std::span(values.raw(), values.size()), stream.seed, stream.number, -b, b, first);
+    random::detail::fill_uniform<S>(std::span(values.raw(), values.size()), stream.seed, stream.number, -b, b,
+                                    first);
     return parameter(std::move(values));
 }
 
@@ -38,7 +39,7 @@ public:
         weight = uniform_parameter<S>({in, out}, bound, stream);
         if (options.bias) bias = uniform_parameter<S>({out}, bound, stream, weight.value().size());
     }
-    Linear(std::int64_t, std::int64_t, Stream, Bare auto) = delete;  // write {.bias = false}
+    Linear(std::int64_t, std::int64_t, Stream, detail::Bare auto) = delete;  // write {.bias = false}
     void list(Members<S>& members) override {
         members.weight("weight", weight);
         members.parameter("bias", bias);
@@ -124,10 +125,10 @@ template <class S> class Dropout : public Layer<S> {
 public:
     explicit Dropout(double p = 0.5, std::optional<std::uint64_t> stream = {}) : p_(p), stream_(stream) {
         if (!(p >= 0 && p <= 1))
-            throw Error("[dropout] the probability must be between 0 and 1; it is " + in_words(p));
+            throw Error("[dropout] the probability must be between 0 and 1; it is " + detail::in_words(p));
     }
     void list(Members<S>&) override {}
-    LayerStream* stream() override { return &stream_; }
+    detail::LayerStream* stream() override { return &stream_; }
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
@@ -150,7 +151,7 @@ private:
     }
 
     double p_;
-    LayerStream stream_;
+    detail::LayerStream stream_;
 };
 
 // A row of a table (entries, width) for each index; all initially normal. The row `padding` begins as zeros
@@ -166,7 +167,7 @@ public:
             throw Error("[embedding] the padding " + std::to_string(*padding) + " is outside the rows of " +
                         to_string(shape));
         std::vector<S> values(shape.size());
-        random::fill_normal<S>(values, stream.seed, stream.number);
+        random::detail::fill_normal<S>(values, stream.seed, stream.number);
         if (padding) {
             const std::int64_t row = *padding < 0 ? *padding + entries : *padding;
             std::fill_n(values.begin() + row * width, width, S(0));
@@ -207,7 +208,7 @@ public:
             uniform_parameter<S>({width, width}, 1 / std::sqrt(in), stream, in_weight.value().size());
         out_bias = parameter(Array<S>::zeros({width}));
     }
-    SelfAttention(std::int64_t, std::int64_t, Stream, Bare auto) = delete;  // write {.causal = true}
+    SelfAttention(std::int64_t, std::int64_t, Stream, detail::Bare auto) = delete;  // write {.causal = true}
     void list(Members<S>& members) override {
         members.weight("in_proj_weight", in_weight);
         members.parameter("in_proj_bias", in_bias);
@@ -262,7 +263,7 @@ public:
     }
     template <std::derived_from<Layer<S>> Added> void add(Added layer) {
         layers_.push_back(std::make_shared<Added>(std::move(layer)));
-        listed(*this);
+        detail::listed(*this);
         if (how_) checkpoint(Checkpointing(*how_));
     }
     std::size_t size() const { return layers_.size(); }
@@ -329,7 +330,8 @@ protected:
 private:
     static Var<Array<S>> run(std::size_t i, Layer<S>& layer, Var<Array<S>> x, Pass& pass) {
         std::optional<Here> here;  // for who looks on
-        if (watching::observer) here.emplace(std::to_string(i) + " " + kind_of(typeid(layer)), nowhere);
+        if (watching::detail::observer)
+            here.emplace(std::to_string(i) + " " + detail::kind_of(typeid(layer)), detail::nowhere);
         return layer(std::move(x), pass);
     }
     void measure(const Var<Array<S>>& x, const Pass& pass) {

@@ -21,6 +21,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // Something that every micro-batch contributes to and that happens once per update, such as batch
 // norm's running statistics.
 class Effect {
@@ -35,10 +37,12 @@ public:
     }
 };
 
+}  // namespace detail
+
 // Collected while a window runs; whoever closes it commits them, or lets them go unseen.
 class Effects {
 public:
-    template <class Owner> void leave(Owner* owner, std::unique_ptr<Effect> effect) {
+    template <class Owner> void leave(Owner* owner, std::unique_ptr<detail::Effect> effect) {
         add(key(owner), std::move(effect));
     }
     // Takes over those of a later micro-batch.
@@ -54,7 +58,7 @@ public:
     }
     bool empty() const { return all_.empty(); }
     std::size_t size() const { return all_.size(); }
-    template <class Owner> const Effect* of(Owner* owner) const {
+    template <class Owner> const detail::Effect* of(Owner* owner) const {
         const Key wanted = key(owner);
         for (const auto& [present, effect] : all_)
             if (present == wanted) return effect.get();
@@ -71,15 +75,17 @@ private:
         else
             return Key(Key(), owner);
     }
-    void add(Key owner, std::unique_ptr<Effect> effect) {
+    void add(Key owner, std::unique_ptr<detail::Effect> effect) {
         if (recomputing()) return;  // it was left the first time
         for (auto& [present, joined] : all_)
             if (present == owner) return joined->join(*effect);
         all_.emplace_back(std::move(owner), std::move(effect));
     }
 
-    std::vector<std::pair<Key, std::unique_ptr<Effect>>> all_;  // in the order in which they came
+    std::vector<std::pair<Key, std::unique_ptr<detail::Effect>>> all_;  // in the order in which they came
 };
+
+namespace detail {
 
 // Which numbers a layer draws while it trains: those of the stream it was told, or of its place among the
 // layers of its model that were told none. The place is a function of the model's structure: of the largest
@@ -144,6 +150,8 @@ private:
         rows_;  // by stream: the window's first item that drew, and its numbers of rows
 };
 
+}  // namespace detail
+
 // One way forward through a model. Whatever is random in it is a function of (seed, stream of
 // the layer, item).
 struct Pass {
@@ -151,7 +159,7 @@ struct Pass {
     std::uint64_t seed = 0;       // of this window
     std::int64_t first_item = 0;  // where this micro-batch begins in its window
     Effects effects{};
-    Draws draws{};
+    detail::Draws draws{};
     std::optional<std::int64_t> items = {};  // of this micro-batch, where a window knows it
     bool over = false;                       // the window of this pass is finished or discarded
     bool implied = false;                    // the layer was called without a pass
@@ -194,6 +202,8 @@ struct Stream {
 
 template <class S> class Module;
 
+namespace detail {
+
 // A parameter or a buffer of a model, by its name.
 template <class S> struct Member {
     std::string name;
@@ -202,6 +212,8 @@ template <class S> struct Member {
     bool turned = false;                     // a matrix that PyTorch stores transposed
     Array<std::int32_t>* counter = nullptr;  // a buffer of whole numbers, which stays on the CPU
 };
+
+}  // namespace detail
 
 // What a model lists in list(): parameters, buffers, and other modules.
 template <class S> class Members {
@@ -228,22 +240,22 @@ public:
         module.list(*this);
         prefix_ = before;
     }
-    const std::vector<Member<S>>& all() const { return all_; }
+    const std::vector<detail::Member<S>>& all() const { return all_; }
     // All that are children, with a dot after their names.
     const std::vector<std::pair<std::string, Module<S>*>>& modules() const { return modules_; }
     // Gives each layer that draws and was not told a stream the first that nobody else has.
     void place_streams(Module<S>& model);
 
 private:
-    void add(Member<S> member) {
-        for (const Member<S>& other : all_)
+    void add(detail::Member<S> member) {
+        for (const detail::Member<S>& other : all_)
             if (other.name == member.name)
                 throw Error("[module] two members are called '" + member.name + "'");
         all_.push_back(std::move(member));
     }
 
     std::string prefix_;
-    std::vector<Member<S>> all_;
+    std::vector<detail::Member<S>> all_;
     std::vector<std::pair<std::string, Module<S>*>> modules_;
 };
 
@@ -278,13 +290,13 @@ public:
         return place_;
     }
     // What an effect of this module's own has saved; null where there is none.
-    virtual std::unique_ptr<Effect> saved_effect(const TrainingState&, const std::string& /*under*/) {
+    virtual std::unique_ptr<detail::Effect> saved_effect(const TrainingState&, const std::string& /*under*/) {
         return nullptr;
     }
     // Says whether it is a chain, which from now on is checkpointed so.
     virtual bool checkpoint(const Checkpointing&) { return false; }
     // Of a layer that draws while it trains.
-    virtual LayerStream* stream() { return nullptr; }
+    virtual detail::LayerStream* stream() { return nullptr; }
 
 private:
     void point_here() {
@@ -296,10 +308,10 @@ private:
 
 template <class S> void Members<S>::place_streams(Module<S>& model) {
     std::map<std::uint64_t, std::string> told;
-    std::vector<std::pair<std::size_t, LayerStream*>> untold;
-    std::set<const LayerStream*> seen;
+    std::vector<std::pair<std::size_t, detail::LayerStream*>> untold;
+    std::set<const detail::LayerStream*> seen;
     const auto visit = [&](const std::string& name, Module<S>& module) {
-        LayerStream* const stream = module.stream();
+        detail::LayerStream* const stream = module.stream();
         if (!stream || !seen.insert(stream).second) return;
         if (!stream->told())
             return void(untold.emplace_back(std::count(name.begin(), name.end(), '.'), stream));
@@ -340,6 +352,7 @@ protected:
     virtual Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) = 0;
 };
 
+namespace detail {
 // All that a model tells of itself; from now on its layers know their places.
 template <class S> Members<S> listed(Module<S>& model) {
     Members<S> members;
@@ -347,12 +360,15 @@ template <class S> Members<S> listed(Module<S>& model) {
     members.place_streams(model);
     return members;
 }
+}  // namespace detail
 
-template <class S> std::vector<Member<S>> members(Module<S>& model) { return listed(model).all(); }
+template <class S> std::vector<detail::Member<S>> members(Module<S>& model) {
+    return detail::listed(model).all();
+}
 
 // The model, by no name, and all its parts.
 template <class S> std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
-    const Members<S> members = listed(model);
+    const Members<S> members = detail::listed(model);
     std::vector<std::pair<std::string, Module<S>*>> all{{"", &model}};
     all.insert(all.end(), members.modules().begin(), members.modules().end());
     return all;
@@ -375,7 +391,7 @@ template <class S> std::size_t checkpoint(Module<S>& model, const Checkpointing&
 template <class S> std::vector<std::pair<std::string, Var<Array<S>>>> named_parameters(Module<S>& model) {
     std::vector<std::pair<std::string, Var<Array<S>>>> named;
     std::set<const void*> seen;
-    for (const Member<S>& member : members(model))
+    for (const detail::Member<S>& member : members(model))
         if (member.parameter && seen.insert(member.parameter.node()).second)
             named.emplace_back(member.name, member.parameter);
     return named;
@@ -404,8 +420,10 @@ template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& v
     if (!value.storage()) detail::fail_without_memory("assign");
     detail::changing(held);
     S* const place = held.writable();
-    device_copy::bytes(place, held.device(), value.data(), value.device(), value.size() * sizeof(S));
+    detail::device_copy::bytes(place, held.device(), value.data(), value.device(), value.size() * sizeof(S));
 }
+
+namespace detail {
 
 // What a parameter, a buffer or a counter will hold. It is made with all the memory that is needed, so that
 // of many either all are committed or none: commit() cannot fail.
@@ -439,9 +457,9 @@ private:
     void take_over() noexcept {
         Array<S>& held = parameter_.node()->value;
         std::swap(held, numbers_);
-        if (Storage* const before =
+        if (memory::detail::Storage* const before =
                 numbers_.storage()) {  // whoever saved it or noted its version will notice
-            memory::raise_version(before);
+            memory::detail::raise_version(before);
             if (held.storage()) held.storage()->version.store(before->version.load());
         }
         detail::settle(held, MemoryClass::parameter);
@@ -454,12 +472,14 @@ private:
     Array<std::int32_t> whole_;
 };
 
+}  // namespace detail
+
 // Parameters stay the same for whoever holds them, as an optimizer does, which brings along what it remembers;
 // their gradients are let go.
 template <class S> void to(Module<S>& model, Device device) {
-    const std::vector<Member<S>> all = members(model);
+    const std::vector<detail::Member<S>> all = members(model);
     std::vector<Array<S>> moved;  // has all memory before the first one changes
-    for (const Member<S>& member : all) {
+    for (const detail::Member<S>& member : all) {
         if (member.parameter) {
             member.parameter.check_thread("to", *member.parameter.node());
             detail::expect_free("to", *member.parameter.node());
@@ -469,12 +489,12 @@ template <class S> void to(Module<S>& model, Device device) {
                                            : Array<S>());
     }
     for (std::size_t i = 0; i < all.size(); ++i) {
-        const Member<S>& member = all[i];
+        const detail::Member<S>& member = all[i];
         if (member.buffer) {
             *member.buffer = std::move(moved[i]);
         } else if (member.parameter && member.parameter.value().device() != device) {
             member.parameter.free_grad();
-            ValueNode<Array<S>>& node = *member.parameter.node();
+            detail::ValueNode<Array<S>>& node = *member.parameter.node();
             node.value = std::move(moved[i]);
             detail::settle(node.value, MemoryClass::parameter);
             node.gradient = detail::unwritten_like(node.value);

@@ -48,7 +48,7 @@ Noise& Noise::operator+=(const Noise& more) {
     return *this;
 }
 
-NoiseParts& NoiseParts::operator+=(const NoiseParts& more) {
+detail::NoiseParts& detail::NoiseParts::operator+=(const detail::NoiseParts& more) {
     firsts += more.firsts;
     squares += more.squares;
     shares += more.shares;

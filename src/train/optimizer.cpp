@@ -180,7 +180,8 @@ template <class S> void Optimizer<S>::save(TrainingState& state, const std::stri
     }
 }
 
-template <class S> Commit Optimizer<S>::prepare_load(const TrainingState& state, const std::string& under) {
+template <class S>
+detail::Commit Optimizer<S>::prepare_load(const TrainingState& state, const std::string& under) {
     Reading saved(name_, state, under);
     const std::string kind = saved.template get<std::string>("name");
     if (kind != name_) saved.refuse("what is saved under '" + under + "' is of " + kind);
@@ -189,13 +190,14 @@ template <class S> Commit Optimizer<S>::prepare_load(const TrainingState& state,
         saved.expect_option(name, value,
                             name == "learning_rate"
                                 ? "; make it with what was saved, and after load() set_learning_rate(" +
-                                      in_words(value) + ") if that is what you want"
+                                      detail::in_words(value) + ") if that is what you want"
                                 : "");
     const double rate = saved.template get<double>("learning_rate");
     require_learning_rate(rate);
     if (rate_was_set_ && learning_rate_ != rate)
-        saved.refuse("set_learning_rate(" + in_words(learning_rate_) + ") came before load(), which brings " +
-                     in_words(rate) + "; set it after load()");
+        saved.refuse("set_learning_rate(" + detail::in_words(learning_rate_) +
+                     ") came before load(), which brings " + detail::in_words(rate) +
+                     "; set it after load()");
 
     Named<Counts> counts = counts_;
     Named<Arrays> arrays = arrays_;
@@ -237,7 +239,8 @@ template <class S> Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions
             options.weight_decay);
     if (options.nesterov && (options.momentum == 0 || options.dampening != 0))
         throw Error("[SGD] nesterov wants a momentum and no dampening; momentum is " +
-                    in_words(options.momentum) + ", dampening " + in_words(options.dampening));
+                    detail::in_words(options.momentum) + ", dampening " +
+                    detail::in_words(options.dampening));
 }
 
 template <class S> detail::SgdStep<S> Sgd<S>::numbers() const {

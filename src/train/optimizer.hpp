@@ -66,7 +66,7 @@ public:
     // the same as before, and calls set_learning_rate() after load().
     void save(TrainingState& state, const std::string& under) const;
     void load(const TrainingState& state, const std::string& under) { prepare_load(state, under)(); }
-    Commit prepare_load(const TrainingState& state, const std::string& under);
+    detail::Commit prepare_load(const TrainingState& state, const std::string& under);
 
 protected:
     using Options = std::vector<std::pair<std::string, double>>;

@@ -18,7 +18,7 @@
 namespace tally {
 
 inline void require(bool holds, const std::string& who, const std::string& what, double given) {
-    if (!holds) throw Error("[" + who + "] " + what + "; " + in_words(given) + " is not");
+    if (!holds) throw Error("[" + who + "] " + what + "; " + detail::in_words(given) + " is not");
 }
 
 // Each a parameter, all on one device, none twice.
@@ -94,7 +94,7 @@ public:
     // `way_out` is said after both values.
     void expect_option(const std::string& option, double here, const std::string& way_out = "") {
         const double saved = get<double>("options/" + option);
-        if (saved != here) refuse_option(option, in_words(saved), in_words(here), way_out);
+        if (saved != here) refuse_option(option, detail::in_words(saved), detail::in_words(here), way_out);
     }
     void expect_options(const std::vector<std::pair<std::string, std::string>>& options) {
         for (const auto& [option, here] : options)

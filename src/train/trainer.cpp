@@ -98,15 +98,15 @@ template <class S> Course course(const TrainerOptions<S>& options, std::int64_t 
             {"per_device_batch_size", std::to_string(per_device_batch_size)},
             {"gradient_accumulation_steps", gradient_accumulation_steps.in_words()},
             {"seed", std::to_string(seed)},
-            {"shuffle", in_words(shuffle)},
-            {"max_grad_norm", in_words(max_grad_norm)},
-            {"max_grad_value", in_words(max_grad_value)},
+            {"shuffle", detail::in_words(shuffle)},
+            {"max_grad_norm", detail::in_words(max_grad_norm)},
+            {"max_grad_value", detail::in_words(max_grad_value)},
             {"schedule", schedule ? "given" : "none"},
             {"average", average ? "given" : "none"},
-            {"weigh", in_words(weigh)},
-            {"sum", in_words(sum)},
-            {"tail", in_words(tail)},
-            {"non_finite", in_words(non_finite)}};
+            {"weigh", detail::in_words(weigh)},
+            {"sum", detail::in_words(sum)},
+            {"tail", detail::in_words(tail)},
+            {"non_finite", detail::in_words(non_finite)}};
 }
 
 Array<double> as_array(const std::vector<UpdateRecord>& records) {
@@ -125,7 +125,7 @@ std::vector<UpdateRecord> as_records(const Reading& saved, const Array<double>& 
     for (const double* r = numbers.span().data();
          records.size() < static_cast<std::size_t>(numbers.shape()[0]); r += record_width) {
         if (!(r[0] >= 0 && r[0] <= 0x1p53) || std::floor(r[0]) != r[0])
-            saved.refuse("a record of update " + in_words(r[0]));
+            saved.refuse("a record of update " + detail::in_words(r[0]));
         records.push_back({static_cast<std::int64_t>(r[0]), r[1], r[2], r[3],
                            r[4] == -1 ? std::nullopt : std::optional(r[4]), r[5], r[6]});
     }
@@ -135,7 +135,7 @@ std::vector<UpdateRecord> as_records(const Reading& saved, const Array<double>& 
 }  // namespace
 
 template <class S> Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items,
-                                       LossOf loss, TrainerOptions<S> options, Across<S>* across)
+                                       LossOf loss, TrainerOptions<S> options, detail::Across<S>* across)
     : model_(model),
       optimizer_(optimizer),
       items_(items),
@@ -207,7 +207,7 @@ template <class S> bool Trainer<S>::train_epoch() {
     const bool drawable = std::any_of(records_.begin(), records_.end(),
                                       [](const UpdateRecord& r) { return std::isfinite(r.loss()); });
     if (!options_.loss_curve.empty() && drawable)
-        write_file_atomically(options_.loss_curve, loss_curve_svg(records_));
+        write_file_atomically(options_.loss_curve, detail::loss_curve_svg(records_));
     if (!options_.checkpoint.empty()) save(options_.checkpoint);  // last: whoever resumes has all the rest
     // The checkpoint does not know of this line: where training goes on, its updates are in a later one.
     if (epoch_ >= options_.num_train_epochs && since_.count > 0) log();
@@ -247,7 +247,7 @@ template <class S> void Trainer<S>::expect_listed(std::vector<const Node*> waiti
         if (!node || !seen.insert(node).second) continue;
         if (node->state == detail::State::leaf && known.count(node) == 0)
             throw Error("[trainer] the loss depends on a parameter of " +
-                        detail::form(static_cast<const ValueNode<Array<S>>*>(node)->value) +
+                        detail::form(static_cast<const detail::ValueNode<Array<S>>*>(node)->value) +
                         " that the model does not list, so it would not be trained; name it in its module's "
                         "list(), or set .frozen = true to leave the parameter as it is");
         for (const Node* input : node->inputs()) waiting.push_back(input);
@@ -335,8 +335,8 @@ template <class S> void Trainer<S>::open_metrics() {
         file.open(path, std::ios::app);
         if (!file) throw Error("[trainer] cannot write '" + path + "'");
     };
-    open(options_.metrics_csv, csv_, csv_head(), csv_line);
-    open(options_.metrics_jsonl, jsonl_, "", json_line);
+    open(options_.metrics_csv, csv_, detail::csv_head(), detail::csv_line);
+    open(options_.metrics_jsonl, jsonl_, "", detail::json_line);
 }
 
 template <class S> void Trainer<S>::log() {
@@ -349,20 +349,20 @@ template <class S> void Trainer<S>::log() {
     samples_since_ = 0;
     records_.push_back(std::exchange(since_, {}));
     const UpdateRecord& record = records_.back();
-    if (csv_.is_open() && !(csv_ << csv_line(record) << std::flush))
+    if (csv_.is_open() && !(csv_ << detail::csv_line(record) << std::flush))
         throw Error("[trainer] cannot write '" + options_.metrics_csv + "'");
-    if (jsonl_.is_open() && !(jsonl_ << json_line(record) << std::flush))
+    if (jsonl_.is_open() && !(jsonl_ << detail::json_line(record) << std::flush))
         throw Error("[trainer] cannot write '" + options_.metrics_jsonl + "'");
     if (!options_.progress) return;
     const double rate = summary().samples_per_second(),
                  epochs = static_cast<double>(options_.num_train_epochs);
     const double left = (epochs - record.epoch) * static_cast<double>(items_);
-    const std::string line = progress_line({.epoch = std::min(epoch_ + 1, options_.num_train_epochs),
-                                            .epochs = options_.num_train_epochs,
-                                            .done = record.epoch / epochs,
-                                            .last = record,
-                                            .samples_per_second = rate,
-                                            .seconds_left = rate > 0 ? left / rate : 0});
+    const std::string line = detail::progress_line({.epoch = std::min(epoch_ + 1, options_.num_train_epochs),
+                                                    .epochs = options_.num_train_epochs,
+                                                    .done = record.epoch / epochs,
+                                                    .last = record,
+                                                    .samples_per_second = rate,
+                                                    .seconds_left = rate > 0 ? left / rate : 0});
     if (options_.terminal) {
         const std::size_t before = std::exchange(shown_, line.size());
         *options_.progress << "\r" << line << std::string(before > shown_ ? before - shown_ : 0, ' ')
@@ -372,7 +372,7 @@ template <class S> void Trainer<S>::log() {
     }
 }
 
-template <class S> TrainingSummary Trainer<S>::summary() const {
+template <class S> detail::TrainingSummary Trainer<S>::summary() const {
     const memory::Report report = memory::report(device());
     const auto peak = [&](MemoryClass row) { return report.peak_by[static_cast<std::size_t>(row)]; };
     const std::size_t kept = peak(MemoryClass::parameter) + peak(MemoryClass::gradient);
@@ -426,7 +426,7 @@ template <class S> void Trainer<S>::load(const std::string& path) {
         throw Error("[trainer] '" + path + "' holds no place in this training");
     saved.expect_all_read();
     // How many micro-batches its window had planned follows from the epoch.
-    const Commit window = window_.prepare_load(state, "window", &model_, std::nullopt);
+    const detail::Commit window = window_.prepare_load(state, "window", &model_, std::nullopt);
     // From here on nothing is refused.
     window();
     epoch_ = epoch;
@@ -441,7 +441,8 @@ template <class S> void Trainer<S>::load(const std::string& path) {
 
 namespace {
 
-template <class Visit> void in_batches(std::int64_t items, std::int64_t batch_size, Visit visit) {
+template <class Visit>
+void in_batches(std::int64_t items, std::int64_t batch_size, Visit visit) {
     if (items < 1) throw Error("[evaluate] there is nothing to evaluate");
     const NoGrad off;
     for (const Items& batch : split(in_order(items), batch_size)) visit(batch);

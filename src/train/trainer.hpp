@@ -77,7 +77,7 @@ public:
     // is in one process. The first of them writes all files; checkpoints are made between windows only, and may be
     // resumed by any number of processes that read the same file.
     Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
-            TrainerOptions<S> options = {}, Across<S>* across = nullptr);
+            TrainerOptions<S> options = {}, detail::Across<S>* across = nullptr);
 
     bool train_epoch();  // to the end of the epoch that is on its way; false when all are done
     void train() {
@@ -94,7 +94,7 @@ public:
     void save(const std::string& path) const;
     void load(const std::string& path);
 
-    TrainingSummary summary() const;
+    detail::TrainingSummary summary() const;
     void print_summary(std::ostream& out) const { out << to_string(summary()); }
 
 private:
@@ -119,7 +119,7 @@ private:
     std::int64_t items_;
     LossOf loss_;
     TrainerOptions<S> options_;
-    Across<S>* across_;
+    detail::Across<S>* across_;
     std::vector<std::pair<std::string, const void*>> stepped_;  // of the model's parameters, by name
     Window<S> window_;
     MicroBatchSize size_;

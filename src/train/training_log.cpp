@@ -16,7 +16,7 @@ namespace {
 
 using svg::formatted, svg::rule, svg::text;
 
-std::string json_number(double number) { return std::isfinite(number) ? in_words(number) : "null"; }
+std::string json_number(double number) { return std::isfinite(number) ? detail::in_words(number) : "null"; }
 
 std::string clock(double seconds) {
     if (!(seconds < 360000)) return "?";
@@ -27,15 +27,15 @@ std::string clock(double seconds) {
 
 }  // namespace
 
-std::string csv_head() { return "update,epoch,loss,count,norm,learning_rate,samples_per_second\n"; }
+std::string detail::csv_head() { return "update,epoch,loss,count,norm,learning_rate,samples_per_second\n"; }
 
-std::string csv_line(const UpdateRecord& r) {
-    return std::to_string(r.update) + "," + in_words(r.epoch) + "," + in_words(r.loss()) + "," +
-           in_words(r.count) + "," + (r.norm ? in_words(*r.norm) : "") + "," + in_words(r.learning_rate) +
-           "," + in_words(r.samples_per_second) + "\n";
+std::string detail::csv_line(const UpdateRecord& r) {
+    return std::to_string(r.update) + "," + detail::in_words(r.epoch) + "," + detail::in_words(r.loss()) +
+           "," + detail::in_words(r.count) + "," + (r.norm ? detail::in_words(*r.norm) : "") + "," +
+           detail::in_words(r.learning_rate) + "," + detail::in_words(r.samples_per_second) + "\n";
 }
 
-std::string json_line(const UpdateRecord& r) {
+std::string detail::json_line(const UpdateRecord& r) {
     return "{\"update\": " + std::to_string(r.update) + ", \"epoch\": " + json_number(r.epoch) +
            ", \"loss\": " + json_number(r.loss()) + ", \"count\": " + json_number(r.count) +
            ", \"norm\": " + (r.norm ? json_number(*r.norm) : "null") +
@@ -43,22 +43,23 @@ std::string json_line(const UpdateRecord& r) {
            ", \"samples_per_second\": " + json_number(r.samples_per_second) + "}\n";
 }
 
-std::string progress_line(const Progress& p) {  // short enough for a line of 80
+std::string detail::progress_line(const detail::Progress& p) {  // short enough for a line of 80
     constexpr std::size_t width = 10;
     const auto full = static_cast<std::size_t>(std::clamp(p.done, 0.0, 1.0) * width);
     const double speed = p.samples_per_second;
     return formatted("epoch %ld/%ld [%s%s] update %ld, loss ", static_cast<long>(p.epoch),
                      static_cast<long>(p.epochs), std::string(full, '#').c_str(),
                      std::string(width - full, '.').c_str(), static_cast<long>(p.last.update)) +
-           in_words(p.last.loss(), 4) + " = " + in_words(p.last.sum, 4) + "/" + in_words(p.last.count, 6) +
-           ", " + (speed < 100 ? in_words(speed, 3) : with_decimals(speed, 0)) + "/s, " +
+           detail::in_words(p.last.loss(), 4) + " = " + detail::in_words(p.last.sum, 4) + "/" +
+           detail::in_words(p.last.count, 6) + ", " +
+           (speed < 100 ? detail::in_words(speed, 3) : with_decimals(speed, 0)) + "/s, " +
            clock(p.seconds_left) + " left";
 }
 
-std::string to_string(const TrainingSummary& s) {
+std::string to_string(const detail::TrainingSummary& s) {
     std::string text = "epochs " + std::to_string(s.epochs) + ", updates " + std::to_string(s.updates) +
-                       "; " + std::to_string(s.samples) + " samples in " + in_words(s.seconds, 4) +
-                       " s: " + in_words(s.samples_per_second(), 4) + " samples/s\n";
+                       "; " + std::to_string(s.samples) + " samples in " + detail::in_words(s.seconds, 4) +
+                       " s: " + detail::in_words(s.samples_per_second(), 4) + " samples/s\n";
     if (s.dropped_micro_batches > 0)
         text += std::to_string(s.dropped_micro_batches) + " micro-batches were dropped\n";
     if (s.retries > 0)
@@ -117,7 +118,7 @@ std::string points(const std::vector<UpdateRecord>& records, const Axis& x, cons
 
 }  // namespace
 
-std::string loss_curve_svg(std::span<const UpdateRecord> records, const std::string& title) {
+std::string detail::loss_curve_svg(std::span<const UpdateRecord> records, const std::string& title) {
     std::vector<UpdateRecord> finite;
     double low = std::numeric_limits<double>::infinity(), high = -low;
     for (const UpdateRecord& record : records) {
@@ -133,19 +134,19 @@ std::string loss_curve_svg(std::span<const UpdateRecord> records, const std::str
     const Axis x{first, std::max(last, first + 1), left, right}, y{low - around, high + around, bottom, top};
 
     const std::string shown = detail::clean_text(title, 200);
-    const std::string told = "Loss by update: from " + in_words(finite.front().loss(), 4) + " at update " +
-                             std::to_string(finite.front().update) + " to " +
-                             in_words(finite.back().loss(), 4) + " at update " +
-                             std::to_string(finite.back().update) + ", " + in_words(low, 4) + " at least.";
+    const std::string told =
+        "Loss by update: from " + detail::in_words(finite.front().loss(), 4) + " at update " +
+        std::to_string(finite.front().update) + " to " + detail::in_words(finite.back().loss(), 4) +
+        " at update " + std::to_string(finite.back().update) + ", " + detail::in_words(low, 4) + " at least.";
     std::string svg = svg::page(width, height, shown, told, styles) + text(left, 44, "t-title", shown);
     for (const double tick : ticks(y, 0)) {
         svg += rule(left, y.place(tick), right, y.place(tick), "t-rule");
         svg += text(left - 12, y.place(tick) + 6, "t-end",
-                    in_words(std::abs(tick) < around * 1e-6 ? 0 : tick, 4));
+                    detail::in_words(std::abs(tick) < around * 1e-6 ? 0 : tick, 4));
     }
     for (const double tick : ticks(x, 1)) {
         svg += rule(x.place(tick), bottom, x.place(tick), bottom + 8, "t-axis");
-        svg += text(x.place(tick), bottom + 32, "t-middle", in_words(tick, 6));
+        svg += text(x.place(tick), bottom + 32, "t-middle", detail::in_words(tick, 6));
     }
     svg += rule(left, bottom, right, bottom, "t-axis") + rule(left, top, left, bottom, "t-axis");
     svg += text((left + right) / 2, bottom + 64, "t-middle", "update");

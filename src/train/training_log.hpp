@@ -21,6 +21,7 @@ struct UpdateRecord {
     double loss() const { return sum / count; }
 };
 
+namespace detail {
 // Numbers are as short as they read back; in CSV what is not there is empty, in JSON it is null, and so is
 // what is no number.
 std::string csv_head();
@@ -54,6 +55,9 @@ struct TrainingSummary {
 
     double samples_per_second() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 };
-std::string to_string(const TrainingSummary& summary);
+
+}  // namespace detail
+
+std::string to_string(const detail::TrainingSummary& summary);
 
 }  // namespace tally

@@ -36,11 +36,11 @@ WeightOrder agreed_order(const std::string& path, const Safetensors& file, std::
     return wanted;
 }
 
-template <class S> const Array<S>& numbers_of(const Member<S>& member) {
+template <class S> const Array<S>& numbers_of(const detail::Member<S>& member) {
     return member.buffer ? *member.buffer : member.parameter.value();
 }
 
-template <class S> Shape shape_of(const Member<S>& member) {
+template <class S> Shape shape_of(const detail::Member<S>& member) {
     return member.counter ? member.counter->shape() : numbers_of(member).shape();
 }
 
@@ -49,8 +49,8 @@ Shape turned(const Shape& shape) { return {shape[1], shape[0]}; }
 }  // namespace
 
 template <class S> void save_weights(const std::string& path, Module<S>& model, WeightOrder order) {
-    std::map<std::string, AnyArray> tensors;
-    for (const Member<S>& member : members(model)) {
+    std::map<std::string, detail::AnyArray> tensors;
+    for (const detail::Member<S>& member : members(model)) {
         if (member.counter) {
             tensors.emplace(member.name, *member.counter);
             continue;
@@ -59,7 +59,7 @@ template <class S> void save_weights(const std::string& path, Module<S>& model, 
         tensors.emplace(member.name,
                         turn ? detail::transposed(numbers_of(member).to(Device::cpu)) : numbers_of(member));
     }
-    save_safetensors(path, tensors, checked_metadata({{order_key, word_for(order)}}));
+    save_safetensors(path, tensors, detail::checked_metadata({{order_key, word_for(order)}}));
 }
 
 template <class S>
@@ -68,8 +68,8 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
     const WeightOrder order = agreed_order(path, file, named);
 
     std::string wrong;
-    std::vector<std::pair<Member<S>, AnyArray>> found;
-    for (const Member<S>& member : members(model)) {
+    std::vector<std::pair<detail::Member<S>, detail::AnyArray>> found;
+    for (const detail::Member<S>& member : members(model)) {
         const auto entry = file.tensors.extract(member.name);
         const std::string name = "'" + member.name + "'";
         if (!entry) {
@@ -96,7 +96,7 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
     if (!wrong.empty())
         throw Error("[load_weights] '" + path + "' does not fit the model: " + wrong.substr(2));
 
-    std::vector<NewNumbers<S>> all;  // with all the memory that they need
+    std::vector<detail::NewNumbers<S>> all;  // with all the memory that they need
     std::map<const void*, std::pair<std::string, Array<S>>> tied;
     for (const auto& [member, numbers] : found) {
         if (member.counter) {
@@ -119,7 +119,7 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
         else
             all.emplace_back(member.parameter, std::move(fresh));
     }
-    for (NewNumbers<S>& each : all) each.commit();
+    for (detail::NewNumbers<S>& each : all) each.commit();
 }
 
 template void save_weights(const std::string&, Module<float>&, WeightOrder);

@@ -36,8 +36,8 @@ template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array
 
 }  // namespace
 
-template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options, Across<S>* across,
-                                     typename Across<S>::Named also)
+template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options,
+                                     detail::Across<S>* across, typename detail::Across<S>::Named also)
     : optimizer_(optimizer),
       options_(std::move(options)),
       across_(across),
@@ -50,10 +50,10 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
     if (options_.average) average_in_use_ = options_.average->use(optimizer.parameters());
     optimizer_.note_variables(averaged());
     if (!(options_.total >= 0) || std::isinf(options_.total))
-        throw Error("[window] a total of " + in_words(options_.total) + " cannot be divided by");
+        throw Error("[window] a total of " + detail::in_words(options_.total) + " cannot be divided by");
     if (options_.reduction == Reduction::sum && options_.total > 0)
-        throw Error("[window] a sum is divided by nothing, but a total of " + in_words(options_.total) +
-                    " is given");
+        throw Error("[window] a sum is divided by nothing, but a total of " +
+                    detail::in_words(options_.total) + " is given");
     optimizer_.expect_finished();
     expect_untouched();
     if (options_.sum == Sum::exact)
@@ -189,7 +189,7 @@ template <class S> void Window<S>::expect_loss(const Loss<Array<S>>& loss, doubl
     expect_one_way("add", detail::Hold<S>::Sweeps::own);
     expect_not_full("add");
     if (!std::isfinite(weight) || weight < 0)
-        throw Error("[window] add: a micro-batch cannot weigh " + in_words(weight));
+        throw Error("[window] add: a micro-batch cannot weigh " + detail::in_words(weight));
     expect_own_pass(loss.sum);
     if (loss.count.value().device() == Device::cpu)
         expect_count("add", static_cast<double>(loss.count.item()));
@@ -252,9 +252,9 @@ template <class S> void Window<S>::expect_all_stages() const {
     if (across_ || processes < 2) return;
     std::string option;
     if (options_.max_norm)
-        option = "max_norm " + in_words(*options_.max_norm);
+        option = "max_norm " + detail::in_words(*options_.max_norm);
     else if (options_.max_value)
-        option = "max_value " + in_words(*options_.max_value);
+        option = "max_value " + detail::in_words(*options_.max_value);
     else if (options_.non_finite != NonFinite::raise)
         option = "a non_finite policy other than raise";
     else
@@ -277,7 +277,7 @@ template <class S> void Window<S>::expect_countable(double counted, std::int64_t
             "go "
             "backward itself; use add(), or Sum::running");
     if (!std::isfinite(counted) || counted < 0)
-        throw Error("[window] after_backward: a micro-batch cannot count " + in_words(counted));
+        throw Error("[window] after_backward: a micro-batch cannot count " + detail::in_words(counted));
     if (items < 0) throw Error("[window] after_backward: there are no " + std::to_string(items) + " items");
 }
 
@@ -325,7 +325,7 @@ template <class S> void Window<S>::remember() {
 
 template <class S> bool Window<S>::dropped(const V& sum) {
     if (options_.non_finite != NonFinite::drop_micro) return false;
-    if (!has_non_finite_gradient(parameters()) && std::isfinite(sum.item())) return false;
+    if (detail::count_non_finite(parameters()) == 0 && std::isfinite(sum.item())) return false;
     const detail::Lift own(touch::held | touch::sealed);
     for (std::size_t i = 0; i < before_.size(); ++i) {
         if (before_there_[i])
@@ -355,16 +355,16 @@ template <class S> void Window<S>::count(const Loss<Array<S>>& share, double eac
 // ---- the gate ----
 
 // How far it has come: here, or on all who share it.
-template <class S> Standing Window<S>::standing(const char* what) {
+template <class S> detail::Standing Window<S>::standing(const char* what) {
     const bool planned = options_.micro_batches > 0;
-    Standing here{.micro_batches = micro_batches_,
-                  .dropped = dropped_,
-                  .once = std::ssize(once_),
-                  .count = static_cast<double>(denominator_.counted().item()),
-                  .planned = planned,
-                  .full = !planned || full(),
-                  .learning_rate = optimizer_.learning_rate(),
-                  .updates = updates_};
+    detail::Standing here{.micro_batches = micro_batches_,
+                          .dropped = dropped_,
+                          .once = std::ssize(once_),
+                          .count = static_cast<double>(denominator_.counted().item()),
+                          .planned = planned,
+                          .full = !planned || full(),
+                          .learning_rate = optimizer_.learning_rate(),
+                          .updates = updates_};
     if (meter_) meter_->tell(here);
     if (!across_) return here;
     expect_count(what, here.count);
@@ -375,20 +375,21 @@ template <class S> Standing Window<S>::standing(const char* what) {
 }
 
 // Whether all that was planned has come.
-template <class S> bool Window<S>::complete(const Standing& all, bool tail) const {
+template <class S> bool Window<S>::complete(const detail::Standing& all, bool tail) const {
     if (!denominator_.announced()) return all.full;
     if (denominator_.reached(all.count)) return true;
     const bool short_of = all.planned ? !all.full : all.count < options_.total;
     if (!(short_of && tail) && all.dropped == 0)
-        throw Error("[window] finish: a total of " + in_words(options_.total) + " was announced, but " +
-                    in_words(all.count) + " came in " + std::to_string(all.micro_batches) + " micro-batches" +
+        throw Error("[window] finish: a total of " + detail::in_words(options_.total) +
+                    " was announced, but " + detail::in_words(all.count) + " came in " +
+                    std::to_string(all.micro_batches) + " micro-batches" +
                     (short_of ? "; add() the rest, or flush() it as a tail" : ""));
     return !short_of;
 }
 
 template <class S> void Window<S>::expect_count(const char* what, double counted) const {
     if (!std::isfinite(counted) || counted < 0)
-        throw Error(std::string("[window] ") + what + ": " + in_words(counted) +
+        throw Error(std::string("[window] ") + what + ": " + detail::in_words(counted) +
                     " is no number of things that a loss could be divided by");
 }
 
@@ -415,11 +416,12 @@ template <class S> void Window<S>::expect_told(const char* what) const {
 
 template <class S> std::string Window<S>::not_finite(const Finished<S>& done) const {
     const auto sum = static_cast<double>(done.sum.item());
-    if (const std::int64_t elements = count_non_finite(parameters()))
+    if (const std::int64_t elements = detail::count_non_finite(parameters()))
         return std::to_string(elements) + " elements of the gradients are infinite or NaN";
-    if (!std::isfinite(sum)) return "the loss is " + in_words(sum) + ", though its gradients are finite";
+    if (!std::isfinite(sum))
+        return "the loss is " + detail::in_words(sum) + ", though its gradients are finite";
     if (!done.norm) return "gradients of another stage are infinite or NaN";
-    return "the norm of the gradients is " + in_words(*done.norm) + ", though each element is finite";
+    return "the norm of the gradients is " + detail::in_words(*done.norm) + ", though each element is finite";
 }
 
 template <class S> void Window<S>::drop_or_raise(Finished<S>& done) const {
@@ -457,7 +459,7 @@ template <class S> Finished<S> Window<S>::close_together(const char* what, bool 
     expect_told(what);
     hold_.expect_as_left(what);
     if (micro_batches_ > 1) expect_reached(what);
-    const Standing all = standing(what);
+    const detail::Standing all = standing(what);
     if (all.micro_batches == 0) {
         if (tail) return {};
         throw Error("[window] finish: no micro-batch has come, to any process");
@@ -500,7 +502,7 @@ template <class S> void Window<S>::reduce() {
     own([&] { across_->reduce(effects_, exact_sums()); });
 }
 
-template <class S> void Window<S>::update(Finished<S>& done, const Standing& all) {
+template <class S> void Window<S>::update(Finished<S>& done, const detail::Standing& all) {
     own([&] { denominator_.divide(parameters(), done.count); });
     if (meter_ && !once_.empty()) meter_->measured(grad_norm(parameters()));  // of the items, not of those
     sweep([&] {
@@ -522,7 +524,7 @@ template <class S> void Window<S>::update(Finished<S>& done, const Standing& all
         drop_or_raise(done);
 }
 
-template <class S> void Window<S>::step(Finished<S>& done, const Standing& all) {
+template <class S> void Window<S>::step(Finished<S>& done, const detail::Standing& all) {
     if (options_.average) options_.average->prepare();
     effects_.prepare();
     const double rate_before = optimizer_.learning_rate();
@@ -553,8 +555,9 @@ template <class S> void Window<S>::discard() {
     if (broken_)  // a rule that failed may have left a gradient that is not counted as one
         own([&] {
             for (const V& parameter : parameters()) {
-                const Storage* const storage = parameter.node()->gradient.storage();
-                if (storage && memory::held_as(storage) != MemoryClass::gradient) parameter.free_grad();
+                const memory::detail::Storage* const storage = parameter.node()->gradient.storage();
+                if (storage && memory::detail::held_as(storage) != MemoryClass::gradient)
+                    parameter.free_grad();
             }
         });
     hold_.release();

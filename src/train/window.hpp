@@ -102,8 +102,8 @@ public:
     // Opens it: an Error when a gradient has reached one of the parameters already. Shared `across` processes
     // its counts, losses and gradients are those of all, a total too; micro-batches are planned by each.
     // `also`: what else must be the same on all of them, by its name.
-    Window(Optimizer<S>& optimizer, WindowOptions<S> options = {}, Across<S>* across = nullptr,
-           typename Across<S>::Named also = {});
+    Window(Optimizer<S>& optimizer, WindowOptions<S> options = {}, detail::Across<S>* across = nullptr,
+           typename detail::Across<S>::Named also = {});
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
     ~Window();
@@ -116,7 +116,7 @@ public:
     // From the first one on the window alone changes its
     // parameters and their gradients: what others try is an Error, until finish() or discard().
     void add(const Loss<Array<S>>& loss, const MicroBatchOptions& options = {});
-    void add(const Loss<Array<S>>& loss, Bare auto) = delete;  // write {.weight = 2}
+    void add(const Loss<Array<S>>& loss, detail::Bare auto) = delete;  // write {.weight = 2}
     // A mean does not say of how many.
     template <class NotALoss> void add(const Var<NotALoss>&, double = 1) {
         static_assert(!sizeof(NotALoss),
@@ -185,8 +185,8 @@ public:
         prepare_load(state, under, model, options_.micro_batches)();
     }
     // `planned`: the number of micro-batches that it must have been saved with, if that matters.
-    Commit prepare_load(const TrainingState& state, const std::string& under, Module<S>* model,
-                        std::optional<std::int64_t> planned);
+    detail::Commit prepare_load(const TrainingState& state, const std::string& under, Module<S>* model,
+                                std::optional<std::int64_t> planned);
 
 private:
     const std::vector<V>& parameters() const { return optimizer_.parameters(); }
@@ -201,8 +201,8 @@ private:
     template <class F> void sweep(F f) {
         const detail::Lift into(touch::sealed);
         const detail::Turning<S> turning(turned_);
-        const detail::Waiting waiting(options_.non_finite != NonFinite::drop_micro && !watching::observer &&
-                                      !watching::checks);
+        const detail::Waiting waiting(options_.non_finite != NonFinite::drop_micro &&
+                                      !watching::detail::observer && !watching::checks);
         f();
     }
     template <class F> void own(F f) {
@@ -220,17 +220,17 @@ private:
     static void expect_bound(const char* option, std::optional<double> bound);
     Finished<S> close(const char* what, bool tail);
     Finished<S> close_together(const char* what, bool tail);
-    Standing standing(const char* what);
+    detail::Standing standing(const char* what);
     std::span<ExactSum<S>> exact_sums() {
         if (!exact_) return {};
         return exact_->sums();
     }
     void reduce();
-    typename Across<S>::Named course(bool shared = false) const;  // what decides it, in words
+    typename detail::Across<S>::Named course(bool shared = false) const;  // what decides it, in words
     void remember();
     bool dropped(const V& sum);
     void count(const Loss<Array<S>>& share, double each);
-    bool complete(const Standing& all, bool tail) const;
+    bool complete(const detail::Standing& all, bool tail) const;
     void expect_loss(const Loss<Array<S>>& loss, double weight) const;
     void expect_count(const char* what, double counted) const;
     void expect_a_backward(double counted) const;
@@ -240,8 +240,8 @@ private:
     void expect_gradients(const char* what) const;
     void expect_reached(const char* what) const;
     std::uint64_t seed() const;  // of what is random in this window
-    void update(Finished<S>& done, const Standing& all);
-    void step(Finished<S>& done, const Standing& all);
+    void update(Finished<S>& done, const detail::Standing& all);
+    void step(Finished<S>& done, const detail::Standing& all);
     bool finite_after_clipping(Finished<S>& done);
     std::string not_finite(const Finished<S>& done) const;
     void drop_or_raise(Finished<S>& done) const;
@@ -249,11 +249,11 @@ private:
 
     Optimizer<S>& optimizer_;
     WindowOptions<S> options_;
-    Across<S>* across_;
+    detail::Across<S>* across_;
     std::int64_t micro_batches_ = 0, dropped_ = 0, updates_ = 0, items_ = 0;
     std::int64_t opened_ = 0;  // windows before this one, finished or not
     V zero_, sum_;             // on the parameters' device, so that adding to it makes nobody wait
-    Denominator<S> denominator_;
+    detail::Denominator<S> denominator_;
     std::optional<detail::ExactGradients<S>> exact_;  // Sum::exact
     std::optional<detail::NoiseMeter<S>> meter_;      // noise
     std::shared_ptr<const void> average_in_use_;      // average, while this window updates it

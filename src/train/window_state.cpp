@@ -45,17 +45,18 @@ void expect_same(const Reading& saved, const Schedule& schedule, const Array<dou
                      std::to_string(updates) + " updates; " + to_string(here.shape()) + " expected");
     for (std::size_t i = 0; i < here.size(); i += 2) {
         const double *const before = said.span().data() + i, *const now = here.span().data() + i;
-        if (before[0] != now[0]) saved.refuse("the schedule was asked for update " + in_words(before[0]));
+        if (before[0] != now[0])
+            saved.refuse("the schedule was asked for update " + detail::in_words(before[0]));
         if (before[1] != now[1])
-            saved.refuse_option("schedule(" + in_words(now[0]) + ")", in_words(before[1]), in_words(now[1]),
-                                "");
+            saved.refuse_option("schedule(" + detail::in_words(now[0]) + ")", detail::in_words(before[1]),
+                                detail::in_words(now[1]), "");
     }
 }
 
 // A saved window once all of it has been looked at.
 template <class S> struct SavedWindow {
-    std::vector<NewNumbers<S>> numbers;
-    std::vector<std::pair<ValueNode<Array<S>>*, Array<S>>> gradients;
+    std::vector<detail::NewNumbers<S>> numbers;
+    std::vector<std::pair<detail::ValueNode<Array<S>>*, Array<S>>> gradients;
     std::int64_t micro_batches, dropped, items, updates;
     typename detail::Hold<S>::Sweeps sweeps;
     Var<Array<S>> sum, count;
@@ -63,7 +64,7 @@ template <class S> struct SavedWindow {
     typename detail::NoiseMeter<S>::Saved noise;
     Effects effects;
     bool buffers = false;  // the model has some
-    Commit optimizer, average;
+    detail::Commit optimizer, average;
 };
 
 template <class S> void read_totals(Reading& saved, const Array<S>& like, SavedWindow<S>& to) {
@@ -76,7 +77,7 @@ template <class S> void read_totals(Reading& saved, const Array<S>& like, SavedW
     to.count = Var<Array<S>>(saved.number("count", like));
     const auto counted = static_cast<double>(to.count.item());
     if (!std::isfinite(counted) || counted < 0 || (to.micro_batches == 0 && counted > 0))
-        saved.refuse("'" + saved.name_of("count") + "' is " + in_words(counted) + " of " +
+        saved.refuse("'" + saved.name_of("count") + "' is " + detail::in_words(counted) + " of " +
                      std::to_string(to.micro_batches) + " micro-batches");
 }
 
@@ -106,14 +107,14 @@ template <class S> void read_parameters(Reading& saved, const Names& names,
 // Its buffers, and the effects that have not happened yet.
 template <class S>
 void save_model(TrainingState& state, const std::string& under, Module<S>& model, const Effects& effects) {
-    for (const Member<S>& member : members(model)) {
+    for (const detail::Member<S>& member : members(model)) {
         if (member.buffer) state.put(under + "/buffers/" + member.name, *member.buffer);
         if (member.counter)
             state.put(under + "/buffers/" + member.name, static_cast<std::int64_t>(member.counter->item()));
     }
     std::size_t saved = 0;
     for (const auto& [name, module] : modules(model))
-        if (const Effect* const effect = effects.of(module)) {
+        if (const detail::Effect* const effect = effects.of(module)) {
             effect->save(state, under + "/effects/" + name);
             ++saved;
         }
@@ -125,7 +126,7 @@ void save_model(TrainingState& state, const std::string& under, Module<S>& model
 template <class S>
 void read_model(Reading& saved, const TrainingState& state, Module<S>& model, SavedWindow<S>& to) {
     const std::int64_t largest = std::numeric_limits<std::int32_t>::max();
-    for (const Member<S>& member : members(model)) {
+    for (const detail::Member<S>& member : members(model)) {
         const std::string name = "buffers/" + member.name;
         to.buffers = to.buffers || member.buffer || member.counter;
         if (member.buffer) to.numbers.emplace_back(*member.buffer, saved.array(name, *member.buffer).clone());
@@ -151,21 +152,21 @@ void read_model(Reading& saved, const TrainingState& state, Module<S>& model, Sa
 // What decides the course of training, in words that a saved window is compared by. It names every option, so
 // that none is added without a thought of it; only how many micro-batches are planned is compared apart.
 // Whether noise is measured decides nothing, but those who share a window all measure it, or none.
-template <class S> typename Across<S>::Named Window<S>::course(bool shared) const {
+template <class S> typename detail::Across<S>::Named Window<S>::course(bool shared) const {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
                                   max_value, schedule, average, seed, noise] = options_;
-    typename Across<S>::Named words{{"total", in_words(total)},
-                                    {"reduction", in_words(reduction)},
-                                    {"weigh", in_words(weigh)},
-                                    {"sum", in_words(sum)},
-                                    {"tail", in_words(tail)},
-                                    {"non_finite", in_words(non_finite)},
-                                    {"max_norm", in_words(max_norm)},
-                                    {"max_value", in_words(max_value)},
-                                    {"schedule", schedule ? "given" : "none"},
-                                    {"average", average ? "given" : "none"},
-                                    {"seed", std::to_string(seed)}};
-    if (shared) words.emplace_back("noise", in_words(noise));
+    typename detail::Across<S>::Named words{{"total", detail::in_words(total)},
+                                            {"reduction", detail::in_words(reduction)},
+                                            {"weigh", detail::in_words(weigh)},
+                                            {"sum", detail::in_words(sum)},
+                                            {"tail", detail::in_words(tail)},
+                                            {"non_finite", detail::in_words(non_finite)},
+                                            {"max_norm", detail::in_words(max_norm)},
+                                            {"max_value", detail::in_words(max_value)},
+                                            {"schedule", schedule ? "given" : "none"},
+                                            {"average", average ? "given" : "none"},
+                                            {"seed", std::to_string(seed)}};
+    if (shared) words.emplace_back("noise", detail::in_words(noise));
     return words;
 }
 
@@ -215,8 +216,9 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
     saved_ = true;
 }
 
-template <class S> Commit Window<S>::prepare_load(const TrainingState& state, const std::string& under,
-                                                  Module<S>* model, std::optional<std::int64_t> planned) {
+template <class S> detail::Commit Window<S>::prepare_load(const TrainingState& state,
+                                                          const std::string& under, Module<S>* model,
+                                                          std::optional<std::int64_t> planned) {
     if (detail::context.sweeps) detail::refuse_in_sweep("load");
     // What this window holds, not another one's.
     const detail::Lift own(hold_.on() ? touch::held : std::uint8_t{0});
@@ -247,7 +249,7 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
 
     return [this, loaded] {
         discard();
-        for (NewNumbers<S>& each : loaded->numbers) each.commit();
+        for (detail::NewNumbers<S>& each : loaded->numbers) each.commit();
         for (auto& [node, gradient] : loaded->gradients) {
             std::swap(node->gradient, gradient);
             node->touched |= touch::arrived;  // into() would count a backward()
@@ -273,13 +275,13 @@ template <class S> Commit Window<S>::prepare_load(const TrainingState& state, co
     };
 }
 
-template Across<float>::Named Window<float>::course(bool) const;
-template Across<double>::Named Window<double>::course(bool) const;
+template detail::Across<float>::Named Window<float>::course(bool) const;
+template detail::Across<double>::Named Window<double>::course(bool) const;
 template void Window<float>::save(TrainingState&, const std::string&, Module<float>*) const;
 template void Window<double>::save(TrainingState&, const std::string&, Module<double>*) const;
-template Commit Window<float>::prepare_load(const TrainingState&, const std::string&, Module<float>*,
-                                            std::optional<std::int64_t>);
-template Commit Window<double>::prepare_load(const TrainingState&, const std::string&, Module<double>*,
-                                             std::optional<std::int64_t>);
+template detail::Commit Window<float>::prepare_load(const TrainingState&, const std::string&, Module<float>*,
+                                                    std::optional<std::int64_t>);
+template detail::Commit Window<double>::prepare_load(const TrainingState&, const std::string&,
+                                                     Module<double>*, std::optional<std::int64_t>);
 
 }  // namespace tally

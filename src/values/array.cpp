@@ -12,7 +12,7 @@
 
 namespace tally {
 
-namespace device_copy {
+namespace detail::device_copy {
 
 void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count) {
     if (to_device != Device::cpu || from_device != Device::cpu)
@@ -21,7 +21,7 @@ void bytes(void* to, Device to_device, const void* from, Device from_device, std
         std::memcpy(to, from, count);
 }
 
-}  // namespace device_copy
+}  // namespace detail::device_copy
 
 template <class S> Array<S>::Array(Shape shape, std::span<const S> values, Device device)
     : Array(Unwritten(), shape, device) {  // so that its memory goes back should the copy be refused
@@ -29,14 +29,15 @@ template <class S> Array<S>::Array(Shape shape, std::span<const S> values, Devic
         throw Error("[array] " + std::to_string(values.size()) + " values do not fill the shape " +
                     to_string(shape_));
     materialise();
-    device_copy::bytes(storage_->data, device_, values.data(), Device::cpu, size() * sizeof(S));
+    detail::device_copy::bytes(storage_->data, device_, values.data(), Device::cpu, size() * sizeof(S));
 }
 
 template <class S> Array<S> Array<S>::full(const Shape& shape, S value, Device device) {
     Array made = empty(shape, device);
     if constexpr (std::is_integral_v<S>) {
         const std::vector<S> values(made.size(), value);
-        device_copy::bytes(made.storage_->data, device, values.data(), Device::cpu, made.size() * sizeof(S));
+        detail::device_copy::bytes(made.storage_->data, device, values.data(), Device::cpu,
+                                   made.size() * sizeof(S));
     } else {
         detail::waking_kernels<S>(device).fill(value, made.raw(), made.size());
     }
@@ -55,7 +56,7 @@ template <class S> std::span<const S> Array<S>::span() const& {
 template <class S> std::vector<S> Array<S>::to_vector() const {
     if (!storage_) throw Error("[to_vector] this array has no memory: nothing was assigned to it");
     std::vector<S> values(size());
-    device_copy::bytes(values.data(), Device::cpu, data_, device_, size() * sizeof(S));
+    detail::device_copy::bytes(values.data(), Device::cpu, data_, device_, size() * sizeof(S));
     return values;
 }
 
@@ -63,23 +64,23 @@ template <class S> S Array<S>::item() const {
     if (size() != 1) throw Error("[item] wants exactly one element; the array is " + to_string(shape_));
     if (!storage_) throw Error("[item] this array has no memory: nothing was assigned to it");
     S value{};
-    device_copy::bytes(&value, Device::cpu, data_, device_, sizeof(S));
+    detail::device_copy::bytes(&value, Device::cpu, data_, device_, sizeof(S));
     return value;
 }
 
 template <class S> S* Array<S>::writable() & {
     if (!storage_) throw Error("[writable] this array has no memory: nothing was assigned to it");
-    if (memory::holders(storage_) > 1) part();
-    memory::raise_version(storage_);
+    if (memory::detail::holders(storage_) > 1) part();
+    memory::detail::raise_version(storage_);
     return data_;
 }
 
 template <class S> void Array<S>::part() {
-    const MemoryClass held_as = memory::held_as(storage_);
+    const MemoryClass held_as = memory::detail::held_as(storage_);
     const std::uint32_t version = storage_->version;
     *this = clone();
     storage_->version = version;  // whoever noted it must see it raised
-    if (held_as == MemoryClass::parameter) memory::reclassify(storage_, held_as);
+    if (held_as == MemoryClass::parameter) memory::detail::reclassify(storage_, held_as);
 }
 
 template <class S> Array<S> Array<S>::to(Device device) const {
@@ -87,14 +88,14 @@ template <class S> Array<S> Array<S>::to(Device device) const {
     if (device == device_) return *this;
     if (!available(device)) throw Error("[to] " + peer::absent());
     Array made = empty(shape_, device);
-    device_copy::bytes(made.raw(), device, data(), device_, size() * sizeof(S));
+    detail::device_copy::bytes(made.raw(), device, data(), device_, size() * sizeof(S));
     return made;
 }
 
 template <class S> Array<S> Array<S>::clone() const {
     if (!storage_) detail::fail_without_memory("clone");
     Array made = empty(shape_, device_);
-    device_copy::bytes(made.raw(), device_, data(), device_, size() * sizeof(S));
+    detail::device_copy::bytes(made.raw(), device_, data(), device_, size() * sizeof(S));
     return made;
 }
 
@@ -125,8 +126,9 @@ std::string form(const Shape& shape, Device device) {
     return "shape " + to_string(shape) + (device == Device::cpu ? "" : " on cuda");
 }
 
-void expect_left(const char* op, const Storage* saved, std::uint32_t version, const Shape& shape) {
-    if (memory::left_by_another(saved, version)) return;
+void expect_left(const char* op, const memory::detail::Storage* saved, std::uint32_t version,
+                 const Shape& shape) {
+    if (memory::detail::left_by_another(saved, version)) return;
     throw Error(
         std::string("[backward] '") + op + "' saved version " + std::to_string(version) + " of an array of " +
         to_string(shape) + ", which is now at version " + std::to_string(saved->version.load()) +

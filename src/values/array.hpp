@@ -27,10 +27,10 @@
 
 namespace tally {
 
-namespace device_copy {
+namespace detail::device_copy {
 // From anywhere to anywhere.
 void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count);
-}  // namespace device_copy
+}  // namespace detail::device_copy
 
 template <class S> class [[nodiscard]] Array {
 public:
@@ -52,7 +52,7 @@ public:
 
     Array(const Array& other)
         : data_(other.data_), shape_(other.shape_), device_(other.device_), storage_(other.storage_) {
-        if (storage_) memory::keep(storage_);
+        if (storage_) memory::detail::keep(storage_);
     }
     [[gnu::always_inline]] Array(Array&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)),
@@ -60,13 +60,13 @@ public:
           device_(other.device_),
           storage_(std::exchange(other.storage_, nullptr)) {}
     Array& operator=(const Array& other) {
-        Storage* const before = storage_;
-        if (other.storage_) memory::keep(other.storage_);  // first: it may be the same
+        memory::detail::Storage* const before = storage_;
+        if (other.storage_) memory::detail::keep(other.storage_);  // first: it may be the same
         shape_ = other.shape_;
         device_ = other.device_;
         data_ = other.data_;
         storage_ = other.storage_;
-        if (before) memory::forget(before);
+        if (before) memory::detail::forget(before);
         return *this;
     }
     // What was moved from has no memory, but still its shape.
@@ -74,19 +74,20 @@ public:
         shape_ = other.shape_;
         device_ = other.device_;
         data_ = std::exchange(other.data_, nullptr);
-        Storage* const before = std::exchange(storage_, std::exchange(other.storage_, nullptr));
-        if (before) memory::forget(before);
+        memory::detail::Storage* const before =
+            std::exchange(storage_, std::exchange(other.storage_, nullptr));
+        if (before) memory::detail::forget(before);
         return *this;
     }
     [[gnu::always_inline]] ~Array() {
-        if (storage_) memory::forget(storage_);
+        if (storage_) memory::detail::forget(storage_);
     }
 
     const Shape& shape() const& { return shape_; }
     Shape shape() const&& { return shape_; }
     std::size_t size() const { return shape_.size(); }
     Device device() const { return device_; }
-    Storage* storage() const { return storage_; }
+    memory::detail::Storage* storage() const { return storage_; }
 
     // Reading. span() and item() look at the numbers, so they want the CPU; data() is a pointer
     // of the device.
@@ -110,21 +111,21 @@ public:
 
     // ---- for the engine ----
     void materialise() {  // memory for the shape, uninitialised
-        storage_ = memory::allocate(size() * sizeof(S), device_);
+        storage_ = memory::detail::allocate(size() * sizeof(S), device_);
         data_ = static_cast<S*>(storage_->data);
     }
     void materialise_zeros();
     S* raw() { return data_; }        // of a buffer just made, or destined to be written
     void part();                      // from all who share its buffer: a copy that counts as what it was
     void share(const Array& other) {  // the buffer; the form is known already
-        memory::keep(other.storage_);
+        memory::detail::keep(other.storage_);
         let_go();
         data_ = other.data_;
         storage_ = other.storage_;
     }
     [[gnu::always_inline]] void let_go() {
         data_ = nullptr;
-        if (storage_) memory::forget(std::exchange(storage_, nullptr));
+        if (storage_) memory::detail::forget(std::exchange(storage_, nullptr));
     }
     void take_over(Array& other) {  // the same, of one that needs it no more and keeps its form only
         let_go();
@@ -151,7 +152,7 @@ private:
     S* data_ = nullptr;  // of the first element in the buffer
     Shape shape_;
     Device device_ = Device::cpu;
-    Storage* storage_ = nullptr;
+    memory::detail::Storage* storage_ = nullptr;
 };
 
 // "[-0.3536  0.0207 -0.6125]"; more axes nest, long arrays are shortened.
@@ -161,7 +162,7 @@ template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& a
 namespace detail {
 
 // An Error when what was saved in this version was changed in place, and not left to who saved it.
-[[gnu::cold]] void expect_left(const char* op, const Storage* saved, std::uint32_t version,
+[[gnu::cold]] void expect_left(const char* op, const memory::detail::Storage* saved, std::uint32_t version,
                                const Shape& shape);
 
 // A value kept for the backward pass, and the version it had: stepping an optimizer in between is noticed.
@@ -170,7 +171,7 @@ public:
     [[gnu::always_inline]] explicit Saved(const Array<S>* value)
         : value_(value ? Array<S>(typename Array<S>::Uncounted(), *value) : Array<S>()) {
         if (!value_.storage()) return;
-        memory::save(value_.storage());
+        memory::detail::save(value_.storage());
         version_ = value_.storage()->version.load(std::memory_order_relaxed);
     }
     Saved(Saved&& other) noexcept : value_(std::move(other.value_)), version_(other.version_) {}
@@ -190,7 +191,7 @@ public:
 
     [[gnu::always_inline]] void drop() {
         value_.data_ = nullptr;
-        if (value_.storage_) memory::unsave(std::exchange(value_.storage_, nullptr));
+        if (value_.storage_) memory::detail::unsave(std::exchange(value_.storage_, nullptr));
     }
 
 private:
@@ -202,8 +203,9 @@ private:
 [[noreturn]] void fail_without_memory(const char* op);
 
 template <class S> [[gnu::always_inline]] inline bool sole(const Array<S>& x) {
-    const Storage* const storage = x.storage();
-    return storage && memory::sole_temporary(storage) && storage->bytes - x.size() * sizeof(S) < memory::line;
+    const memory::detail::Storage* const storage = x.storage();
+    return storage && memory::detail::sole_temporary(storage) &&
+           storage->bytes - x.size() * sizeof(S) < memory::line;
 }
 
 // ---- what the engine asks of a value (value.hpp) ----
@@ -228,22 +230,22 @@ template <class S> [[gnu::always_inline]] inline void let_go(Array<S>& x) { x.le
 template <class S> [[gnu::noinline]] void become_copy(Array<S>& x) { x = x.clone(); }
 
 template <class S> [[gnu::always_inline]] inline void own(Array<S>& x) {
-    if (x.storage() && memory::holders(x.storage()) > 1) [[unlikely]]
+    if (x.storage() && memory::detail::holders(x.storage()) > 1) [[unlikely]]
         become_copy(x);
 }
 
 // On purpose, as an optimizer steps: rules keep what they have, but whoever saved this value must be told.
 template <class S> void changing(Array<S>& x) {
-    if (!x.storage() || memory::rules(x.storage()) == 0) return;
+    if (!x.storage() || memory::detail::rules(x.storage()) == 0) return;
     const Array<S> saved = x;
     x.part();
-    memory::leave(saved.storage());
+    memory::detail::leave(saved.storage());
 }
 
 template <class S> void settle(Array<S>& x, MemoryClass held_as) {
     if (!x.storage()) return;
     if (held_as == MemoryClass::gradient) own(x);
-    if (memory::held_as(x.storage()) != held_as) memory::reclassify(x.storage(), held_as);
+    if (memory::detail::held_as(x.storage()) != held_as) memory::detail::reclassify(x.storage(), held_as);
 }
 
 template <class S> bool same_form(const Array<S>& a, const Array<S>& b) {
@@ -291,7 +293,7 @@ inline constinit thread_local bool destinations_are_zeroed = false;
 
 // The memory to write a gradient to. The gradient already has the form of its value.
 template <class S> [[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> into) {
-    if (into.how == Write::set && (!into.dst.storage() || memory::holders(into.dst.storage()) > 1)) {
+    if (into.how == Write::set && (!into.dst.storage() || memory::detail::holders(into.dst.storage()) > 1)) {
         into.dst.let_go();
         if (detail::destinations_are_zeroed) [[unlikely]]
             into.dst.materialise_zeros();

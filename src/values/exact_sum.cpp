@@ -40,7 +40,7 @@ template <class S> struct Format {
 // The digits of one sum as a sign and a magnitude.
 class Magnitude {
 public:
-    explicit Magnitude(const ExactRange& range)
+    explicit Magnitude(const detail::ExactRange& range)
         : lowest_(range.lowest), digits_(range.digits()), magnitude_(range.digits() + 2) {}
 
     void read(const std::int64_t* digits, std::size_t step) {
@@ -132,7 +132,7 @@ template <class S> bool special(std::int64_t marks, bool zero, S& to) {
 
 }  // namespace
 
-template <class S> ExactRange ExactSum<S>::range_of(std::span<const S> summand) {
+template <class S> detail::ExactRange ExactSum<S>::range_of(std::span<const S> summand) {
     using F = Format<S>;
     using Word = typename F::Word;
     Word below_smallest = ~Word{0}, largest = 0, any = 0, negative_zero = 1;
@@ -143,19 +143,19 @@ template <class S> ExactRange ExactSum<S>::range_of(std::span<const S> summand) 
         any = std::max(any, magnitude);
         negative_zero = std::min<Word>(negative_zero, bits ^ F::sign);
     }
-    ExactRange range{.marks = any >= F::infinity || negative_zero == 0};
+    detail::ExactRange range{.marks = any >= F::infinity || negative_zero == 0};
     if (largest == 0) return range;
     range.lowest = F::place(below_smallest + 1) / digit_bits;
     range.highest = (F::place(largest) + F::mantissa) / digit_bits;
     return range;
 }
 
-template <class S> void ExactSum<S>::widen(const ExactRange& to) {
-    const ExactRange wider = range_.with(to);
+template <class S> void ExactSum<S>::widen(const detail::ExactRange& to) {
+    const detail::ExactRange wider = range_.with(to);
     if (wider == range_) return;
     const std::size_t count = shape_.size();
     auto digits = Array<std::int64_t>::empty({static_cast<std::int64_t>(count * wider.width())});
-    memory::reclassify(digits.storage(), MemoryClass::gradient);
+    memory::detail::reclassify(digits.storage(), MemoryClass::gradient);
     std::fill_n(digits.raw(), digits.size(), 0);
     if (range_.digits())
         std::copy_n(digits_.data(), count * range_.digits(),

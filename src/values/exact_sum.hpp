@@ -18,6 +18,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // Which digits each number of an ExactSum has. Digit k counts 2^(32 k) of the type's smallest positive number.
 // Of several: their lowest, their highest, and marks where one has them.
 struct ExactRange {
@@ -33,6 +35,8 @@ struct ExactRange {
     }
     bool operator==(const ExactRange&) const = default;
 };
+
+}  // namespace detail
 
 // Each number's sum in fixed point: digits of 32 bits, each in an int64 of its own, which takes a million additions
 // before anything must be carried. There are as many digits as the exponents that have come need. What
@@ -58,8 +62,8 @@ public:
     std::size_t bytes() const { return digits_.storage() ? digits_.size() * sizeof(std::int64_t) : 0; }
 
     // ---- for sums across machines, and files: int64 that may be added one by one if all have one range ----
-    const ExactRange& range() const { return range_; }
-    void widen(const ExactRange& to);  // so that it has these digits, too
+    const detail::ExactRange& range() const { return range_; }
+    void widen(const detail::ExactRange& to);  // so that it has these digits, too
     // Each digit becomes less than 2^32, and counts as that of one addition.
     void carry();
     // The lowest digit of each number, then the next one of each, and behind the highest their marks.
@@ -72,13 +76,13 @@ public:
     }  // of digits() written from outside
 
 private:
-    static ExactRange range_of(std::span<const S> summand);
+    static detail::ExactRange range_of(std::span<const S> summand);
     void add_digits(std::span<const S> summand);
     void add_marks(std::span<const S> summand);
     bool carry_within();
 
     Shape shape_;
-    ExactRange range_;
+    detail::ExactRange range_;
     Array<std::int64_t> digits_;  // digit by digit
     std::int64_t additions_ = 0;
 };

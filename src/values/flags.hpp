@@ -9,16 +9,18 @@
 
 namespace tally {
 
+namespace detail {
 // Numbers of axes, or extents of which one may be -1.
 using Axes = std::vector<std::int64_t>;
+}  // namespace detail
 
 // What a reduction goes over: sum(x, 0), sum(x, {0, 2}); no axes means all of them.
 struct Along {
-    Axes axes;
+    detail::Axes axes;
 
     Along() = default;
     Along(std::initializer_list<std::int64_t> several) : axes(several) {}
-    Along(Axes several) : axes(std::move(several)) {}
+    Along(detail::Axes several) : axes(std::move(several)) {}
     template <std::integral N>
     requires(!std::same_as<N, bool>) Along(N one) : axes{static_cast<std::int64_t>(one)} {}
 };
@@ -38,8 +40,10 @@ struct Transpose {
     bool transpose_a = false, transpose_b = false;
 };
 
+namespace detail {
 // A bool or a number without a name: calls that take options reject it.
 template <class B>
 concept Bare = std::is_arithmetic_v<B>;
+}  // namespace detail
 
 }  // namespace tally

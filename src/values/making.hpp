@@ -18,7 +18,7 @@ struct Making {
 // Uniform in [low, high). Element i is a function of (seed, stream, i) and of nothing else.
 template <class S> Array<S> random_uniform(const Shape& shape, const Making& how, S low = 0, S high = 1) {
     Array<S> values = Array<S>::empty(shape);
-    random::fill_uniform<S>(std::span(values.raw(), values.size()), how.seed, how.stream, low, high);
+    random::detail::fill_uniform<S>(std::span(values.raw(), values.size()), how.seed, how.stream, low, high);
     return values.to(how.device);
 }
 
@@ -26,7 +26,8 @@ template <class S> Array<S> random_uniform(const Shape& shape, const Making& how
 template <class S>
 Array<S> random_normal(const Shape& shape, const Making& how, S mean = 0, S deviation = 1) {
     Array<S> values = Array<S>::empty(shape);
-    random::fill_normal<S>(std::span(values.raw(), values.size()), how.seed, how.stream, mean, deviation);
+    random::detail::fill_normal<S>(std::span(values.raw(), values.size()), how.seed, how.stream, mean,
+                                   deviation);
     return values.to(how.device);
 }
 

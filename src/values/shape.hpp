@@ -66,9 +66,8 @@ static_assert(sizeof(Shape) == 32 && std::endian::native == std::endian::little)
 
 std::string to_string(const Shape& shape);  // "(6, 3)", "(4)", "()"
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
-std::string in_words(std::span<const std::int64_t> extents);  // the same of what may be no shape; stays short
-
 namespace detail {
+std::string in_words(std::span<const std::int64_t> extents);  // the same of what may be no shape; stays short
 
 // The axis counted from the front; axis -1 is the last. Out of range is an error that names `op`.
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape);

@@ -73,7 +73,8 @@ template <class S> struct RunningStatistics {
             throw Error("[batch_norm] " + std::to_string(static_cast<std::int64_t>(batch.count)) +
                         " values a feature tell no variance; at least 2 are needed");
         if (!(momentum >= 0 && momentum <= 1))
-            throw Error("[batch_norm] the momentum must be between 0 and 1; it is " + in_words(momentum));
+            throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
+                        detail::in_words(momentum));
         const auto taken_in = [&](const Array<S>& running, double factor, const Array<S>& value) {
             return zip(functor::Add{}, detail::times(1 - momentum, running), detail::times(factor, value));
         };

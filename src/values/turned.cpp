@@ -16,7 +16,7 @@ constexpr std::size_t first_use = 4;  // of a copy: it takes about as long to ma
 
 template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
     return p.m >= min_rows && p.m <= max_rows && b.size() >= min_size && b.device() == Device::cpu &&
-           !kernels_rest && memory::held_as(b.storage()) == MemoryClass::parameter &&
+           !kernels_rest && memory::detail::held_as(b.storage()) == MemoryClass::parameter &&
            products() == Products::ordered && memory::budget(Device::cpu) == 0;
 }
 
@@ -42,7 +42,7 @@ template <class S> Array<S> transposed(const Array<S>& matrix) {
 template <class S> const S* TurnedWeights<S>::of(const Array<S>& b, const Product& p) {
     if (!worth_keeping(b, p)) return nullptr;
     std::erase_if(all_, [](const Kept& each) {  // what was written to, or given up
-        return each.version != version_of(each.weight) || memory::holders(each.weight.storage()) == 1;
+        return each.version != version_of(each.weight) || memory::detail::holders(each.weight.storage()) == 1;
     });
     auto kept = std::ranges::find_if(all_, [&](const Kept& each) {
         return each.weight.data() == b.data() && each.weight.size() == b.size() && each.rows == p.n;

@@ -13,15 +13,14 @@ namespace tally {
 
 class Node;
 
+namespace detail {
 // A value as it is reported: enough to describe it, not to change it.
 struct ObservedValue {
     Shape shape;
-    std::size_t bytes = 0;             // of its buffer, as the ledger counts them; a number's own size
-    const Storage* storage = nullptr;  // null for numbers
+    std::size_t bytes = 0;  // of its buffer, as the ledger counts them; a number's own size
+    const memory::detail::Storage* storage = nullptr;  // null for numbers
     Device device = Device::cpu;
 };
-
-namespace detail {
 
 template <class T> ObservedValue observed(const T& x) {
     if constexpr (requires { x.storage(); })
@@ -35,10 +34,10 @@ template <class T> ObservedValue observed(const T& x) {
 // An operation that has just been computed; its operands have not been let go yet, and `node` does not
 // name them yet.
 struct Computed {
-    const char* op;                       // for as long as the call lasts
-    const Node* node;                     // null when nothing was recorded
-    ObservedValue value;                  // its result
-    std::span<const ObservedValue> kept;  // what its rule keeps for the way back
+    const char* op;                               // for as long as the call lasts
+    const Node* node;                             // null when nothing was recorded
+    detail::ObservedValue value;                  // its result
+    std::span<const detail::ObservedValue> kept;  // what its rule keeps for the way back
 };
 
 // Told of what this thread's operations do. An error that it throws is the operation's.
@@ -64,7 +63,7 @@ std::size_t made(const Computed& operation);
 
 }  // namespace detail
 
-namespace watching {
+namespace watching::detail {
 inline constinit thread_local Observer* observer = nullptr;  // of this thread; set by Observing
 }
 
@@ -72,11 +71,12 @@ inline constinit thread_local Observer* observer = nullptr;  // of this thread; 
 // already. They may end in any order.
 class [[nodiscard]] Observing final : Observer {
 public:
-    [[nodiscard]] explicit Observing(Observer& observer) : observer_(observer), before_(watching::observer) {
-        watching::observer = this;
+    [[nodiscard]] explicit Observing(Observer& observer)
+        : observer_(observer), before_(watching::detail::observer) {
+        watching::detail::observer = this;
     }
     ~Observing() override {
-        Observer** place = &watching::observer;  // nothing but Observings are in this list
+        Observer** place = &watching::detail::observer;  // nothing but Observings are in this list
         while (*place && *place != this) place = &static_cast<Observing*>(*place)->before_;
         if (*place) *place = before_;
     }

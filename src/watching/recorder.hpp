@@ -41,8 +41,8 @@ public:
     const std::optional<std::uint64_t> constants;  // what its rule holds beside; empty: not known
 
     virtual Operand operand(std::size_t which) const = 0;
-    virtual Contents contents(std::size_t which) const = 0;  // of an operand
-    virtual Storage* buffer(std::size_t which) const = 0;    // where it lies; null for a number
+    virtual Contents contents(std::size_t which) const = 0;                // of an operand
+    virtual memory::detail::Storage* buffer(std::size_t which) const = 0;  // where it lies; null for a number
     virtual std::uint64_t result_checksum() const = 0;
     virtual std::string result_form() const = 0;
     virtual ObservedValue observed_result() const = 0;

@@ -23,7 +23,7 @@ inline constinit thread_local bool checks = false;  // of every rule, by CheckRu
 inline constinit thread_local bool trying = true;   // false: the rule that is called next cannot be tried
 
 inline bool set_checks(bool wanted) {  // returns what was set before
-    memory::sum_saved = wanted;
+    memory::detail::sum_saved = wanted;
     return std::exchange(checks, wanted);
 }
 
@@ -59,13 +59,13 @@ concept Buffered = requires(X& x) {
 // What a rule keeps, before it is called.
 template <class X> void expect_unwritten(const char* op, const X& kept) {
     if constexpr (Buffered<const X>)
-        if (kept.storage() && memory::changed_since_saved(kept.storage()))
+        if (kept.storage() && memory::detail::changed_since_saved(kept.storage()))
             fail_written(op, detail::form(kept));
 }
 
 template <class X> void poison(X& x) {
     if constexpr (Buffered<X>)
-        memory::poison(x.storage());
+        memory::detail::poison(x.storage());
     else
         std::memset(static_cast<void*>(&x), 0xFF, sizeof x);
 }
@@ -73,7 +73,7 @@ template <class X> void poison(X& x) {
 // Nobody else would see it poisoned.
 template <class X> bool alone(const X& x) {
     if constexpr (Buffered<const X>)
-        return x.storage() && memory::holders(x.storage()) == 1;
+        return x.storage() && memory::detail::holders(x.storage()) == 1;
     else
         return true;
 }

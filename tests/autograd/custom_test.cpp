@@ -68,7 +68,7 @@ TEST_CASE("what other rules have written stays when one throws, or who looks on"
     const Tensor loss = sum(older) + sum(w * 3);
     SECTION("the rule") { CHECK_THROWS_WITH(loss.backward(), "boom"); }
     SECTION("who looks on") {
-        const auto throws = [&](const Visit<A>& visit) {
+        const auto throws = [&](const detail::Visit<A>& visit) {
             if (&visit.node == older.node()) throw Error("seen");
         };
         CHECK_THROWS_WITH(loss.backward(throws), "seen");

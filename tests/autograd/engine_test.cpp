@@ -279,7 +279,7 @@ TEMPLATE_TEST_CASE("an observer that throws leaves leaves usable", "", KINDS) {
     const Balance balance;
     const Var<T> x = parameter(detail::ones_like(value<T>(0)));
     const Var<T> inner = x * 2;
-    CHECK_THROWS_WITH((inner * inner).backward([](const Visit<T>& visit) {
+    CHECK_THROWS_WITH((inner * inner).backward([](const detail::Visit<T>& visit) {
         if (std::string(visit.node.op()) == "mul_number") throw std::runtime_error("seen enough");
     }),
                       "seen enough");
@@ -296,7 +296,7 @@ TEMPLATE_TEST_CASE("the observer sees newest first, each node once, with value a
     const Var<T> a = x * 3, b = a + 2, c = a * b;
     std::vector<std::string> order;
     std::vector<double> values, gradients;
-    c.backward([&](const Visit<T>& visit) {
+    c.backward([&](const detail::Visit<T>& visit) {
         order.push_back(visit.node.op());
         values.push_back(number(visit.value));
         gradients.push_back(number(visit.gradient));

@@ -97,7 +97,7 @@ void add_elementwise(std::vector<Operation64>& all) {
 }
 
 void add_reductions(std::vector<Operation64>& all) {
-    const auto reduction = [&](const char* name, Tensor64 (*f)(Tensor64, const Axes&, bool),
+    const auto reduction = [&](const char* name, Tensor64 (*f)(Tensor64, const detail::Axes&, bool),
                                bool wants_some) {
         all.push_back(
             {name, name,
@@ -129,23 +129,30 @@ void add_reductions(std::vector<Operation64>& all) {
              [f](const Call& c, const Tensors& x, Whole) { f(x[0], c.whole, c.whole.size() % 2 == 1); }});
     };
     reduction(
-        "sum", [](Tensor64 x, const Axes& axes, bool keep) { return sum(x, axes, {.keepdims = keep}); },
+        "sum",
+        [](Tensor64 x, const detail::Axes& axes, bool keep) { return sum(x, axes, {.keepdims = keep}); },
         false);
     reduction(
-        "mean", [](Tensor64 x, const Axes& axes, bool keep) { return mean(x, axes, {.keepdims = keep}); },
+        "mean",
+        [](Tensor64 x, const detail::Axes& axes, bool keep) { return mean(x, axes, {.keepdims = keep}); },
         false);
     reduction(
-        "max", [](Tensor64 x, const Axes& axes, bool keep) { return max(x, axes, {.keepdims = keep}); },
+        "max",
+        [](Tensor64 x, const detail::Axes& axes, bool keep) { return max(x, axes, {.keepdims = keep}); },
         true);
     reduction(
         "logsumexp",
-        [](Tensor64 x, const Axes& axes, bool keep) { return logsumexp(x, axes, {.keepdims = keep}); },
+        [](Tensor64 x, const detail::Axes& axes, bool keep) {
+            return logsumexp(x, axes, {.keepdims = keep});
+        },
         false);
     reduction(
-        "var", [](Tensor64 x, const Axes& axes, bool keep) { return var(x, axes, {.keepdims = keep}); },
+        "var",
+        [](Tensor64 x, const detail::Axes& axes, bool keep) { return var(x, axes, {.keepdims = keep}); },
         false);
     reduction(
-        "prod", [](Tensor64 x, const Axes& axes, bool keep) { return prod(x, axes, {.keepdims = keep}); },
+        "prod",
+        [](Tensor64 x, const detail::Axes& axes, bool keep) { return prod(x, axes, {.keepdims = keep}); },
         false);
     const auto along = [&](const char* name, Tensor64 (*f)(Tensor64, std::int64_t)) {
         all.push_back({name, name,
@@ -475,15 +482,16 @@ void add_norms(std::vector<Operation64>& all) {
                        const RunningStatistics<double> running(known.empty() ? 1 : known[0]);
                        batch_norm(x[0], x[1], x[2], running, c.numbers[0]);
                    }});
-    all.push_back(
-        {"batch_statistics", "batch_norm",
-         [=](Random& r) {
-             Call call = features(r);
-             call.numbers.clear();
-             return call;
-         },
-         features_fit,
-         [](const Call&, const Tensors& x, Whole) { batch_statistics(x[0], x[1].value(), x[2].value()); }});
+    all.push_back({"batch_statistics", "batch_norm",
+                   [=](Random& r) {
+                       Call call = features(r);
+                       call.numbers.clear();
+                       return call;
+                   },
+                   features_fit,
+                   [](const Call&, const Tensors& x, Whole) {
+                       detail::batch_statistics(x[0], x[1].value(), x[2].value());
+                   }});
     all.push_back({"pooled", "batch_norm",
                    [](Random& r) {
                        const Extents of{r.whole(1, 4)};

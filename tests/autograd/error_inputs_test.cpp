@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t far_off = std::numeric_limits<std::int64_t>::max();
 
-std::string words(const Extents& extents) { return in_words(extents); }
+std::string words(const Extents& extents) { return detail::in_words(extents); }
 
 // What was changed, as an error is to name it; empty where nothing could be.
 std::string change(Call& call, Random& r) {
@@ -57,7 +57,7 @@ std::string change(Call& call, Random& r) {
                          others[] = {std::nan(""), infinite, -infinite, -0.5, 0, 1, 1.5};
             const double value = others[r.whole(0, 6)];
             pick(call.numbers) = value;
-            return in_words(value);
+            return detail::in_words(value);
         }
         default: {
             if (call.indices.empty()) return "";

@@ -82,7 +82,7 @@ inline Array<std::int32_t> integers(const Fixture& f, const char* name, Device d
     return {n.shape, std::vector<std::int32_t>(n.values.begin(), n.values.end()), device};
 }
 
-template <class T> std::vector<Var<T>> listed(const Inputs<T>& in) {
+template <class T> std::vector<Var<T>> detail::listed(const Inputs<T>& in) {
     std::vector<Var<T>> parts;
     for (const auto& [name, part] : in.variables) parts.push_back(part);
     return parts;
@@ -115,8 +115,8 @@ template <class S> const Table<Array<S>>& structured() {
         {"slice", [](In in) { return slice(in["x"], in.fixture.integer("axis"), in.fixture.integer("from"), in.fixture.integer("to")); }},
         {"broadcast_to", [](In in) { return broadcast_to(in["x"], shape_attribute(in.fixture)); }},
         {"rows", [](In in) { return rows(in["x"], integers(in.fixture, "index", Device::cpu)); }},
-        {"concat", [](In in) { return concat(listed<T>(in), in.fixture.integer("axis")); }},
-        {"stack", [](In in) { return stack(listed<T>(in), in.fixture.integer("axis")); }},
+        {"concat", [](In in) { return concat(detail::listed<T>(in), in.fixture.integer("axis")); }},
+        {"stack", [](In in) { return stack(detail::listed<T>(in), in.fixture.integer("axis")); }},
         {"squeeze", [](In in) { return squeeze(in["x"], in.fixture.integers("axes")); }},
         {"unsqueeze", [](In in) { return unsqueeze(in["x"], in.fixture.integer("axis")); }},
         {"matmul", [](In in) { return matmul(in["a"], in["b"], {in.fixture.has("transpose_a"), in.fixture.has("transpose_b")}); }},

@@ -281,7 +281,7 @@ TEST_CASE("invariant 6: a result computed over its operand takes no more than it
     }
     {
         const Tensor y = -reshape(w, {32, 32});  // nor over a parameter
-        CHECK(memory::held_as(y.value().storage()) == MemoryClass::temporary);
+        CHECK(memory::detail::held_as(y.value().storage()) == MemoryClass::temporary);
         CHECK(w.value().span()[0] == 0.5f);
     }
     Tensor y = (w + 1) * 3;
@@ -298,7 +298,7 @@ TEST_CASE("invariant 6: a result is computed over no operand that somebody reads
     CHECK(x.grad().to_vector() == V{1, 0.5, 0.25, 0.125});
     int seen = 0;
     const Watch watch;  // on each value on the way
-    sum(-(x * 2)).backward([&](const Visit<Array<float>>& visit) {
+    sum(-(x * 2)).backward([&](const detail::Visit<Array<float>>& visit) {
         if (visit.node.op() != std::string("mul_number")) return;
         CHECK(visit.value.to_vector() == V{2, 4, 8, 16});
         ++seen;

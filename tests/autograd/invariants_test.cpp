@@ -41,7 +41,7 @@ TEST_CASE("invariant 1: backward visits newest first and each node once") {
     Scalar total = nodes[0];
     for (const Scalar& node : nodes) total = total + node;
     std::vector<std::uint64_t> order;
-    total.backward([&](const Visit<double>& visit) { order.push_back(visit.node.id); });
+    total.backward([&](const detail::Visit<double>& visit) { order.push_back(visit.node.id); });
     CHECK(order.size() > 600);
     CHECK(std::is_sorted(order.rbegin(), order.rend()));
     CHECK(std::adjacent_find(order.begin(), order.end()) == order.end());
@@ -54,7 +54,7 @@ TEST_CASE("invariant 1: a node waits until the last of those who read it has bee
     for (int i = 0; i < 40; ++i) late = late + 0.0;
     const Scalar y = late * old;  // old is read by the newest node and by one much older
     double arrived = 0;
-    y.backward([&](const Visit<double>& visit) {
+    y.backward([&](const detail::Visit<double>& visit) {
         if (visit.node.id == old.node()->id) arrived = visit.gradient;
     });
     CHECK(arrived == 8);
@@ -88,7 +88,7 @@ TEST_CASE("invariant 1: 2^60 paths cost 60 visits") {
     Scalar y = x;
     for (int level = 0; level < 60; ++level) y = y + y;
     int visits = 0;
-    y.backward([&](const Visit<double>&) { ++visits; });
+    y.backward([&](const detail::Visit<double>&) { ++visits; });
     CHECK(visits == 60);
     CHECK(x.grad() == 0x1p60);
 }
@@ -106,7 +106,7 @@ TEST_CASE("invariant 1: more nodes wait than the near list holds, in any order o
     Scalar total = all;
     for (std::size_t i = 1; i < terms.size(); ++i) total = terms[i] + total;
     std::vector<std::uint64_t> order;
-    total.backward([&](const Visit<double>& visit) { order.push_back(visit.node.id); });
+    total.backward([&](const detail::Visit<double>& visit) { order.push_back(visit.node.id); });
     CHECK(std::is_sorted(order.rbegin(), order.rend()));
     CHECK(x.grad() == 199 * 200 / 2);
 }
@@ -124,8 +124,9 @@ TEST_CASE("invariant 2: interior gradients and saved values go as soon as their 
     const std::size_t before = memory::in_use();
     memory::reset_peak();
     std::vector<std::size_t> saved;
-    loss.backward(
-        [&](const Visit<Array<float>>&) { saved.push_back(in_use(MemoryClass::saved) - saved_before); });
+    loss.backward([&](const detail::Visit<Array<float>>&) {
+        saved.push_back(in_use(MemoryClass::saved) - saved_before);
+    });
     REQUIRE(saved.size() == 9);
     for (std::size_t i = 1; i < 9; ++i) CHECK(saved[i] == (9 - i) * bytes);  // one less after each pull
     CHECK(in_use(MemoryClass::saved) == saved_before);
@@ -155,7 +156,7 @@ TEST_CASE("invariant 2: the observer sees node, value and gradient") {
     const Watch watch;
     const Tensor w = parameter({1.0f, 2.0f});
     std::vector<std::string> seen;
-    sum(w * w).backward([&](const Visit<Array<float>>& visit) {
+    sum(w * w).backward([&](const detail::Visit<Array<float>>& visit) {
         seen.push_back(visit.node.op() + to_string(visit.value, 1) + to_string(visit.gradient, 1));
     });
     CHECK(seen == std::vector<std::string>{"sum5.01.0", "mul[1.0 4.0][1.0 1.0]"});
@@ -164,7 +165,8 @@ TEST_CASE("invariant 2: the observer sees node, value and gradient") {
 TEST_CASE("invariant 2: without a Watch the observer finds values let go, never stale") {
     const Tensor w = parameter({1.0f, 2.0f});
     int without = 0;
-    sum(w * w).backward([&](const Visit<Array<float>>& visit) { without += !detail::ready(visit.value); });
+    sum(w * w).backward(
+        [&](const detail::Visit<Array<float>>& visit) { without += !detail::ready(visit.value); });
     CHECK(without == 1);  // the sum itself is held by this very expression
 }
 
@@ -423,13 +425,13 @@ TEST_CASE("invariant 8: a copy of a gradient never changes behind one's back") {
 
 TEST_CASE("invariant 11: a random number depends on seed, stream and index, never on what was drawn before") {
     std::vector<float> forwards(1000), piecewise(1000);
-    random::fill_uniform<float>(forwards, 42, 7);
+    random::detail::fill_uniform<float>(forwards, 42, 7);
     for (std::size_t i = piecewise.size(); i-- > 0;) {
         piecewise[i] = random::uniform<float>(42, 7, i);
         random::uniform<float>(i, 3, 5);  // somebody else draws in between
     }
     CHECK(forwards == piecewise);
-    random::fill_uniform<float>(std::span(piecewise).subspan(333, 100), 42, 7, 0, 1, 333);
+    random::detail::fill_uniform<float>(std::span(piecewise).subspan(333, 100), 42, 7, 0, 1, 333);
     CHECK(forwards == piecewise);
     CHECK(random::uniform<float>(42, 7, 1) != random::uniform<float>(42, 8, 1));
     CHECK(random::uniform<float>(42, 7, 1) != random::uniform<float>(43, 7, 1));

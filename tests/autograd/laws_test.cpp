@@ -286,7 +286,7 @@ TEST_CASE("reductions over any axes equal reductions of a permuted array, one ax
         Random random(seed);
         const Shape shape{random.whole(1, 3), random.whole(1, 3), random.whole(1, 3), random.whole(1, 3)};
         const Tensor64 x(random.array<double>(shape));
-        Axes axes;
+        detail::Axes axes;
         for (int axis = 0; axis < 4; ++axis)
             if (random.coin()) axes.push_back(axis);
         if (axes.empty()) continue;
@@ -385,7 +385,7 @@ TEMPLATE_TEST_CASE("A variance that overflows shows in what batch_norm gives", "
     const S large = static_cast<S>(sizeof(S) == 4 ? 1e20 : 1e200);
     const Array<S> x({3, 2}, {S(-1), 1, S(2), 2, large, 3}, here());
     const Var<Array<S>> one(Array<S>::full({2}, S(1), here())), none(Array<S>::zeros({2}, here()));
-    const BatchNormed<S> done = batch_norm(Var<Array<S>>(x), one, none);
+    const detail::BatchNormed<S> done = batch_norm(Var<Array<S>>(x), one, none);
     const std::vector<S> y = done.y.value().to_vector();
     for (std::size_t i = 0; i < 6; ++i) CHECK(std::isnan(y[i]) == (i % 2 == 0));
     CHECK(std::isnan(done.batch.variance.to_vector()[0]));

@@ -104,12 +104,12 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
                                          [condition](const Vars& x) { return where(condition, x[0], x[1]); }};
                    }});
 
-    const auto reduce = [&](const char* name, V (*f)(V, const Axes&, bool), bool some) {
+    const auto reduce = [&](const char* name, V (*f)(V, const detail::Axes&, bool), bool some) {
         all.push_back({name, [=](Random& r) {
                            Shape shape = r.shape(4, 3);
                            if (some)  // something must be there
                                while (shape.size() == 0) shape = r.shape(4, 3);
-                           Axes axes;
+                           detail::Axes axes;
                            for (int axis = 0; axis < shape.rank(); ++axis)
                                if (r.coin()) axes.push_back(r.coin() ? axis : axis - shape.rank());
                            const bool keepdims = r.coin();
@@ -118,27 +118,34 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
                        }});
     };
     reduce(
-        "sum", [](V x, const Axes& axes, bool keep) { return sum(x, axes, {.keepdims = keep}); }, false);
+        "sum", [](V x, const detail::Axes& axes, bool keep) { return sum(x, axes, {.keepdims = keep}); },
+        false);
     reduce(
-        "mean", [](V x, const Axes& axes, bool keep) { return mean(x, axes, {.keepdims = keep}); }, true);
+        "mean", [](V x, const detail::Axes& axes, bool keep) { return mean(x, axes, {.keepdims = keep}); },
+        true);
     reduce(
-        "max", [](V x, const Axes& axes, bool keep) { return max(x, axes, {.keepdims = keep}); }, true);
+        "max", [](V x, const detail::Axes& axes, bool keep) { return max(x, axes, {.keepdims = keep}); },
+        true);
     reduce(
-        "logsumexp", [](V x, const Axes& axes, bool keep) { return logsumexp(x, axes, {.keepdims = keep}); },
+        "logsumexp",
+        [](V x, const detail::Axes& axes, bool keep) { return logsumexp(x, axes, {.keepdims = keep}); },
         true);
 
     reduce(
         "var",
-        [](V x, const Axes& axes, bool keep) { return var(x, axes, {.unbiased = false, .keepdims = keep}); },
+        [](V x, const detail::Axes& axes, bool keep) {
+            return var(x, axes, {.unbiased = false, .keepdims = keep});
+        },
         true);
     reduce(
         "var, unbiased",
-        [](V x, const Axes&, bool keep) {
+        [](V x, const detail::Axes&, bool keep) {
             return var(stack<S>({x, x * x}), 0, {.keepdims = keep});
         },
         false);
     reduce(
-        "prod", [](V x, const Axes& axes, bool keep) { return prod(x, axes, {.keepdims = keep}); }, false);
+        "prod", [](V x, const detail::Axes& axes, bool keep) { return prod(x, axes, {.keepdims = keep}); },
+        false);
     all.push_back({"prod with zeros", [](Random& r) {
                        const Shape shape{r.whole(1, 3), r.whole(2, 5)};
                        std::vector<S> values;
@@ -190,7 +197,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
         return broadcast_to(x, Shape(extents));
     });
     one("permute", [](V x) {
-        Axes order;
+        detail::Axes order;
         for (int axis = x.shape().rank(); axis-- > 0;) order.push_back(axis);
         return permute(x, order);
     });

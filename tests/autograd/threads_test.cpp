@@ -118,8 +118,8 @@ TEST_CASE("trainings in several threads share one data set and get the bits of o
     for (std::thread& thread : running) thread.join();
     CHECK(together == alone);
     CHECK(data.to_vector() == before);
-    CHECK(memory::holders(data.storage()) == 1);
-    CHECK(memory::held_as(data.storage()) == MemoryClass::temporary);
+    CHECK(memory::detail::holders(data.storage()) == 1);
+    CHECK(memory::detail::held_as(data.storage()) == MemoryClass::temporary);
 }
 
 TEST_CASE("threads that copy and drop one array at the same time leave its count as it was") {
@@ -141,7 +141,7 @@ TEST_CASE("threads that copy and drop one array at the same time leave its count
                     const Array<float> copy = data;  // for longer than a busy core runs one of them
             });
         for (std::thread& thread : running) thread.join();
-        CHECK(memory::holders(data.storage()) == 1);
+        CHECK(memory::detail::holders(data.storage()) == 1);
         data.writable()[0] = 7;  // alone again: in place
         CHECK(data.storage()->version == 1);
     }

@@ -61,7 +61,7 @@ TEST_CASE("invariant 10: and parameters made of one array are stepped apart") {
     sgd_step({a}, 1);
     CHECK_NOTHROW(loss.backward());
     CHECK(b.grad().to_vector() == std::vector<float>{2, 4});
-    CHECK(memory::held_as(start.storage()) == MemoryClass::temporary);
+    CHECK(memory::detail::held_as(start.storage()) == MemoryClass::temporary);
 }
 
 TEST_CASE("invariant 10: but writing to a copy is no change of the original") {

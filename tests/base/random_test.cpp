@@ -42,8 +42,8 @@ double normal_cumulative(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0))
 // The three lines "philox4x32 10" of tests/kat_vectors in Random123,
 // https://github.com/DEShawResearch/random123
 TEST_CASE("Philox gives the published answers") {
-    using random::philox;
-    using random::Words;
+    using random::detail::philox;
+    using random::detail::Words;
     STATIC_REQUIRE(philox({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
     STATIC_REQUIRE(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}) ==
                    Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
@@ -55,9 +55,10 @@ TEST_CASE("seed, stream and index take their places in key and counter") {
     STATIC_REQUIRE(random::bits(0, 0, 0) == 0x6627e8d5);
     STATIC_REQUIRE(random::bits(0, 0, 3) == 0x9b00dbd8);
     STATIC_REQUIRE(random::bits(0xffffffffffffffff, 0xffffffffffffffff, 0) ==
-                   random::philox({0, 0, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff})[0]);
-    STATIC_REQUIRE(random::bits(0x299f31d0a4093822, 0x0370734413198a2e, 0x2400000000 + 0x243f6a84) ==
-                   random::philox({0x090fdaa1, 0x9, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0})[0]);
+                   random::detail::philox({0, 0, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff})[0]);
+    STATIC_REQUIRE(
+        random::bits(0x299f31d0a4093822, 0x0370734413198a2e, 0x2400000000 + 0x243f6a84) ==
+        random::detail::philox({0x090fdaa1, 0x9, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0})[0]);
     std::set<std::uint32_t> seen;
     for (std::uint64_t bit = 1; bit != 0; bit <<= 1) {  // every bit of each of the three matters
         seen.insert(random::bits(bit, 0, 0));
@@ -71,32 +72,32 @@ TEMPLATE_TEST_CASE("numbers do not depend on the order in which they are drawn",
     using S = TestType;
     constexpr std::size_t n = 103;
     std::vector<S> uniforms(n), normals(n);
-    random::fill_uniform<S>(uniforms, 5, 6, S(-2), S(3));
-    random::fill_normal<S>(normals, 5, 6, S(1), S(0.5));
+    random::detail::fill_uniform<S>(uniforms, 5, 6, S(-2), S(3));
+    random::detail::fill_normal<S>(normals, 5, 6, S(1), S(0.5));
     for (std::size_t i = n; i-- > 0;) {  // backwards, one by one
         REQUIRE(uniforms[i] == random::uniform<S>(5, 6, i, S(-2), S(3)));
-        REQUIRE(normals[i] == std::fma(random::normal<S>(5, 6, i), S(0.5), S(1)));
+        REQUIRE(normals[i] == std::fma(random::detail::normal<S>(5, 6, i), S(0.5), S(1)));
     }
     for (std::size_t first = 0; first < 9; ++first) {  // in parts that begin anywhere in a block
         std::vector<S> part(n - first);
-        random::fill_uniform<S>(part, 5, 6, S(-2), S(3), first);
+        random::detail::fill_uniform<S>(part, 5, 6, S(-2), S(3), first);
         CHECK(std::equal(part.begin(), part.end(), uniforms.begin() + static_cast<std::ptrdiff_t>(first)));
-        random::fill_normal<S>(part, 5, 6, S(1), S(0.5), first);
+        random::detail::fill_normal<S>(part, 5, 6, S(1), S(0.5), first);
         CHECK(std::equal(part.begin(), part.end(), normals.begin() + static_cast<std::ptrdiff_t>(first)));
     }
-    random::fill_uniform<S>(std::span<S>(), 1, 2);
+    random::detail::fill_uniform<S>(std::span<S>(), 1, 2);
 }
 
 TEST_CASE("numbers have the bits they always had") {
     // A change here changes every run with a given seed: that is a new major version.
     CHECK(random::uniform<float>(1, 2, 3) == 0x1.415fap-5f);
     CHECK(random::uniform<double>(1, 2, 3) == 0x1.c1679e688a83p-5);
-    CHECK(random::normal<float>(1, 2, 3) == 0x1.a2551p-2f);
-    CHECK(random::normal<double>(1, 2, 3) == 0x1.8292ad3d6a205p-3);
-    CHECK(random::below(1, 2, 3, 1000) == 850);
-    CHECK(random::permutation(8, 1, 2) == std::vector<std::int32_t>{5, 1, 2, 0, 7, 4, 6, 3});
+    CHECK(random::detail::normal<float>(1, 2, 3) == 0x1.a2551p-2f);
+    CHECK(random::detail::normal<double>(1, 2, 3) == 0x1.8292ad3d6a205p-3);
+    CHECK(random::detail::below(1, 2, 3, 1000) == 850);
+    CHECK(random::detail::permutation(8, 1, 2) == std::vector<std::int32_t>{5, 1, 2, 0, 7, 4, 6, 3});
     std::vector<double> many(100000);
-    random::fill_normal<double>(many, 1, 2);
+    random::detail::fill_normal<double>(many, 1, 2);
     std::uint64_t hash = 0;
     for (const double x : many) hash = hash * 1099511628211u + std::bit_cast<std::uint64_t>(x);
     CHECK(hash == 0x84d81ae72c54bd8b);  // with any compiler, any -O, any -march, and whether or not it may
@@ -106,7 +107,7 @@ TEST_CASE("numbers have the bits they always had") {
 TEMPLATE_TEST_CASE("uniforms fill 0 to 1 evenly", "", float, double) {
     using S = TestType;
     std::vector<S> drawn(100000);
-    random::fill_uniform<S>(drawn, 17, 0);
+    random::detail::fill_uniform<S>(drawn, 17, 0);
     CHECK(*std::min_element(drawn.begin(), drawn.end()) >= 0);
     CHECK(*std::max_element(drawn.begin(), drawn.end()) < 1);
     CHECK(ks_distance({drawn.begin(), drawn.end()}, [](double x) { return x; }) < ks_critical);
@@ -128,7 +129,7 @@ TEST_CASE("a uniform number stays below its upper bound, also where rounding wou
 TEMPLATE_TEST_CASE("normals are normal", "", float, double) {
     using S = TestType;
     std::vector<S> drawn(200000);
-    random::fill_normal<S>(drawn, 17, 1);
+    random::detail::fill_normal<S>(drawn, 17, 1);
     const auto n = static_cast<double>(drawn.size());
     double moment[5] = {};
     for (const S x : drawn) {
@@ -154,7 +155,7 @@ TEST_CASE("the own logarithm and circle are true to a few units in the last plac
     constexpr double ulp = std::numeric_limits<double>::epsilon();
     double worst_log = 0, worst_circle = 0;
     for (std::uint64_t i = 0; i < 200000; ++i) {
-        const double x = (static_cast<double>(random::below(1, 0, i, std::uint64_t{1} << 52)) + 0.5) *
+        const double x = (static_cast<double>(random::detail::below(1, 0, i, std::uint64_t{1} << 52)) + 0.5) *
                          (i % 2 == 0 ? 0x1p-52 : std::ldexp(1.0, -static_cast<int>(i % 1000) - 52));
         const long double log = std::log(static_cast<long double>(x));
         worst_log = std::max(worst_log, static_cast<double>(std::abs((random::detail::log(x) - log) / log)));
@@ -190,39 +191,39 @@ TEST_CASE("integers below n are all hit, equally often, and never n") {
     for (const std::uint64_t n : {2u, 3u, 5u, 6u, 7u, 10u, 16u, 17u}) {
         std::vector<int> hits(n);
         constexpr int draws = 60000;
-        for (std::uint64_t i = 0; i < draws; ++i) ++hits.at(random::below(11, n, i, n));
+        for (std::uint64_t i = 0; i < draws; ++i) ++hits.at(random::detail::below(11, n, i, n));
         const double expected = static_cast<double>(draws) / static_cast<double>(n);
         double chi2 = 0;
         for (const int count : hits) chi2 += (count - expected) * (count - expected) / expected;
         const auto freedom = static_cast<double>(n - 1);
         CHECK(chi2 < freedom + 4 * std::sqrt(2 * freedom) + 6);
     }
-    STATIC_REQUIRE(random::below(1, 2, 3, 0) == 0);
-    STATIC_REQUIRE(random::below(1, 2, 3, 1) == 0);
+    STATIC_REQUIRE(random::detail::below(1, 2, 3, 0) == 0);
+    STATIC_REQUIRE(random::detail::below(1, 2, 3, 1) == 0);
     const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t all_bits = 0;
     for (std::uint64_t i = 0; i < 100; ++i) {
-        all_bits |= random::below(1, 2, i, most);
+        all_bits |= random::detail::below(1, 2, i, most);
         const std::uint64_t just_over_half = (most >> 1) + 2;  // where nearly every second draw is refused
-        REQUIRE(random::below(1, 3, i, just_over_half) < just_over_half);
+        REQUIRE(random::detail::below(1, 3, i, just_over_half) < just_over_half);
     }
     CHECK(all_bits == most);
 }
 
 TEST_CASE("a permutation holds every number once, and all orders are equally likely") {
-    CHECK(random::permutation(0, 1, 2).empty());
-    CHECK(random::permutation(1, 1, 2) == std::vector<std::int32_t>{0});
-    std::vector<std::int32_t> large = random::permutation(1000, 1, 2);
-    CHECK(large == random::permutation(1000, 1, 2));
-    CHECK(large != random::permutation(1000, 1, 3));
-    CHECK(large != random::permutation(1000, 2, 2));
+    CHECK(random::detail::permutation(0, 1, 2).empty());
+    CHECK(random::detail::permutation(1, 1, 2) == std::vector<std::int32_t>{0});
+    std::vector<std::int32_t> large = random::detail::permutation(1000, 1, 2);
+    CHECK(large == random::detail::permutation(1000, 1, 2));
+    CHECK(large != random::detail::permutation(1000, 1, 3));
+    CHECK(large != random::detail::permutation(1000, 2, 2));
     std::sort(large.begin(), large.end());
     for (std::size_t i = 0; i < large.size(); ++i) REQUIRE(large[i] == static_cast<std::int32_t>(i));
 
     std::array<int, 24> hits{};
     constexpr int draws = 24000;
     for (std::uint64_t stream = 0; stream < draws; ++stream) {
-        std::vector<std::int32_t> order = random::permutation(4, 9, stream);
+        std::vector<std::int32_t> order = random::detail::permutation(4, 9, stream);
         std::size_t rank = 0;  // of the order among all 24
         for (std::size_t i = 0; i < 4; ++i) {
             std::size_t smaller = 0;
@@ -234,6 +235,6 @@ TEST_CASE("a permutation holds every number once, and all orders are equally lik
     double chi2 = 0;
     for (const int count : hits) chi2 += (count - 1000.0) * (count - 1000.0) / 1000.0;
     CHECK(chi2 < 23 + 4 * std::sqrt(46.0));
-    CHECK_THROWS_WITH(random::permutation(std::size_t{1} << 31, 1, 2),
+    CHECK_THROWS_WITH(random::detail::permutation(std::size_t{1} << 31, 1, 2),
                       "[permutation] of 2147483648 numbers; the limit is 2147483647");
 }

@@ -19,7 +19,7 @@ inline constexpr std::uint64_t weights_in_float = 0xf95554f4fcc93d69, weights_in
 template <class S> std::uint64_t one_training() {
     const auto numbers = [](const Shape& shape, std::uint64_t stream) {
         std::vector<S> values(shape.size());
-        random::fill_normal<S>(values, 7, stream);
+        random::detail::fill_normal<S>(values, 7, stream);
         return Array<S>(shape, values);
     };
     const std::int64_t items = 30;
@@ -42,7 +42,7 @@ template <class S> std::uint64_t one_training() {
         for (const Items& micro : split(in_order(items), {7, 1, 12, 10})) {
             Pass& pass = window.pass(micro.count());
             Var<Array<S>> h = pixels(constant(rows(images, micro)), pass);
-            h = permute(reshape(h, Axes{micro.count(), 16, -1}), {0, 2, 1});
+            h = permute(reshape(h, detail::Axes{micro.count(), 16, -1}), {0, 2, 1});
             h = head(attention(sigmoid(h) * 2, pass), pass);
             window.add(cross_entropy(h, rows(labels, micro), {.smoothing = 0.1}));
         }

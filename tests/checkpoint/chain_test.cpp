@@ -290,7 +290,7 @@ TEST_CASE("what is in use follows the model within one buffer, and is least near
             INFO(n << " layers, " << k << " segments");
             const std::size_t peak =
                 model.peak([&](const Tensor& x) { return checkpoint_sequential(model.chain, k, x); });
-            const std::size_t predicted = predicted_bytes(measured, even_segments(n, k));
+            const std::size_t predicted = detail::predicted_bytes(measured, even_segments(n, k));
             CHECK(peak <= predicted);
             CHECK(predicted <= peak + buffer + 256);  // x, which is there anyway
             // k - 1 snapshots beside x, the longest segment, and two gradients or one of these and the loss
@@ -322,10 +322,10 @@ TEST_CASE("a cut for a number of bytes needs no more, and runs as little again a
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         Random random(seed);
         const auto n = static_cast<std::size_t>(random.whole(1, 9));
-        std::vector<LayerBytes> layers;
+        std::vector<detail::LayerBytes> layers;
         std::size_t state = static_cast<std::size_t>(random.whole(1, 9)) * 64;
         for (std::size_t i = 0; i < n; ++i) {
-            LayerBytes layer;
+            detail::LayerBytes layer;
             layer.input = state;
             layer.result = state = static_cast<std::size_t>(random.whole(1, 9)) * 64;
             layer.inside = static_cast<std::size_t>(random.whole(0, 9)) * 64;
@@ -343,7 +343,7 @@ TEST_CASE("a cut for a number of bytes needs no more, and runs as little again a
                 if (bits >> i & 1) sizes.push_back(0);
                 ++sizes.back();
             }
-            all.emplace_back(predicted_bytes(layers, sizes), n - sizes.back());
+            all.emplace_back(detail::predicted_bytes(layers, sizes), n - sizes.back());
             least = std::min(least, all.back().first);
         }
         for (const auto& [bytes, again] : all) {
@@ -353,7 +353,7 @@ TEST_CASE("a cut for a number of bytes needs no more, and runs as little again a
                 if (other <= bytes) fewest = std::min(fewest, other_again);
             const Segmentation cut = fit_into(layers, bytes);
             CHECK(cut.bytes <= bytes);
-            CHECK(cut.bytes == predicted_bytes(layers, cut.sizes));
+            CHECK(cut.bytes == detail::predicted_bytes(layers, cut.sizes));
             CHECK(cut.again == fewest);
         }
         const std::string error = message_of([&] { fit_into(layers, least - 1); });

@@ -367,7 +367,7 @@ TEST_CASE("a parameter that is one number is noticed by a checkpoint") {
 TEST_CASE("a buffer that a checkpoint has read is not given to another while it is remembered") {
     const Tensor64 x = parameter(two(1, 2)), w = parameter(two(3, 4));
     const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return h * w; }, x));
-    const Storage* const before = w.value().storage();
+    const memory::detail::Storage* const before = w.value().storage();
     for (int i = 0; i < 20; ++i) {
         w.change_value([](A& value) { value = two(30, 40); });
         CHECK(w.value().storage() != before);

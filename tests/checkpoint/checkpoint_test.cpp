@@ -405,7 +405,7 @@ TEST_CASE("an observer sees what runs again, and a picture draws a block as one 
     const Tensor64 x = square(2);
     std::vector<std::string> seen;
     sum(checkpoint([&](const Tensor64& h) { return exp(sin(h)); }, x))
-        .backward([&](const Visit<Array<double>>& visit) { seen.emplace_back(visit.node.op()); });
+        .backward([&](const detail::Visit<Array<double>>& visit) { seen.emplace_back(visit.node.op()); });
     CHECK(seen == std::vector<std::string>{"sum", "checkpoint", "exp", "sin"});
     Picture picture;
     picture.name(x, "x");

@@ -47,11 +47,11 @@ TEST_CASE("Threads are set and read", "") {
 
 TEST_CASE("Products are ordered, or given to BLAS by name", "") {
     CHECK(products() == Products::ordered);
-    set_products(products_named("blas"));
+    set_products(detail::products_named("blas"));
     CHECK(products() == Products::blas);
-    set_products(products_named("ordered"));
+    set_products(detail::products_named("ordered"));
     CHECK(products() == Products::ordered);
-    CHECK_THROWS_WITH(products_named("fast"),
+    CHECK_THROWS_WITH(detail::products_named("fast"),
                       contains("[products] there are no products 'fast': ordered or blas"));
     CHECK_THROWS_WITH(set_products(static_cast<Products>(7)), contains("[set_products]"));
     CHECK(products() == Products::ordered);
@@ -113,7 +113,7 @@ TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
         k.block(x.data(), width, to, width, rows, width - 1);
         k.rows(x.data(), index.data(), d.data(), rows, width);
         k.rows_back(dy.data(), index.data(), to, rows, rows, width);
-        for (Fold fold : {Fold{rows, width, 1}, Fold{1, rows, width}}) {
+        for (detail::Fold fold : {detail::Fold{rows, width, 1}, detail::Fold{1, rows, width}}) {
             k.sum(x.data(), to, fold);
             k.spread(dy.data(), S(2), to, fold);
             k.max(x.data(), d.data(), fold);
@@ -145,7 +145,7 @@ TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
         k.average(both, {});
         k.limit(both, {});
         k.measure(both, true, std::array<double, 2>().data());
-        for (Fold fold : {Fold{rows, width, 1}, Fold{2, rows / 2, width}}) {
+        for (detail::Fold fold : {detail::Fold{rows, width, 1}, detail::Fold{2, rows / 2, width}}) {
             k.batch_moments(x.data(), mean.data(), rstd.data(), fold);
             k.batch_norm(x.data(), mean.data(), rstd.data(), y.data(), y.data(), d.data(), fold);
             k.batch_norm_back_sums(dy.data(), x.data(), y.data(), y.data(), mean.data(), rstd.data(), fold);

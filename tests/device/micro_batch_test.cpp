@@ -55,7 +55,7 @@ struct Net {
     }
     std::vector<double> numbers() {
         std::vector<double> all;
-        for (const Member<double>& member : members(model)) {
+        for (const detail::Member<double>& member : members(model)) {
             const Array<double>* const array = member.buffer      ? member.buffer
                                                : member.parameter ? &member.parameter.value()
                                                                   : nullptr;

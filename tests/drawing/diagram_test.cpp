@@ -295,13 +295,13 @@ TEST_CASE("lines are no wider than was asked for, unless one column is") {
 TEST_CASE("lanes are found from the losses") {
     Diagram diagram = full_and_micro();
     for (auto& box : diagram.boxes) box.lane = 0;
-    drawing::lanes_from_losses(diagram);
+    detail::lanes_from_losses(diagram);
     const Diagram expected = full_and_micro();
     for (std::size_t i = 0; i < diagram.boxes.size(); ++i)
         CHECK(diagram.boxes[i].lane == expected.boxes[i].lane);
 
     diagram.boxes.push_back({Role::data, "unused", "", "", "", 7, false, false, {}});
-    drawing::lanes_from_losses(diagram);
+    detail::lanes_from_losses(diagram);
     CHECK(diagram.boxes.back().lane == Diagram::no_lane);
 }
 
@@ -349,10 +349,12 @@ TEST_CASE("values are shortened, never wrongly") {
     CHECK(short_number(-0.00004) == "-4.000e-05");
     CHECK(short_number(std::numeric_limits<double>::quiet_NaN()) == "nan");
     CHECK(short_number(-infinity) == "-inf");
-    CHECK(drawing::short_values(std::vector<float>{-0.35356f, 0.0207f, -0.6125f}) ==
+    CHECK(detail::short_values(std::vector<float>{-0.35356f, 0.0207f, -0.6125f}) ==
           "[-0.3536  0.0207 -0.6125]");
-    CHECK(drawing::short_values(std::vector<double>{0.5, -1.25, 0.75}) == "[ 0.5000 -1.2500  0.7500]");
-    CHECK(drawing::short_values(std::vector<double>{0.5, -1.25, 0.75, 1, 2}) == "[ 0.5000 -1.2500 ..]");
-    CHECK(drawing::short_values(std::vector<double>{1e-9, infinity}) == "[1.000e-09     inf]");
-    CHECK(drawing::short_values(std::vector<double>{}) == "[]");
+    CHECK(detail::short_values(std::vector<double>{0.5, -1.25, 0.75}) ==
+          "[ 0.5000 -1.2500  0.7500]");
+    CHECK(detail::short_values(std::vector<double>{0.5, -1.25, 0.75, 1, 2}) ==
+          "[ 0.5000 -1.2500 ..]");
+    CHECK(detail::short_values(std::vector<double>{1e-9, infinity}) == "[1.000e-09     inf]");
+    CHECK(detail::short_values(std::vector<double>{}) == "[]");
 }

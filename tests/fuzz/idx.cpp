@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {
-        const tally::Idx idx = tally::parse_idx(std::as_bytes(std::span(data, size)), "fuzz");
+        const tally::Idx idx = tally::detail::parse_idx(std::as_bytes(std::span(data, size)), "fuzz");
         if (idx.values.size() != idx.shape.size() || idx.shape.rank() < 1 || idx.shape.rank() > 3)
             std::abort();
     } catch (const tally::Error& error) {

@@ -13,9 +13,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {
         const std::string file(reinterpret_cast<const char*>(data), size);
         const std::string written =
-            tally::safetensors_bytes(tally::parse_safetensors(tally::as_bytes(file), "fuzz"));
-        const std::string again =
-            tally::safetensors_bytes(tally::parse_safetensors(tally::as_bytes(written), "written"));
+            tally::detail::safetensors_bytes(tally::detail::parse_safetensors(tally::as_bytes(file), "fuzz"));
+        const std::string again = tally::detail::safetensors_bytes(
+            tally::detail::parse_safetensors(tally::as_bytes(written), "written"));
         if (again != written) std::abort();
     } catch (const tally::Error& error) {
         if (std::string(error.what()).find("'fuzz'") == std::string::npos) std::abort();

@@ -14,8 +14,8 @@ namespace {
 
 void read(const std::string& file) {
     try {
-        const tally::TrainingState state = tally::parse_state(tally::as_bytes(file), "fuzz");
-        if (tally::state_bytes(state) != file) std::abort();  // there is one way to write a state
+        const tally::TrainingState state = tally::detail::parse_state(tally::as_bytes(file), "fuzz");
+        if (tally::detail::state_bytes(state) != file) std::abort();  // there is one way to write a state
     } catch (const tally::Error&) {
     }
 }

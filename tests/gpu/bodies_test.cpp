@@ -146,7 +146,7 @@ TEMPLATE_TEST_CASE("Columns have the bits of the plain loop at any length", "", 
         for (std::size_t inner : {2u, 31u, 33u})
             for (Write how : {Write::set, Write::add}) {
                 Dice dice(static_cast<unsigned>(reduced));
-                const Fold fold{2, reduced, inner};
+                const detail::Fold fold{2, reduced, inner};
                 INFO(dice.text() << ", " << reduced << " rows of " << inner << ", "
                                  << write_names[static_cast<int>(how)]);
                 const std::size_t size = 2 * reduced * inner, results = 2 * inner;

@@ -12,7 +12,7 @@ using namespace detail;
 
 TEST_CASE("An error of a launch carries the shapes of its kernel") {
     const auto said = [](const auto& body) { return gpu::sizes_of(body, 12, "warps"); };
-    CHECK(said(gpu::MaxBody<float>{nullptr, nullptr, Fold{2, 3, 4}}) == "(2, 3, 4)");
+    CHECK(said(gpu::MaxBody<float>{nullptr, nullptr, detail::Fold{2, 3, 4}}) == "(2, 3, 4)");
     CHECK(said(gpu::ProductBody<float>{
               {2, 3, 4, false, false}, nullptr, nullptr, nullptr, {nullptr, Write::set}}) ==
           "(2, 4) x (4, 3)");

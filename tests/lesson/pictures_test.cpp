@@ -119,7 +119,7 @@ Scissors scissors_of(Dice& dice) {
     const std::size_t cuts = dice.below(5);
     for (std::size_t i = 0; i < cuts; ++i)
         scissors.cuts.push_back({dice.below(3), "way " + std::to_string(i),
-                                 drawing::short_values(std::span<const double>(dice.numbers(2))),
+                                 detail::short_values(std::span<const double>(dice.numbers(2))),
                                  dice.below(2) == 0});
     return scissors;
 }
@@ -212,7 +212,7 @@ TEST_CASE("shares: each row, what it counts, and how many times the full batch's
         const Shares shares = shares_of(dice);
         const Sheet sheet = sheet_of("Shares", shares);
         for (const Vector& row : shares.rows)
-            CHECK(says(sheet, drawing::short_values(std::span<const double>(row))));
+            CHECK(says(sheet, detail::short_values(std::span<const double>(row))));
         CHECK(says(sheet, fmt::format("1/{}", shares.rows.size())));
         const bool mended = !shares.divided.empty(), weighed = !shares.weighed.empty();
         for (const auto& part : shares.parts) {

@@ -10,8 +10,8 @@ namespace tally::test {
 TEST_CASE("leaves a budget") { memory::set_budget(1 << 20); }
 
 TEST_CASE("leaves bytes") {
-    [[maybe_unused]] static Storage* const kept =
-        memory::allocate(64, Device::cpu);  // no leak, for AddressSanitizer
+    [[maybe_unused]] static memory::detail::Storage* const kept =
+        memory::detail::allocate(64, Device::cpu);  // no leak, for AddressSanitizer
 }
 
 TEST_CASE("leaves threads") { set_threads(2); }

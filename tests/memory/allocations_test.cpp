@@ -174,17 +174,17 @@ TEST_CASE("an arena whose host has no memory loses none of its own", "[alone]") 
 TEST_CASE("with a budget no byte of it is lost where the host has no memory", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     const Budget budget(MiB);
-    const auto places = refuse_each([] { memory::forget(allocate(64 * KiB)); },
+    const auto places = refuse_each([] { memory::detail::forget(allocate(64 * KiB)); },
                                     [] {
                                         memory::drop_cache();
                                         CHECK(memory::in_use() == 0);
                                         CHECK(memory::report().largest_free == MiB);
                                     });
     CHECK(places > 1);  // for the block, and for the gap behind it
-    Storage* const before = allocate(64 * KiB);
-    Storage* const between = allocate(128 * KiB);
-    Storage* const after = allocate(64 * KiB);
-    memory::forget(between);
+    memory::detail::Storage* const before = allocate(64 * KiB);
+    memory::detail::Storage* const between = allocate(128 * KiB);
+    memory::detail::Storage* const after = allocate(64 * KiB);
+    memory::detail::forget(between);
     bool asked = false;
     {
         const Refusal refusal(1);
@@ -193,7 +193,7 @@ TEST_CASE("with a budget no byte of it is lost where the host has no memory", "[
     }
     CHECK_FALSE(asked);
     CHECK(memory::report().cached == 0);
-    memory::forget(before);
-    memory::forget(after);
+    memory::detail::forget(before);
+    memory::detail::forget(after);
     CHECK(memory::report().largest_free == MiB);
 }

@@ -14,27 +14,27 @@ using namespace tally;
 using namespace tally::test;
 
 TEST_CASE("The n-th buffer from now on is refused, also where one waits to be used again") {
-    memory::forget(allocate(1000));  // it waits
+    memory::detail::forget(allocate(1000));  // it waits
     for (const std::uint64_t n : {1u, 2u, 5u}) {
         const std::size_t in_use = memory::in_use();
-        std::vector<Storage*> held;
+        std::vector<memory::detail::Storage*> held;
         memory::fail_allocation(n);
         for (std::uint64_t i = 1; i < n; ++i) held.push_back(allocate(1000));
         CHECK(message_of_failed(1000).find("[memory] out of memory on cpu: asked 1000 B") == 0);
         held.push_back(allocate(1000));  // the next is served
         CHECK(memory::in_use() == in_use + n * 1024);
-        for (Storage* storage : held) memory::forget(storage);
+        for (memory::detail::Storage* storage : held) memory::detail::forget(storage);
         CHECK(memory::in_use() == in_use);
     }
     memory::fail_allocation(1);
-    memory::forget(allocate(0));                                 // takes no memory, hence is no failure
-    std::thread([] { memory::forget(allocate(1000)); }).join();  // nor is what others ask for
+    memory::detail::forget(allocate(0));  // takes no memory, hence is no failure
+    std::thread([] { memory::detail::forget(allocate(1000)); }).join();  // nor is what others ask for
     memory::fail_allocation(0);
-    memory::forget(allocate(1000));
+    memory::detail::forget(allocate(1000));
 }
 
 TEST_CASE("What was asked for and what was in use can be read from the error") {
-    Storage* const here = allocate(64);
+    memory::detail::Storage* const here = allocate(64);
     const std::size_t in_use = memory::in_use();
     memory::fail_allocation(1);
     try {
@@ -45,7 +45,7 @@ TEST_CASE("What was asked for and what was in use can be read from the error") {
         CHECK(error.in_use == in_use);
         CHECK(error.device == Device::cpu);
     }
-    memory::forget(here);
+    memory::detail::forget(here);
 }
 
 TEST_CASE("While a failure is awaited the ledger counts and classifies as ever") {
@@ -55,7 +55,8 @@ TEST_CASE("While a failure is awaited the ledger counts and classifies as ever")
         std::vector<std::size_t> seen;
         const auto look = [&] {
             const memory::Report report = memory::report();
-            for (std::size_t row = 0; row < memory_classes; ++row) seen.push_back(report.in_use_by[row]);
+            for (std::size_t row = 0; row < memory::detail::memory_classes; ++row)
+                seen.push_back(report.in_use_by[row]);
             seen.push_back(report.in_use);
             seen.push_back(report.peak);
             seen.push_back(report.allocations > 0);

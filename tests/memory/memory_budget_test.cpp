@@ -18,7 +18,7 @@ TEST_CASE("beyond the budget an allocation fails with all the sizes and a way ou
     const Budget budget(100 * MiB);
     CHECK(memory::report().budget == 100 * MiB);
     CHECK(memory::report().largest_free == 100 * MiB);
-    Storage* most = allocate(60 * MiB + 200 * KiB);
+    memory::detail::Storage* most = allocate(60 * MiB + 200 * KiB);
     CHECK(memory::report().largest_free == 39 * MiB + 824 * KiB);
     CHECK(
         message_of_failed(45 * MiB) ==
@@ -26,75 +26,76 @@ TEST_CASE("beyond the budget an allocation fails with all the sizes and a way ou
         "cached 0 B, largest free block 39.8 MiB; use smaller micro-batches, checkpoint, or raise the "
         "budget");
     CHECK(memory::in_use() == most->bytes);  // still true
-    Storage* rest = allocate(39 * MiB + 824 * KiB);
+    memory::detail::Storage* rest = allocate(39 * MiB + 824 * KiB);
     CHECK(memory::report().largest_free == 0);
     CHECK_THROWS_AS(allocate(1), OutOfMemory);
     CHECK_THROWS_AS(allocate(std::numeric_limits<std::size_t>::max()), OutOfMemory);
-    memory::forget(rest);
-    memory::forget(most);
-    Storage* all = allocate(100 * MiB);
-    memory::forget(all);
+    memory::detail::forget(rest);
+    memory::detail::forget(most);
+    memory::detail::Storage* all = allocate(100 * MiB);
+    memory::detail::forget(all);
     CHECK(memory::in_use() == 0);
 }
 
 TEST_CASE("free memory in pieces cannot hold what would fit in one: fragmentation is real, and said") {
     const Budget budget(10 * MiB);
-    std::vector<Storage*> blocks;
+    std::vector<memory::detail::Storage*> blocks;
     for (int i = 0; i < 10; ++i) blocks.push_back(allocate(MiB));
-    for (std::size_t i = 0; i < 10; i += 2) memory::forget(blocks[i]);  // 5 MiB free, none adjacent
+    for (std::size_t i = 0; i < 10; i += 2) memory::detail::forget(blocks[i]);  // 5 MiB free, none adjacent
     CHECK(memory::in_use() == 5 * MiB);
     CHECK(memory::report().largest_free == MiB);
     const std::string message = message_of_failed(2 * MiB);
     CHECK_THAT(message,
                contains("asked 2.0 MiB (2097152 bytes), budget 10.0 MiB, in use 5.0 MiB, cached 0 B, largest "
                         "free block 1.0 MiB; 5.0 MiB are free, but fragmented; "));
-    memory::forget(blocks[1]);  // joins its two neighbours
+    memory::detail::forget(blocks[1]);  // joins its two neighbours
     CHECK(memory::report().largest_free == 3 * MiB);
-    Storage* joined = allocate(3 * MiB);
+    memory::detail::Storage* joined = allocate(3 * MiB);
     CHECK(joined->data != nullptr);
-    memory::forget(joined);
-    for (std::size_t i = 3; i < 10; i += 2) memory::forget(blocks[i]);
+    memory::detail::forget(joined);
+    for (std::size_t i = 3; i < 10; i += 2) memory::detail::forget(blocks[i]);
     CHECK(memory::report().largest_free == 10 * MiB);
 }
 
 TEST_CASE("cached blocks count against the budget, and are dropped before an allocation fails", "[alone]") {
     if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
     const Budget budget(8 * MiB);
-    std::vector<Storage*> blocks;
+    std::vector<memory::detail::Storage*> blocks;
     for (int i = 0; i < 8; ++i) blocks.push_back(allocate(MiB));
-    for (Storage* block : blocks) memory::forget(block);
+    for (memory::detail::Storage* block : blocks) memory::detail::forget(block);
     CHECK(memory::report().cached == 8 * MiB);
     CHECK(memory::report().largest_free == 8 * MiB);
     const memory::Report before = memory::report();
-    Storage* whole = allocate(8 * MiB);  // fits only because the eight were dropped and joined
+    memory::detail::Storage* whole =
+        allocate(8 * MiB);  // fits only because the eight were dropped and joined
     CHECK(memory::report().cached == 0);
     CHECK(memory::report().reused == before.reused);
-    memory::forget(whole);
+    memory::detail::forget(whole);
 }
 
 TEST_CASE("with a budget every thread reaches what any thread has let go") {
     const Budget budget(2 * MiB);
     for (int i = 0; i < 3; ++i) {
-        std::thread([] { memory::forget(allocate(2 * MiB)); }).join();
-        Storage* here = allocate(MiB + 64);
-        std::thread([here] { memory::forget(here); }).join();
+        std::thread([] { memory::detail::forget(allocate(2 * MiB)); }).join();
+        memory::detail::Storage* here = allocate(MiB + 64);
+        std::thread([here] { memory::detail::forget(here); }).join();
     }
     CHECK(memory::in_use() == 0);
 }
 
 TEST_CASE("a budget is set on an idle device only") {
-    Storage* storage = allocate(1000);
+    memory::detail::Storage* storage = allocate(1000);
     CHECK_THROWS_WITH(
         memory::set_budget(MiB),
         "[memory] cannot set a budget of 1048576 bytes on cpu while 1024 bytes are in use; let go of every "
         "array first");
     CHECK(memory::report().budget == 0);
-    memory::forget(storage);
+    memory::detail::forget(storage);
     const Budget budget(MiB);
     storage = allocate(64);
     CHECK_THROWS_AS(memory::set_budget(0), Error);
     CHECK_THROWS_AS(memory::set_budget(2 * MiB), Error);
-    memory::forget(storage);
+    memory::detail::forget(storage);
     memory::set_budget(2 * MiB);
     CHECK(memory::report().largest_free == 2 * MiB);
     CHECK_THROWS_AS(memory::set_budget(std::numeric_limits<std::size_t>::max()), OutOfMemory);
@@ -109,7 +110,7 @@ TEST_CASE("a budget is refused while another thread holds cached blocks", "[alon
     if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
     std::atomic<int> stage{0};
     std::thread other([&] {
-        memory::forget(allocate(64));
+        memory::detail::forget(allocate(64));
         stage = 1;
         stage.notify_all();
         stage.wait(1);

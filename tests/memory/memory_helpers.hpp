@@ -12,7 +12,9 @@ namespace tally::test {
 inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
 inline constexpr bool caching = pool::enabled;  // both are off under AddressSanitizer
 
-inline Storage* allocate(std::size_t bytes) { return memory::allocate(bytes, Device::cpu); }
+inline memory::detail::Storage* allocate(std::size_t bytes) {
+    return memory::detail::allocate(bytes, Device::cpu);
+}
 
 struct Budget {
     explicit Budget(std::size_t bytes) { memory::set_budget(bytes); }
@@ -29,7 +31,7 @@ struct Budget {
 
 inline std::string message_of_failed(std::size_t bytes) {
     try {
-        memory::forget(allocate(bytes));
+        memory::detail::forget(allocate(bytes));
     } catch (const OutOfMemory& error) {
         return error.what();
     }

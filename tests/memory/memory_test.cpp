@@ -42,46 +42,46 @@ struct Poison {
 TEST_CASE("a fresh buffer is aligned, rounded to 64 bytes, temporary and counted") {
     const std::size_t before = memory::in_use();
     for (const std::size_t bytes : {1u, 12u, 63u, 64u, 65u, 4096u, 65536u, 65537u, 1000000u}) {
-        Storage* storage = allocate(bytes);
+        memory::detail::Storage* storage = allocate(bytes);
         CHECK(reinterpret_cast<std::uintptr_t>(storage->data) % 64 == 0);
         CHECK(storage->bytes == (bytes + 63) / 64 * 64);
-        CHECK(memory::holders(storage) == 1);
-        CHECK(memory::rules(storage) == 0);
+        CHECK(memory::detail::holders(storage) == 1);
+        CHECK(memory::detail::rules(storage) == 0);
         CHECK(storage->version == 0);
-        CHECK(memory::held_as(storage) == MemoryClass::temporary);
+        CHECK(memory::detail::held_as(storage) == MemoryClass::temporary);
         CHECK(storage->device == Device::cpu);
         CHECK(memory::in_use() == before + storage->bytes);
         std::memset(storage->data, 1, bytes);
-        memory::forget(storage);
+        memory::detail::forget(storage);
         CHECK(memory::in_use() == before);
     }
 }
 
 TEST_CASE("a buffer used again starts afresh") {
-    Storage* storage = allocate(100);
+    memory::detail::Storage* storage = allocate(100);
     storage->version = 7;
-    memory::keep(storage);
-    memory::save(storage);
-    memory::reclassify(storage, MemoryClass::gradient);
-    CHECK(memory::holders(storage) == 3);
-    memory::forget(storage);
-    memory::forget(storage);
-    memory::unsave(storage);
+    memory::detail::keep(storage);
+    memory::detail::save(storage);
+    memory::detail::reclassify(storage, MemoryClass::gradient);
+    CHECK(memory::detail::holders(storage) == 3);
+    memory::detail::forget(storage);
+    memory::detail::forget(storage);
+    memory::detail::unsave(storage);
     storage = allocate(100);
-    CHECK(memory::holders(storage) == 1);
-    CHECK(memory::rules(storage) == 0);
+    CHECK(memory::detail::holders(storage) == 1);
+    CHECK(memory::detail::rules(storage) == 0);
     CHECK(storage->version == 0);
-    CHECK(memory::held_as(storage) == MemoryClass::temporary);
-    memory::forget(storage);
+    CHECK(memory::detail::held_as(storage) == MemoryClass::temporary);
+    memory::detail::forget(storage);
 }
 
 TEST_CASE("nothing is a buffer without memory, and counts for nothing") {
     const memory::Report before = memory::report();
-    Storage* storage = allocate(0);
+    memory::detail::Storage* storage = allocate(0);
     CHECK(storage->bytes == 0);
     CHECK(storage->bytes == 0);
-    memory::reclassify(storage, MemoryClass::parameter);
-    memory::forget(storage);
+    memory::detail::reclassify(storage, MemoryClass::parameter);
+    memory::detail::forget(storage);
     const memory::Report after = memory::report();
     CHECK(after.allocations == before.allocations);
     CHECK(after.reused == before.reused);
@@ -94,61 +94,61 @@ TEST_CASE("bytes are counted by class, and follow the buffer from class to class
     const auto held = [&](MemoryClass held_as) {
         return memory::report().in_use_by[row(held_as)] - before.in_use_by[row(held_as)];
     };
-    Storage* weights = allocate(640);
-    Storage* value = allocate(128);
-    memory::reclassify(weights, MemoryClass::parameter);
+    memory::detail::Storage* weights = allocate(640);
+    memory::detail::Storage* value = allocate(128);
+    memory::detail::reclassify(weights, MemoryClass::parameter);
     CHECK(held(MemoryClass::parameter) == 640);
     CHECK(held(MemoryClass::temporary) == 128);
 
-    memory::save(value);
-    memory::save(value);
+    memory::detail::save(value);
+    memory::detail::save(value);
     CHECK(held(MemoryClass::saved) == 128);
     CHECK(held(MemoryClass::temporary) == 0);
-    memory::unsave(value);
+    memory::detail::unsave(value);
     CHECK(held(MemoryClass::saved) == 128);
-    memory::unsave(value);
+    memory::detail::unsave(value);
     CHECK(held(MemoryClass::saved) == 0);
     CHECK(held(MemoryClass::temporary) == 128);
 
-    memory::save(weights);  // a parameter that a rule keeps remains a parameter
+    memory::detail::save(weights);  // a parameter that a rule keeps remains a parameter
     CHECK(held(MemoryClass::parameter) == 640);
-    memory::unsave(weights);
+    memory::detail::unsave(weights);
     CHECK(held(MemoryClass::parameter) == 640);
 
-    memory::save(value);
-    memory::forget(value);
+    memory::detail::save(value);
+    memory::detail::forget(value);
     CHECK(held(MemoryClass::saved) == 128);  // a rule that keeps it holds it, too
-    memory::unsave(value);
+    memory::detail::unsave(value);
     CHECK(held(MemoryClass::saved) == 0);  // taken from the class it was in
-    memory::forget(weights);
+    memory::detail::forget(weights);
     CHECK(held(MemoryClass::parameter) == 0);
     CHECK(memory::in_use() == before.in_use);
 }
 
 TEST_CASE("rules of many threads come and go while the class changes, and each byte stays counted once") {
     const memory::Report before = memory::report();
-    Storage* const storage = allocate(128);
+    memory::detail::Storage* const storage = allocate(128);
     std::vector<std::thread> threads;
     for (int thread = 0; thread < 4; ++thread)
         threads.emplace_back([storage] {
             for (int i = 0; i < 20000; ++i) {
-                memory::save(storage);
-                if (i % 3) memory::save(storage);
-                memory::unsave(storage);
-                if (i % 3) memory::unsave(storage);
+                memory::detail::save(storage);
+                if (i % 3) memory::detail::save(storage);
+                memory::detail::unsave(storage);
+                if (i % 3) memory::detail::unsave(storage);
             }
         });
     for (int i = 0; i < 20000; ++i)
-        memory::reclassify(storage, i % 2 ? MemoryClass::temporary : MemoryClass::gradient);
+        memory::detail::reclassify(storage, i % 2 ? MemoryClass::temporary : MemoryClass::gradient);
     for (std::thread& thread : threads) thread.join();
     const auto held = [&](MemoryClass held_as) {
         return memory::report().in_use_by[row(held_as)] - before.in_use_by[row(held_as)];
     };
-    CHECK(memory::held_as(storage) == MemoryClass::temporary);
+    CHECK(memory::detail::held_as(storage) == MemoryClass::temporary);
     CHECK(held(MemoryClass::temporary) == 128);
     CHECK(held(MemoryClass::saved) == 0);
     CHECK(held(MemoryClass::gradient) == 0);
-    memory::forget(storage);
+    memory::detail::forget(storage);
     CHECK(memory::in_use() == before.in_use);
 }
 
@@ -156,14 +156,14 @@ TEST_CASE("the peak is exact, over all and by class") {
     const std::size_t before = memory::in_use();
     memory::reset_peak();
     CHECK(memory::peak() == before);
-    Storage* a = allocate(64 * 10);
-    Storage* b = allocate(64 * 5);
-    memory::forget(a);
-    Storage* c = allocate(64 * 7);
+    memory::detail::Storage* a = allocate(64 * 10);
+    memory::detail::Storage* b = allocate(64 * 5);
+    memory::detail::forget(a);
+    memory::detail::Storage* c = allocate(64 * 7);
     CHECK(memory::peak() == before + 64 * 15);
-    memory::reclassify(c, MemoryClass::gradient);
+    memory::detail::reclassify(c, MemoryClass::gradient);
     CHECK(memory::peak() == before + 64 * 15);
-    memory::forget(c);
+    memory::detail::forget(c);
     const memory::Report now = memory::report();
     CHECK(now.in_use == before + 64 * 5);
     CHECK(now.peak == before + 64 * 15);
@@ -171,20 +171,20 @@ TEST_CASE("the peak is exact, over all and by class") {
     CHECK(now.peak_by[row(MemoryClass::gradient)] - now.in_use_by[row(MemoryClass::gradient)] == 64 * 7);
     memory::reset_peak();
     CHECK(memory::peak() == before + 64 * 5);
-    Storage* d = allocate(64);
+    memory::detail::Storage* d = allocate(64);
     CHECK(memory::peak() == before + 64 * 6);
-    memory::forget(b);
-    memory::forget(d);
+    memory::detail::forget(b);
+    memory::detail::forget(d);
 }
 
 TEST_CASE("the peak is of all threads together") {
     const std::size_t before = memory::in_use();
-    memory::forget(allocate(64 * 100));
+    memory::detail::forget(allocate(64 * 100));
     memory::reset_peak();
-    Storage* here = allocate(64 * 50);
-    memory::forget(here);
+    memory::detail::Storage* here = allocate(64 * 50);
+    memory::detail::forget(here);
     here = allocate(64);
-    Storage* left_behind = nullptr;
+    memory::detail::Storage* left_behind = nullptr;
     std::atomic<int> stage{0};
     std::thread other([&] {
         left_behind = allocate(64 * 40);
@@ -194,14 +194,15 @@ TEST_CASE("the peak is of all threads together") {
     });
     stage.wait(0);
     CHECK(memory::peak() == before + 64 * 50);
-    Storage* more = allocate(64 * 20);  // less than this thread's own peak, more than the peak of both
+    memory::detail::Storage* more =
+        allocate(64 * 20);  // less than this thread's own peak, more than the peak of both
     CHECK(memory::peak() == before + 64 * 61);
     stage = 2;
     stage.notify_all();
     other.join();
-    Storage* alone = allocate(64);  // what the ended thread has left still counts
+    memory::detail::Storage* alone = allocate(64);  // what the ended thread has left still counts
     CHECK(memory::peak() == before + 64 * 62);
-    for (Storage* storage : {here, more, alone, left_behind}) memory::forget(storage);
+    for (memory::detail::Storage* storage : {here, more, alone, left_behind}) memory::detail::forget(storage);
     CHECK(memory::in_use() == before);
 }
 
@@ -210,13 +211,13 @@ TEST_CASE("a thread that ends and gives its cache back raises no peak") {
     memory::reset_peak();
     std::atomic<bool> stop{false};
     std::thread busy([&] {
-        while (!stop) memory::forget(allocate(64));
+        while (!stop) memory::detail::forget(allocate(64));
     });
     constexpr std::size_t large = 4 << 20;
     for (int round = 0; round < 200; ++round)
         std::thread([] {
-            memory::forget(allocate(large));
-            memory::forget(allocate(large - 64));
+            memory::detail::forget(allocate(large));
+            memory::detail::forget(allocate(large - 64));
         }).join();
     stop = true;
     busy.join();
@@ -229,20 +230,20 @@ TEST_CASE("buffers are used again, and that is counted", "[alone]") {
         memory::drop_cache();
         CHECK(memory::report().cached == 0);
         const memory::Report before = memory::report();
-        Storage* first = allocate(bytes);
+        memory::detail::Storage* first = allocate(bytes);
         void* const data = first->data;
         const std::size_t rounded = first->bytes;
-        memory::forget(first);
+        memory::detail::forget(first);
         CHECK(memory::report().cached == rounded);
         CHECK(allocate(bytes) == first);
         CHECK(first->data == data);
         CHECK(memory::report().cached == 0);
-        Storage* other = allocate(bytes - 64);  // another size
+        memory::detail::Storage* other = allocate(bytes - 64);  // another size
         CHECK(other->data != data);
         CHECK(memory::report().allocations - before.allocations == 3);
         CHECK(memory::report().reused - before.reused == 1);
-        memory::forget(first);
-        memory::forget(other);
+        memory::detail::forget(first);
+        memory::detail::forget(other);
         memory::drop_cache();
         CHECK(memory::report().cached == 0);
     }
@@ -252,7 +253,7 @@ TEST_CASE("the cache does not outgrow the peak when sizes keep changing") {
     memory::drop_cache();
     memory::reset_peak();
     for (std::size_t i = 0; i < 400; ++i) {
-        memory::forget(allocate(MiB + 64 * i));
+        memory::detail::forget(allocate(MiB + 64 * i));
         REQUIRE(memory::report().cached <= std::max(64 * MiB, memory::peak()));
     }
     memory::drop_cache();
@@ -262,11 +263,11 @@ TEST_CASE("fresh bytes are NaN when poisoned, also of a buffer used again") {
     const Poison on(true);
     for (const std::size_t bytes : {60u, 100000u}) {
         for (int round = 0; round < 2; ++round) {
-            Storage* storage = allocate(bytes);
+            memory::detail::Storage* storage = allocate(bytes);
             const auto* data = static_cast<unsigned char*>(storage->data);
             CHECK(std::all_of(data, data + bytes, [](unsigned char byte) { return byte == 0xFF; }));
             std::memset(storage->data, 0, bytes);
-            memory::forget(storage);
+            memory::detail::forget(storage);
         }
     }
 }
@@ -288,8 +289,8 @@ TEST_CASE("a request that no machine can meet is refused, and nothing is lost") 
 TEST_CASE("a device that is not there is an error in words", "[alone]") {
     if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
     const std::string words = "[memory] " + peer::absent();
-    CHECK_THROWS_WITH(memory::allocate(64, Device::cuda), words);
-    CHECK_THROWS_WITH(memory::allocate(0, Device::cuda), words);
+    CHECK_THROWS_WITH(memory::detail::allocate(64, Device::cuda), words);
+    CHECK_THROWS_WITH(memory::detail::allocate(0, Device::cuda), words);
     CHECK_THROWS_WITH(memory::set_budget(MiB, Device::cuda), words);
     CHECK(memory::report(Device::cuda).in_use == 0);
 }
@@ -301,15 +302,15 @@ TEST_CASE("the ledger agrees with a plain model over random sequences") {
     const Budget budget(budget_bytes);
     std::mt19937 generator(seed);
     struct Held {
-        Storage* storage;
+        memory::detail::Storage* storage;
         std::size_t asked;
         unsigned char mark;
     };
     std::vector<Held> held;
     const memory::Report start = memory::report();
     memory::reset_peak();
-    std::array<std::size_t, memory_classes> by{};
-    std::array<std::size_t, memory_classes> peak_by{};
+    std::array<std::size_t, memory::detail::memory_classes> by{};
+    std::array<std::size_t, memory::detail::memory_classes> peak_by{};
     for (std::size_t i = 0; i < by.size(); ++i) by[i] = peak_by[i] = start.in_use_by[i];
     std::size_t total = start.in_use, peak = total;
     std::uint64_t allocations = start.allocations;
@@ -339,19 +340,19 @@ TEST_CASE("the ledger agrees with a plain model over random sequences") {
         }
         if (held.empty()) continue;
         std::swap(held[generator() % held.size()], held.back());
-        Storage* storage = held.back().storage;
+        memory::detail::Storage* storage = held.back().storage;
         if (what == 4 || what == 5) {
             const auto next = std::array{MemoryClass::parameter, MemoryClass::gradient,
                                          MemoryClass::temporary}[generator() % 3];
-            count(memory::held_as(storage), storage->bytes, false);
+            count(memory::detail::held_as(storage), storage->bytes, false);
             count(next, storage->bytes, true);
-            memory::reclassify(storage, next);
+            memory::detail::reclassify(storage, next);
         } else if (what > 5 || held.size() > 300) {
             const auto* data = static_cast<const unsigned char*>(storage->data);
             REQUIRE(std::all_of(data, data + held.back().asked,
                                 [&](unsigned char byte) { return byte == held.back().mark; }));
-            count(memory::held_as(storage), storage->bytes, false);
-            memory::forget(storage);
+            count(memory::detail::held_as(storage), storage->bytes, false);
+            memory::detail::forget(storage);
             held.pop_back();
         }
         if (step % 100 == 0) {
@@ -365,7 +366,7 @@ TEST_CASE("the ledger agrees with a plain model over random sequences") {
         }
     }
     if (budget_bytes > 0) CHECK(refused > 0);
-    for (const Held& each : held) memory::forget(each.storage);
+    for (const Held& each : held) memory::detail::forget(each.storage);
     CHECK(memory::in_use() == start.in_use);
     if (budget_bytes > 0) CHECK(memory::report().largest_free == budget_bytes);
 }
@@ -376,18 +377,18 @@ TEST_CASE("many threads: the sums are right, and blocks may die where they were 
     const memory::Report before = memory::report();
     memory::reset_peak();
     constexpr std::size_t threads = 4, rounds = 3000, kept = 50;
-    std::array<std::vector<Storage*>, threads> leftovers;
-    const auto let_go = [](Storage* storage) {  // the array, then the rule that keeps it
-        memory::forget(storage);
-        memory::unsave(storage);
+    std::array<std::vector<memory::detail::Storage*>, threads> leftovers;
+    const auto let_go = [](memory::detail::Storage* storage) {  // the array, then the rule that keeps it
+        memory::detail::forget(storage);
+        memory::detail::unsave(storage);
     };
     std::vector<std::thread> running;
     for (std::size_t t = 0; t < threads; ++t) {
         running.emplace_back([&, t] {
             for (std::size_t i = 0; i < rounds; ++i) {
-                Storage* storage = allocate(64 + 64 * (i % 7));
-                memory::save(storage);
-                if (i % 3 == 0) memory::reclassify(storage, MemoryClass::gradient);
+                memory::detail::Storage* storage = allocate(64 + 64 * (i % 7));
+                memory::detail::save(storage);
+                if (i % 3 == 0) memory::detail::reclassify(storage, MemoryClass::gradient);
                 if (i < kept)
                     leftovers[t].push_back(storage);
                 else
@@ -398,7 +399,7 @@ TEST_CASE("many threads: the sums are right, and blocks may die where they were 
     for (std::thread& thread : running) thread.join();
     std::size_t left = 0;
     for (const auto& list : leftovers)
-        for (const Storage* storage : list) left += storage->bytes;
+        for (const memory::detail::Storage* storage : list) left += storage->bytes;
     const memory::Report after = memory::report();
     CHECK(after.in_use == before.in_use + left);
     CHECK(after.peak >= after.in_use);
@@ -407,7 +408,7 @@ TEST_CASE("many threads: the sums are right, and blocks may die where they were 
     if (budget_bytes == 0) CHECK(after.cached <= before.cached);  // ended threads have given theirs back
     std::thread([&] {
         for (const auto& list : leftovers)
-            for (Storage* storage : list) let_go(storage);
+            for (memory::detail::Storage* storage : list) let_go(storage);
     }).join();
     CHECK(memory::in_use() == before.in_use);
     CHECK(memory::report().in_use_by[row(MemoryClass::gradient)] ==
@@ -416,11 +417,11 @@ TEST_CASE("many threads: the sums are right, and blocks may die where they were 
 
 TEST_CASE("a producer and a consumer do not fill the consumer's cache without bound") {
     for (int i = 0; i < 40; ++i) {
-        std::vector<Storage*> made;
+        std::vector<memory::detail::Storage*> made;
         std::thread([&made] {
             for (int k = 0; k < 4; ++k) made.push_back(allocate(MiB));
         }).join();
-        for (Storage* storage : made) memory::forget(storage);
+        for (memory::detail::Storage* storage : made) memory::detail::forget(storage);
         REQUIRE(memory::report().cached <= std::max(64 * MiB, memory::peak()));
     }
     memory::drop_cache();
@@ -429,10 +430,10 @@ TEST_CASE("a producer and a consumer do not fill the consumer's cache without bo
 namespace {
 
 struct LastArray {
-    Storage* storage = nullptr;
+    memory::detail::Storage* storage = nullptr;
     ~LastArray() {
-        if (storage != nullptr) memory::forget(storage);
-        memory::forget(allocate(64));
+        if (storage != nullptr) memory::detail::forget(storage);
+        memory::detail::forget(allocate(64));
     }
 };
 LastArray at_exit;  // destroyed after the main thread's lists, too

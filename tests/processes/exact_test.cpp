@@ -144,7 +144,7 @@ template <class S> struct Drawn {
     }
 
     // Two updates by this process's `mine`, or by one process that has all of them.
-    Shown<S> updated(const std::vector<std::size_t>& mine, Across<S>* across) const {
+    Shown<S> updated(const std::vector<std::size_t>& mine, detail::Across<S>* across) const {
         const Leaves<S> own = leaves();
         std::unique_ptr<Optimizer<S>> optimizer;
         if (adam)
@@ -252,7 +252,7 @@ template <class S> void sums_of_all_are_exact(std::uint64_t seed) {
         if (rank == me()) mine = std::move(sums);
     }
     const Array<S> own_loss = mine[2].rounded();
-    const Standing all = across.gather(sgd, "finish", 0, {}, mine);
+    const detail::Standing all = across.gather(sgd, "finish", 0, {}, mine);
     const auto said = [](double number) { return Array<S>::full({}, static_cast<S>(number)); };
     CHECK(same_bits(said(all.sum), expected[2].rounded()));
     CHECK(same_bits(said(all.count), expected[3].rounded()));
@@ -359,7 +359,7 @@ TEST_CASE("What is sent of exact sums is 8 bytes a digit, once, and micro-batche
         Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
         Ranks<float> across(world());
         Window<float> window(sgd, {.sum = Sum::exact}, &across);
-        const Sent before = world().sent();
+        const detail::Sent before = world().sent();
         for (int micro = 0; micro < micros; ++micro)  // gradients of 1 and of 2, and two numbers of scalars
             window.add({sum(model.weight) + sum(model.bias) * 2, constant(Array<float>::full({}, 1))});
         CHECK(world().sent().numbers == before.numbers);
@@ -387,7 +387,7 @@ TEST_CASE("Batch norm's statistics move once, and an exact update's weights are 
     for (int micro = 0; micro < 7; ++micro) x.push_back(r.array<float>({r.whole(2, 5), 3}));
     std::vector<std::size_t> mine = drawn_share(r, x.size()), all{0, 1, 2, 3, 4, 5, 6};
     const auto update = [&](Sequential<float>& model, const std::vector<std::size_t>& micros,
-                            Across<float>* across) {
+                            detail::Across<float>* across) {
         Adam<float> adam(parameters(model));
         Window<float> window(adam, {.sum = Sum::exact}, across);
         for (const std::size_t i : micros) {

@@ -38,7 +38,7 @@ template <class S> CountedSends sends_of_a_sum(std::size_t size) {
     std::vector<S> numbers(size, S(1)), scratch(size + ranks());
     world().meet("a sum of " + std::to_string(size));
     const CountedSends before = counted_sends();
-    const Sent said = world().sent();
+    const detail::Sent said = world().sent();
     world().template sum<S>(AllReduce::rank_order, numbers, scratch);
     const CountedSends sends = counted_sends() - before;
     CHECK(sends ==
@@ -94,7 +94,7 @@ TEST_CASE(
         Ranks<float> across(world(), {.bucket = bucket});
         Window<float> window(sgd, {}, &across);
         const CountedSends before = counted_sends();
-        const Sent said = world().sent();
+        const detail::Sent said = world().sent();
         for (std::int64_t micro = r.whole(1, 3); micro-- > 0;)
             window.add(mse(model(constant(Array<float>::full({2, in}, 1))),
                            constant(Array<float>::zeros({2, out}))));

@@ -106,7 +106,7 @@ void lose_one_amid_a_sum(Processes& processes) {
         for (const Shape& shape : {Shape{2}, Shape{}, Shape{}})
             sums.emplace_back(shape).add(Array<float>::full(shape, 1));
         ranks.gather(sgd, "finish", 0, {.learning_rate = sgd.learning_rate()}, sums);
-        processes.meet("effects, finish of window 0", state_bytes({}));
+        processes.meet("effects, finish of window 0", detail::state_bytes({}));
         raise(SIGSTOP);
     }
     window.finish();

@@ -172,7 +172,7 @@ TEST_CASE(
         Ranks<float> across(world());
         Window<float> window(sgd, {}, &across);
         const std::uint64_t before = numbers_of_all();
-        const Sent own = world().sent();
+        const detail::Sent own = world().sent();
         for (std::int64_t micro = 0; micro < micros; ++micro) {
             window.add(
                 mse(model(constant(Array<float>::full({2, 7}, 1))), constant(Array<float>::zeros({2, 3}))));

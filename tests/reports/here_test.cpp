@@ -30,7 +30,7 @@ TEST_CASE("a place is the innermost line and all names from the outside") {
             const int second_line = __LINE__ - 1;
             CHECK(Here::place() == line(second_line) + " encoder");
             {
-                const Here part("3 ReLU", nowhere), unnamed("", nowhere);
+                const Here part("3 ReLU", detail::nowhere), unnamed("", detail::nowhere);
                 CHECK(Here::place() == line(second_line) + " encoder > 3 ReLU");
                 std::string elsewhere;
                 std::thread([&] { elsewhere = Here::place(); }).join();
@@ -40,15 +40,15 @@ TEST_CASE("a place is the innermost line and all names from the outside") {
         CHECK(Here::place() == line(first_line));
     }
     CHECK(Here::place().empty());
-    const Here part("0 Linear", nowhere);
+    const Here part("0 Linear", detail::nowhere);
     CHECK(Here::place() == "0 Linear");
 }
 
 TEST_CASE("a kind is a type without what it lies in and what it is made of") {
     struct Local {};
-    CHECK(kind_of(typeid(Outer<int>)) == "Outer");
-    CHECK(kind_of(typeid(Outer<std::vector<int>>::Inner<float>)) == "Inner");
-    CHECK(kind_of(typeid(Local)) == "Local");
-    CHECK(kind_of(typeid(SourceLine)) == "SourceLine");
-    CHECK(kind_of(typeid(int)) == "int");
+    CHECK(detail::kind_of(typeid(Outer<int>)) == "Outer");
+    CHECK(detail::kind_of(typeid(Outer<std::vector<int>>::Inner<float>)) == "Inner");
+    CHECK(detail::kind_of(typeid(Local)) == "Local");
+    CHECK(detail::kind_of(typeid(detail::SourceLine)) == "SourceLine");
+    CHECK(detail::kind_of(typeid(int)) == "int");
 }

@@ -161,7 +161,7 @@ TEST_CASE("a profile that begins inside of a rule sees only what follows") {
     CHECK(seen == std::set<std::string>{"inside", "tanh"});
     CHECK(row(*inner, "inside").backward == 6);
     inner.reset();
-    CHECK(watching::observer == nullptr);
+    CHECK(watching::detail::observer == nullptr);
 }
 
 TEST_CASE("rows and what is between them add up to the whole without what looking took") {

@@ -103,12 +103,13 @@ TEST_CASE("a peak within an operation is seen and named if the ledger saw it") {
         CHECK(peak.bytes == before + (1 << 16));
         CHECK(peak.op == "greedy");
         CHECK_THAT(peak.where, contains("middle"));
-        CHECK_THAT(in_words(peak), contains(" within event 1, computing 'greedy' in timeline_test.cpp:"));
-        CHECK_THAT(timeline.strip(), contains("peak " + in_words(peak) + "\n"));
+        CHECK_THAT(detail::in_words(peak),
+                   contains(" within event 1, computing 'greedy' in timeline_test.cpp:"));
+        CHECK_THAT(timeline.strip(), contains("peak " + detail::in_words(peak) + "\n"));
     } else {
         CHECK(peak.bytes == before + 1024);  // the copy, and its tanh
         CHECK(peak.op == "tanh");
-        CHECK_THAT(in_words(peak), contains(" at event 2, computing 'tanh'"));
+        CHECK_THAT(detail::in_words(peak), contains(" at event 2, computing 'tanh'"));
     }
 }
 
@@ -202,7 +203,7 @@ TEST_CASE("the strip is as high as what is in use to an eighth of a row") {
     directions += std::string(4 * stretch, '<');
     CHECK(lines[6] == std::string(top.size(), ' ') + (ascii ? " +" : " └") + directions);
     CHECK(lines[7] == "8 events: > computed, < gone back through");
-    CHECK(lines[8] == "peak " + in_words(timeline.peak()));
+    CHECK(lines[8] == "peak " + detail::in_words(timeline.peak()));
     if (ascii) CHECK(std::ranges::all_of(strip, [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
 }
 
@@ -245,7 +246,7 @@ TEST_CASE("the picture stacks the classes to scale and is well-formed whatever o
         ++areas;
         last = it->position();
     }
-    CHECK(areas == memory_classes);
+    CHECK(areas == memory::detail::memory_classes);
     CHECK(svg.find("class=\"t-peak\"") > static_cast<std::size_t>(last));  // over them
     const Folder folder;
     timeline.write(folder / "live.svg", "Bytes <live> & more");

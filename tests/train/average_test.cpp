@@ -23,7 +23,7 @@ TEST_CASE("With bias correction update k of t weighs decay to the t - k") {
         MovingAverage<double> average({w}, {.decay = decay, .bias_correction = true});
         std::vector<double> seen;
         for (std::uint64_t t = 1; t <= 60; ++t) {
-            seen.push_back(random::normal<double>(3, 1, t));
+            seen.push_back(random::detail::normal<double>(3, 1, t));
             set(w, Array<double>{seen.back()});
             average.update();
             double sum = 0, weights = 0;

@@ -58,7 +58,7 @@ struct Towers {
     }
 
     // The first view's items are sought among those of each other view, or of their own.
-    Loss<Array<double>> loss(const Representations<double>& r) const {
+    Loss<Array<double>> loss(const detail::Representations<double>& r) const {
         auto first = info_nce(r[0] * scale, r.back(), 0.5);
         for (std::size_t view = 1; view + 1 < r.size(); ++view) {
             const auto more = info_nce(r[0] * scale, r[view], 0.7);
@@ -112,14 +112,14 @@ TEST_CASE("Law: cached gradients are those of the loss over all items") {
         Sgd<double> sgd(towers.parameters, {.learning_rate = 1});
         Window<double> window(sgd, options);
         const auto encoders = towers.encoders();
-        const auto loss = [&](const Representations<double>& r) { return towers.loss(r); };
+        const auto loss = [&](const detail::Representations<double>& r) { return towers.loss(r); };
         for (int batch = 0; batch < 2; ++batch) {
             if (cached) {
                 add_cached<double>(window, split(in_order(items), sizes), encoders, loss);
                 continue;
             }
             Pass& pass = window.pass(items);
-            Representations<double> all;
+            detail::Representations<double> all;
             for (const auto& encoder : encoders) all.push_back(encoder(in_order(items), pass));
             window.add(loss(all));
         }
@@ -147,7 +147,7 @@ TEST_CASE("Without a window cached gradients add up in the parameters") {
     const Array<double> x = random.array<double>({6, 3}), y = random.array<double>({6, 2});
     const Tensor64 a = parameter(random.array<double>({3, 4})), b = parameter(random.array<double>({2, 4})),
                    lone = parameter({1.0}), temperature = parameter({0.5});
-    const auto loss = [&](const Representations<double>& r) {
+    const auto loss = [&](const detail::Representations<double>& r) {
         return info_nce(r[0] * temperature, r[1]).mean();
     };
     const Tensor64 whole = loss({matmul(constant(x), a), matmul(constant(y), b)});
@@ -202,7 +202,7 @@ TEST_CASE("Effects of encoders happen once and an encoder without parameters is 
             CHECK(window.finish().stepped);
         }
         std::vector<double> all;
-        for (const Member<double>& member : members(model)) {
+        for (const detail::Member<double>& member : members(model)) {
             if (member.buffer)
                 for (const double number : member.buffer->to_vector()) all.push_back(number);
             if (member.counter) all.push_back(member.counter->item());
@@ -244,7 +244,7 @@ TEST_CASE("What an error leaves in a window can but be discarded and nothing is 
     Random random(2);
     Towers towers(random, 2, 6, 4, 2);
     Sgd<double> sgd(towers.parameters, {.learning_rate = 1});
-    const auto loss = [&](const Representations<double>& r) { return towers.loss(r); };
+    const auto loss = [&](const detail::Representations<double>& r) { return towers.loss(r); };
     {
         Window<double> window(sgd);
         auto encoders = towers.encoders();
@@ -271,7 +271,7 @@ TEST_CASE("Cached gradients save for one part at a time and go with a size that 
     Towers towers(random, 3, items, 200, 2);
     Sgd<double> sgd(towers.parameters, {.learning_rate = 0.1});
     Window<double> window(sgd);
-    const auto loss = [&](const Representations<double>& r) { return towers.loss(r); };
+    const auto loss = [&](const detail::Representations<double>& r) { return towers.loss(r); };
     const auto saved = [&](std::int64_t size) {
         memory::reset_peak();
         add_cached<double>(window, split(in_order(items), size), towers.encoders(), loss);

@@ -61,7 +61,7 @@ template <class S> Sequential<S> text(std::uint64_t seed) {
 
 template <class S> std::vector<std::vector<S>> state_of(Module<S>& model) {
     std::vector<std::vector<S>> all;
-    for (const Member<S>& member : members(model)) {
+    for (const detail::Member<S>& member : members(model)) {
         if (member.parameter) {
             all.push_back(member.parameter.value().to_vector());
             if (member.parameter.has_grad()) all.push_back(member.parameter.grad().to_vector());
@@ -155,7 +155,7 @@ TEST_CASE("batch statistics are taken in once, whether a block runs again or not
         }
         window.finish();
         std::vector<std::vector<double>> buffers;
-        for (const Member<double>& member : members<double>(model)) {
+        for (const detail::Member<double>& member : members<double>(model)) {
             if (member.counter) buffers.push_back({double(member.counter->item())});
             if (member.buffer) buffers.push_back(member.buffer->to_vector());
         }

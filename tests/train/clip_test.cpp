@@ -92,8 +92,7 @@ TEST_CASE("Who holds a copy of a gradient keeps what it had") {
 
 TEST_CASE("Gradients that are no numbers are counted, and raise only where asked to") {
     const auto w = with_gradients<double>({{1, nan, inf}, {2}, {-inf}});
-    CHECK(count_non_finite(w) == 3);
-    CHECK(has_non_finite_gradient(w));
+    CHECK(detail::count_non_finite(w) == 3);
     CHECK_THROWS_WITH(clip_grad_norm(w, 1, NonFiniteNorm::raise), contains("3 elements are infinite or NaN"));
     CHECK(w[1].grad().item() == 2);
     CHECK(std::isnan(clip_grad_norm(w, 1)));
@@ -102,13 +101,13 @@ TEST_CASE("Gradients that are no numbers are counted, and raise only where asked
     CHECK(clip_grad_norm(far, 1) == inf);
     CHECK(far[1].grad().item() == 0);
     const auto fine = with_gradients<double>({{1}, {2}});
-    CHECK_FALSE(has_non_finite_gradient(fine));
+    CHECK(detail::count_non_finite(fine) == 0);
     const auto large = with_gradients<float>({{3e30f, 4e30f}});  // the squares would not fit
     CHECK(std::abs(grad_norm(large) / 5e30 - 1) < 1e-6);
-    CHECK_FALSE(has_non_finite_gradient(large));
+    CHECK(detail::count_non_finite(large) == 0);
     const auto overflowing = with_gradients<double>({{1e200}});
     CHECK(grad_norm(overflowing) == inf);
-    CHECK(count_non_finite(overflowing) == 0);
+    CHECK(detail::count_non_finite(overflowing) == 0);
 }
 
 TEST_CASE("Parameters that no gradient has reached are passed over") {

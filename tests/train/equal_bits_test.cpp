@@ -144,7 +144,8 @@ template <class S> void check_case(Case of, Seen& seen, std::optional<std::int64
     std::string layers;
     for (const std::string& name : net.used) layers += name + ", ";
     INFO("seed " << of.seed << (sizeof(S) == 4 ? ", float: " : ", double: ") << layers << net.items
-                 << " items, optimizer " << of.which << ", total " << of.total << ", " << in_words(other));
+                 << " items, optimizer " << of.which << ", total " << of.total << ", "
+                 << in_words(other));
     REQUIRE(difference("gradient", want.gradients, got.gradients) == "");
     REQUIRE(difference("weight", want.weights, got.weights) == "");
 }
@@ -281,7 +282,7 @@ TEST_CASE("Law where it ends: a parameter that is read through a view") {
               return matmul(x, w[0], {.transpose_b = true});
           }) == 0);
     CHECK(parts_that_differ({row}, [](const Tensor& x, const auto& w) {
-              return x * reshape(w[0], Axes{1, 5});
+              return x * reshape(w[0], detail::Axes{1, 5});
           }) > 0);
     CHECK(parts_that_differ({row}, [](const Tensor& x, const auto& w) { return x * w[0]; }) == 0);
     CHECK(parts_that_differ(

@@ -75,7 +75,7 @@ Numbers numbers(Drawn& drawn, const std::vector<std::vector<double>>& before) {
         for (std::size_t i = 0; i < now.size(); ++i) all.gradients.push_back(before[at][i] - now[i]);
         ++at;
     }
-    for (const Member<double>& member : members(drawn.model)) {
+    for (const detail::Member<double>& member : members(drawn.model)) {
         if (member.buffer)
             for (const double number : member.buffer->to_vector()) all.buffers.push_back(number);
         if (member.counter) all.buffers.push_back(member.counter->item());

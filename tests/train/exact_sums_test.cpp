@@ -107,9 +107,9 @@ template <class S> typename Training<S>::Bits otherwise(std::uint64_t seed, Rand
         if (i == interrupted) {
             TrainingState state;
             training->window.save(state, "w");
-            const std::string file = state_bytes(state);
+            const std::string file = detail::state_bytes(state);
             training = std::make_unique<Training<S>>(seed, options, segments);
-            training->window.load(parse_state(std::as_bytes(std::span(file)), "file"), "w");
+            training->window.load(detail::parse_state(std::as_bytes(std::span(file)), "file"), "w");
         }
         training->add(micro_batches[static_cast<std::size_t>(i)]);
     }

@@ -80,7 +80,7 @@ template <class S> struct Training {
         const auto append = [&](const auto& array) {
             for (const auto number : array.to_vector()) all.push_back(static_cast<double>(number));
         };
-        for (const Member<S>& member : members(model)) {
+        for (const detail::Member<S>& member : members(model)) {
             if (member.parameter) append(member.parameter.value());
             if (member.buffer) append(*member.buffer);
             if (member.counter) append(*member.counter);

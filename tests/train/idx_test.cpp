@@ -20,7 +20,7 @@ namespace {
 // The words after "[load_idx] 'x', ".
 std::string complaint(const std::string& file) {
     try {
-        parse_idx(bytes_of(file), "x");
+        detail::parse_idx(bytes_of(file), "x");
     } catch (const Error& error) {
         const std::string words = error.what(), start = "[load_idx] 'x', ";
         return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
@@ -53,7 +53,7 @@ TEST_CASE("An IDX file comes out as it was put in, plain, packed, or packed in s
         const std::size_t cut = generator() % (file.size() + 1);
         for (const std::string& each :
              {file, gzipped(file), gzipped(file.substr(0, cut)) + gzipped("") + gzipped(file.substr(cut))}) {
-            const Idx idx = parse_idx(bytes_of(each), "x");
+            const Idx idx = detail::parse_idx(bytes_of(each), "x");
             CHECK(idx.shape == shape);
             CHECK(text_of(idx) == values);
         }
@@ -64,8 +64,8 @@ TEST_CASE("A file larger than any piece it is read in comes out whole") {
     std::mt19937 generator(3);
     const std::string values = numbers(std::size_t{3001} * 1000, generator);
     const std::string file = idx_header({3001, 1000}) + values;
-    CHECK(text_of(parse_idx(bytes_of(file), "x")) == values);
-    CHECK(text_of(parse_idx(bytes_of(gzipped(file)), "x")) == values);
+    CHECK(text_of(detail::parse_idx(bytes_of(file), "x")) == values);
+    CHECK(text_of(detail::parse_idx(bytes_of(gzipped(file)), "x")) == values);
 }
 
 TEST_CASE("An IDX file that is wrong is refused with its name and the byte") {
@@ -124,7 +124,8 @@ TEST_CASE("Any single byte changed in a packed IDX file is noticed, or changes n
         const std::string words = complaint(changed);
         INFO("byte " << at << ": " << words);
         // gzip's header holds a time and the system, which nobody reads
-        CHECK((words != "no error" || (text_of(parse_idx(bytes_of(changed), "x")) == "abcdef" && at < 10)));
+        CHECK((words != "no error" ||
+               (text_of(detail::parse_idx(bytes_of(changed), "x")) == "abcdef" && at < 10)));
     }
 }
 

@@ -52,7 +52,7 @@ TEST_CASE("A network of images trains and is used as PyTorch's with its weights"
         model(constant(expected[x]), pass);
         pass.effects.commit();
     }
-    for (const Member<double>& member : members(model)) {
+    for (const detail::Member<double>& member : members(model)) {
         if (member.buffer) check_close(member.name, *member.buffer, expected["after." + member.name]);
         if (member.counter) CHECK(member.counter->item() == 2);
     }
@@ -65,7 +65,7 @@ TEST_CASE("Weights with running statistics are PyTorch's by name and go there an
     load_weights(layer_folder + "images-after.safetensors", model, WeightOrder::pytorch);
     check_pass(model, Expected("images"), "-evaluated");
     std::string names;
-    for (const Member<double>& member : members(model)) names += member.name + " ";
+    for (const detail::Member<double>& member : members(model)) names += member.name + " ";
     CHECK(names ==
           "0.weight 1.weight 1.bias 1.running_mean 1.running_var 1.num_batches_tracked 4.weight 4.bias "
           "7.weight 7.bias 7.running_mean 7.running_var 7.num_batches_tracked 8.weight 8.bias ");
@@ -87,8 +87,8 @@ TEST_CASE("Weights with running statistics are PyTorch's by name and go there an
 TEST_CASE("An embedding computes what PyTorch computes and spares its padding") {
     Embedding<double> layer(5, 3, any, -2);
     for (std::size_t i = 9; i < 12; ++i) CHECK(layer.weight.value().span()[i] == 0);
-    CHECK(layer.weight.value().span()[0] == random::normal<double>(1, 0, 0));
-    CHECK(layer.weight.value().span()[14] == random::normal<double>(1, 0, 14));
+    CHECK(layer.weight.value().span()[0] == random::detail::normal<double>(1, 0, 0));
+    CHECK(layer.weight.value().span()[14] == random::detail::normal<double>(1, 0, 14));
     load_weights(layer_folder + "embedding.safetensors", layer, WeightOrder::pytorch);
     const Expected expected("embedding");
     const Tensor64 y = layer(expected.get<std::int32_t>("places"));

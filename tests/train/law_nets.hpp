@@ -101,7 +101,7 @@ template <class S> struct Net {
                 break;
             }
         function({}, [to = extents](const V& v, const Parameters&) {
-            Axes axes{v.shape()[0]};
+            detail::Axes axes{v.shape()[0]};
             axes.insert(axes.end(), to.begin(), to.end());
             return reshape(v, axes);
         });

@@ -52,7 +52,7 @@ inline void check_pass(Layer<double>& model, const Expected& expected, const std
     for (const Tensor64& p : parameters(model)) p.zero_grad();
     y.backward(expected["seed"]);
     check_close("x", x.grad(), expected["grad" + suffix + ".x"]);
-    for (const Member<double>& member : members(model))
+    for (const detail::Member<double>& member : members(model))
         if (member.parameter)
             check_close(member.name, member.parameter.grad(), expected["grad" + suffix + "." + member.name],
                         member.turned);

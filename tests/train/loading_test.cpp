@@ -42,7 +42,7 @@ struct World {
     std::string bits() {
         TrainingState state;
         window.save(state, "w", &model);
-        return state_bytes(state);
+        return detail::state_bytes(state);
     }
     // Somebody who holds what will be written: who writes copies first.
     std::vector<Array<double>> copies() {
@@ -51,7 +51,7 @@ struct World {
             held.push_back(p.value());
             if (p.has_grad()) held.push_back(p.grad());
         }
-        for (const Member<double>& member : members(model))
+        for (const detail::Member<double>& member : members(model))
             if (member.buffer) held.push_back(*member.buffer);
         return held;
     }

@@ -49,12 +49,12 @@ TEST_CASE("A locale with commas changes no number in messages and reports") {
           "[clamp] the bounds must be numbers; they are nan and 1.5");
     CHECK(message_of([] { (void)Dropout<float>(1.5, 1); }) ==
           "[dropout] the probability must be between 0 and 1; it is 1.5");
-    Progress progress;
+    detail::Progress progress;
     progress.last.sum = 4.824;
     progress.last.count = 5;
     progress.samples_per_second = 12.5;
-    CHECK(has(progress_line(progress), "loss 0.9648 = 4.824/5, 12.5/s"));
-    TrainingSummary summary;
+    CHECK(has(detail::progress_line(progress), "loss 0.9648 = 4.824/5, 12.5/s"));
+    detail::TrainingSummary summary;
     summary.samples = 3;
     summary.seconds = 1.5;
     CHECK(has(to_string(summary), "3 samples in 1.5 s: 2 samples/s"));
@@ -62,7 +62,7 @@ TEST_CASE("A locale with commas changes no number in messages and reports") {
     std::vector<UpdateRecord> records(2);
     records[0].sum = 1.5, records[0].count = 1, records[0].update = 1;
     records[1].sum = 0.5, records[1].count = 1, records[1].update = 2;
-    const std::string svg = loss_curve_svg(records, "loss");
+    const std::string svg = detail::loss_curve_svg(records, "loss");
     CHECK(has(svg, "from 1.5 at update 1 to 0.5 at update 2"));
     CHECK(!has(svg, ">0,"));
 }

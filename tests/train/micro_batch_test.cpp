@@ -133,7 +133,7 @@ TEST_CASE("A try that failed leaves nothing behind") {
     const auto done = size.update(net.window, 24, [&](std::int64_t most) {
         ++tries;
         CHECK(memory::in_use() == in_use);
-        for (std::size_t row = 0; row < memory_classes; ++row)
+        for (std::size_t row = 0; row < memory::detail::memory_classes; ++row)
             CHECK(memory::report().in_use_by[row] == before.in_use_by[row]);
         CHECK(memory::report().cached <= (tries == 1 ? before.cached : 0));
         CHECK(live_nodes() == nodes);

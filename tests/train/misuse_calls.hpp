@@ -134,7 +134,8 @@ inline std::vector<Call> calls() {
          [](P p) {
              p.w.change_value([](A& v) {
                  const A four = number(4);
-                 device_copy::bytes(v.writable(), v.device(), four.data(), v.device(), sizeof(double));
+                 detail::device_copy::bytes(v.writable(), v.device(), four.data(), v.device(),
+                                            sizeof(double));
              });
          },
          becomes(4)},
@@ -170,10 +171,11 @@ inline std::vector<Call> calls() {
         {"grad", Kind::asks, [](P p) { grad(p.loss(other_items).sum, {p.w}); }},
         {"cached_backward", Kind::sweeps,
          [](P p) {
-             cached_backward<double>(1, {[&](std::size_t) {
-                                         return reshape(p.w * p.w, {1, 1});
-                                     }},
-                                     [](const Representations<double>& of) { return sum(of[0]) * 2; });
+             cached_backward<double>(
+                 1, {[&](std::size_t) {
+                     return reshape(p.w * p.w, {1, 1});
+                 }},
+                 [](const detail::Representations<double>& of) { return sum(of[0]) * 2; });
          },
          swept},
 
@@ -198,10 +200,11 @@ inline std::vector<Call> calls() {
          [](Plain& p) { p.add(other_items); }},
         {"add_cached", Kind::adds,
          [](P p) {
-             add_cached<double>(*p.window, {Items(0, 1)}, {[&](const Items&, Pass&) {
-                 return reshape(p.w * p.w, {1, 1});
-             }},
-                                [](const Representations<double>& of) { return counted(of[0] * 2.); });
+             add_cached<double>(
+                 *p.window, {Items(0, 1)}, {[&](const Items&, Pass&) {
+                     return reshape(p.w * p.w, {1, 1});
+                 }},
+                 [](const detail::Representations<double>& of) { return counted(of[0] * 2.); });
          },
          [](Plain& p) { p.add(other_items); }},
         {"Window::once", Kind::once, [](P p) { p.window->once(sum(p.w * p.w) * 0.5); },

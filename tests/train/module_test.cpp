@@ -33,11 +33,11 @@ protected:
     }
 
 private:
-    struct Seen : Effect {
+    struct Seen : detail::Effect {
         Seen(Mean& layer, const Array<double>& x) : mean(&layer), count(static_cast<double>(x.size())) {
             for (const double v : x.span()) total += v;
         }
-        void join(const Effect& later) override {
+        void join(const detail::Effect& later) override {
             total += static_cast<const Seen&>(later).total;
             count += static_cast<const Seen&>(later).count;
         }
@@ -158,7 +158,7 @@ TEST_CASE("Effects come from training alone and each layer keeps its own") {
     model(constant(Array<double>{1, 2}), training);
     CHECK_FALSE(training.effects.empty());
     training.effects.commit();
-    for (const Member<double>& member : members(model)) CHECK(member.buffer->item() == 1.5);
+    for (const detail::Member<double>& member : members(model)) CHECK(member.buffer->item() == 1.5);
     CHECK(parameters(model).empty());
 }
 

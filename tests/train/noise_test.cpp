@@ -397,8 +397,8 @@ TEST_CASE("Noise goes on where a saved window does") {
     const auto through_a_file = [](const Course& course) {
         TrainingState state;
         course.window.save(state, "w");
-        const std::string file = state_bytes(state);
-        return parse_state(std::as_bytes(std::span(file)), "file");
+        const std::string file = detail::state_bytes(state);
+        return detail::parse_state(std::as_bytes(std::span(file)), "file");
     };
     for (const Sum how : {Sum::running, Sum::exact}) {
         Course whole(true, how);

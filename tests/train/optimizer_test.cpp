@@ -367,7 +367,7 @@ TEST_CASE("Zero gradients between the updates are steps of their own") {
 }
 
 TEST_CASE("Where memory runs out a step of AdamA is made whole or not at all") {
-    const auto bytes = [](const AdamA<double>& adam) { return state_bytes(saved(adam)); };
+    const auto bytes = [](const AdamA<double>& adam) { return detail::state_bytes(saved(adam)); };
     const auto give = [](const AdamA<double>& adam, double g) {
         for (const Tensor64& each : adam.parameters()) each.backward(Array<double>::full(each.shape(), g));
     };
@@ -413,11 +413,11 @@ TEST_CASE("A fold inside a backward is refused before it takes anything in") {
     const Tensor64 w = parameter<double>({1, 2}), x = parameter<double>({3, 4});
     AdamA<double> adam({w, x});
     w.backward(Array<double>{1, 1});
-    const std::string before = state_bytes(saved(adam));
-    sum(x * x).backward([&](const Visit<Array<double>>&) {
+    const std::string before = detail::state_bytes(saved(adam));
+    sum(x * x).backward([&](const detail::Visit<Array<double>>&) {
         CHECK_THROWS_WITH(adam.fold(), contains("[fold] inside a backward()"));
     });
-    CHECK(state_bytes(saved(adam)) == before);
+    CHECK(detail::state_bytes(saved(adam)) == before);
     CHECK(w.has_grad());
 }
 
@@ -472,7 +472,7 @@ TEST_CASE("AdamA follows its recurrence, and with one micro-batch it is AdamW") 
             const std::uint64_t micro_batches = 1 + random::bits(seed, 1, t) % 4;
             w *= 1 - 0.1 * 0.2, m *= 0.8, v *= 0.9;
             for (std::uint64_t n = 0; n < micro_batches; ++n) {
-                const double g = random::normal<double>(seed, 2, 4 * t + n);
+                const double g = random::detail::normal<double>(seed, 2, 4 * t + n);
                 m += (1 - 0.8) * g, v += (1 - 0.9) * g * g;
                 a.backward(Array<double>{g});
                 folded.fold();
@@ -481,7 +481,7 @@ TEST_CASE("AdamA follows its recurrence, and with one micro-batch it is AdamW") 
             w -= 0.1 * (m / (1 - std::pow(0.8, power))) / (std::sqrt(v / (1 - std::pow(0.9, power))) + 1e-3);
             folded.step();
             REQUIRE(std::abs(a.item() - w) <= 1e-12);
-            const Array<double> g{random::normal<double>(seed, 3, t)};
+            const Array<double> g{random::detail::normal<double>(seed, 3, t)};
             for (const Tensor64& each : {b, c}) each.backward(g);
             left.step();
             plain.step();

@@ -8,8 +8,9 @@ namespace tally::test {
 
 template <class T> void overwrite(const Array<T>& place, const Array<T>& numbers) {
     Array<T> same = place;
-    memory::raise_version(same.storage());
-    device_copy::bytes(same.raw(), same.device(), numbers.data(), numbers.device(), same.size() * sizeof(T));
+    memory::detail::raise_version(same.storage());
+    detail::device_copy::bytes(same.raw(), same.device(), numbers.data(), numbers.device(),
+                               same.size() * sizeof(T));
 }
 
 }  // namespace tally::test

@@ -34,7 +34,7 @@ struct Net {
     Loss<Array<S>> loss(const Array<S>& x, Pass& pass) { return counted(model(constant(x), pass)); }
     std::vector<S> all() {
         std::vector<S> numbers;
-        for (const Member<S>& member : members(model))
+        for (const detail::Member<S>& member : members(model))
             if (!member.counter)
                 for (const S number : (member.buffer ? *member.buffer : member.parameter.value()).to_vector())
                     numbers.push_back(number);

@@ -18,7 +18,7 @@ namespace tally::test {
 namespace {
 
 using namespace std::string_literals;
-using Tensors = std::map<std::string, AnyArray>;
+using Tensors = std::map<std::string, detail::AnyArray>;
 
 const std::string layers = TALLY_SOURCE_DIR "/tests/fixtures/layers/";
 
@@ -27,7 +27,8 @@ std::string file_of(const std::string& header, const std::string& numbers) {
 }
 
 std::string complaint(const std::string& bytes) {
-    const std::string words = message_of([&] { parse_safetensors(as_bytes(bytes), "a.safetensors"); });
+    const std::string words =
+        message_of([&] { detail::parse_safetensors(as_bytes(bytes), "a.safetensors"); });
     const std::string start = "[load_safetensors] 'a.safetensors', ";
     return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
 }
@@ -61,7 +62,7 @@ std::string random_name(Random& random) {
 Safetensors random_content(Random& random) {
     Safetensors content;
     for (auto n = random.whole(0, 6); n > 0; --n) {
-        AnyArray& any = content.tensors[random_name(random)];
+        detail::AnyArray& any = content.tensors[random_name(random)];
         switch (random.whole(0, 2)) {
             case 0:
                 any = random.array<float>(random.shape(6));
@@ -96,7 +97,7 @@ TEST_CASE("What the safetensors library wrote is read and written again byte for
     for (const char* name : {"types", "mlp", "mlp-pass", "attention", "attention-pass"}) {
         const std::string bytes = read_bytes(layers + name + ".safetensors");
         REQUIRE(!bytes.empty());
-        CHECK(safetensors_bytes(parse_safetensors(as_bytes(bytes), name)) == bytes);
+        CHECK(detail::safetensors_bytes(detail::parse_safetensors(as_bytes(bytes), name)) == bytes);
     }
 }
 
@@ -108,7 +109,7 @@ TEST_CASE("Saved tensors are loaded bit for bit") {
     const Safetensors content = random_content(random);
     save_safetensors(folder / "a.safetensors", content.tensors, content.metadata);
     CHECK(same(load_safetensors(folder / "a.safetensors"), content));
-    CHECK(read_bytes(folder / "a.safetensors") == safetensors_bytes(content));
+    CHECK(read_bytes(folder / "a.safetensors") == detail::safetensors_bytes(content));
 }
 
 TEST_CASE("Wide integers are read where they fit") {
@@ -165,14 +166,14 @@ TEST_CASE("The header may be laid out as JSON allows") {
              "{}}   ",
          }) {
         CAPTURE(header);
-        const Safetensors content = parse_safetensors(as_bytes(file_of(header, numbers)), "a");
+        const Safetensors content = detail::parse_safetensors(as_bytes(file_of(header, numbers)), "a");
         CHECK(std::get<Array<float>>(content.tensors.at("w")).to_vector() == std::vector<float>{1, 2});
     }
-    const Safetensors words = parse_safetensors(
+    const Safetensors words = detail::parse_safetensors(
         as_bytes(file_of(R"({"__metadata__":{"\"\\\/\b\f\n\r\t":"\u00e9\u20AC\uD83D\ude00\u0000"}})", "")),
         "a");
     CHECK(words.metadata.at("\"\\/\b\f\n\r\t") == "\u00e9\u20ac\U0001F600\0"s);
-    CHECK(parse_safetensors(as_bytes(file_of("{}", "")), "a").tensors.empty());
+    CHECK(detail::parse_safetensors(as_bytes(file_of("{}", "")), "a").tensors.empty());
 }
 
 TEST_CASE("A safetensors file that is wrong is refused with its name and the byte") {
@@ -265,14 +266,15 @@ TEST_CASE("Names are there once and in good UTF-8") {
          {"\x80", "\xC0\xAF", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
           "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "\xE2\x82", "\xC3"}) {
         CHECK(name(bad) == "byte 10: not UTF-8");
-        CHECK_THROWS_WITH(safetensors_bytes({{{bad, Array<float>({1}, {1})}}, {}}), contains("not UTF-8"));
+        CHECK_THROWS_WITH(detail::safetensors_bytes({{{bad, Array<float>({1}, {1})}}, {}}),
+                          contains("not UTF-8"));
     }
-    CHECK_THROWS_WITH(safetensors_bytes({{{"__metadata__", Array<float>({1}, {1})}}, {}}),
+    CHECK_THROWS_WITH(detail::safetensors_bytes({{{"__metadata__", Array<float>({1}, {1})}}, {}}),
                       "[save_safetensors] no tensor may be called '__metadata__'");
 }
 
 TEST_CASE("A safetensors file cut off anywhere is refused and a flipped bit never crashes") {
-    const std::string whole = safetensors_bytes(strange_content());
+    const std::string whole = detail::safetensors_bytes(strange_content());
     for (std::size_t length = 0; length < whole.size(); ++length) {
         CAPTURE(length);
         CHECK_THAT(complaint(whole.substr(0, length)), contains("byte "));

@@ -302,7 +302,8 @@ TEST_CASE("an Accumulate rejects two backward() calls before one step()") {
     sum(w * 2).backward();
     CHECK(accumulate.step(1));  // the loaded gradient was no backward()
     const auto encode = [&](std::size_t part) { return reshape(w * static_cast<double>(part), {1, 1}); };
-    cached_backward<float>(3, {encode}, [](const Representations<float>& all) { return sum(all[0]); });
+    cached_backward<float>(3, {encode},
+                           [](const detail::Representations<float>& all) { return sum(all[0]); });
     CHECK_NOTHROW(accumulate.step(3));  // all parts are one micro-batch
     accumulate.flush();
     const Tensor x = parameter({1.f});

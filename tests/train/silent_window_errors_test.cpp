@@ -92,11 +92,12 @@ TEST_CASE("a model called without the pass that window.pass() returned is an Err
     const Tensor student = model(ones({1, 2}), late), teacher = detach(model(ones({1, 2})));
     CHECK_NOTHROW(window.add(mse(student, teacher)));  // is only looked at
     window.finish();
-    CHECK_THROWS_WITH(add_cached<float>(window, split(in_order(2), 1), {[&](const Items& items, Pass&) {
-                                            return model(ones({items.count(), 2}));
-                                        }},
-                                        [](const Representations<float>& all) { return counted(all[0]); }),
-                      "[cached] encoder 0: dropout" + why);
+    CHECK_THROWS_WITH(
+        add_cached<float>(window, split(in_order(2), 1), {[&](const Items& items, Pass&) {
+                              return model(ones({items.count(), 2}));
+                          }},
+                          [](const detail::Representations<float>& all) { return counted(all[0]); }),
+        "[cached] encoder 0: dropout" + why);
     window.discard();
 }
 

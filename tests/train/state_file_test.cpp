@@ -89,7 +89,7 @@ std::string entry(const std::string& name, char kind, const std::string& content
 }
 
 std::string complaint(const std::string& bytes) {
-    const std::string words = message_of([&] { parse_state(as_bytes(bytes), "run.state"); });
+    const std::string words = message_of([&] { detail::parse_state(as_bytes(bytes), "run.state"); });
     const std::string start = "[load_state] 'run.state', ";
     return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
 }
@@ -109,7 +109,7 @@ TEST_CASE("A saved state is loaded bit for bit") {
     const TrainingState state = random_state(random);
     save_state(folder / "run.state", state);
     CHECK(same(load_state(folder / "run.state"), state));
-    CHECK(state_bytes(load_state(folder / "run.state")) == read_bytes(folder / "run.state"));
+    CHECK(detail::state_bytes(load_state(folder / "run.state")) == read_bytes(folder / "run.state"));
 }
 
 TEST_CASE("What is no number survives in a state") {
@@ -118,7 +118,7 @@ TEST_CASE("What is no number survives in a state") {
                  inf = std::numeric_limits<double>::infinity();
     state.put("nan", nan);
     state.put("all", Array<double>({4}, {nan, -0.0, inf, -inf}));
-    CHECK(same(parse_state(as_bytes(state_bytes(state)), "run.state"), state));
+    CHECK(same(detail::parse_state(as_bytes(detail::state_bytes(state)), "run.state"), state));
 }
 
 TEST_CASE("The checksum is CRC-64 as others compute it") {
@@ -128,8 +128,8 @@ TEST_CASE("The checksum is CRC-64 as others compute it") {
 }
 
 TEST_CASE("A state file with any byte or bit changed is refused") {
-    const std::string whole = state_bytes(small_state());
-    REQUIRE(same(parse_state(as_bytes(whole), "whole"), small_state()));
+    const std::string whole = detail::state_bytes(small_state());
+    REQUIRE(same(detail::parse_state(as_bytes(whole), "whole"), small_state()));
     std::size_t refused = 0;
     for (std::size_t at = 0; at < whole.size(); ++at) {
         for (int change = 1; change < 256; ++change) {
@@ -143,7 +143,7 @@ TEST_CASE("A state file with any byte or bit changed is refused") {
 }
 
 TEST_CASE("A state file cut off or prolonged anywhere is refused") {
-    const std::string whole = state_bytes(small_state());
+    const std::string whole = detail::state_bytes(small_state());
     for (std::size_t length = 0; length < whole.size(); ++length) {
         CAPTURE(length);
         CHECK_THAT(complaint(whole.substr(0, length)), contains("byte "));

@@ -50,7 +50,7 @@ template <class S> struct Training {
     std::string bits() {
         TrainingState state;
         window->save(state, "w", &model);
-        return state_bytes(state);
+        return detail::state_bytes(state);
     }
 
     Way way;

@@ -49,7 +49,7 @@ public:
         const auto append = [&](const Array<double>& array) {
             for (const double number : array.to_vector()) all.push_back(number);
         };
-        for (const Member<double>& member : members(model)) {
+        for (const detail::Member<double>& member : members(model)) {
             if (member.parameter) append(member.parameter.value());
             if (member.buffer) append(*member.buffer);
             if (member.counter) all.push_back(member.counter->item());

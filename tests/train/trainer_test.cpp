@@ -273,33 +273,33 @@ TEST_CASE("Metrics are a line for every so many updates") {
                                    "\"norm\": 3.5, \"learning_rate\": 0.5",
                                    "{\"update\": 4, \"epoch\": 1, \"loss\": -26.28125, \"count\": 4, "
                                    "\"norm\": 7.5, \"learning_rate\": 0.125"});
-    CHECK(read_bytes(folder / "m.svg") == loss_curve_svg(trainer.records()));
+    CHECK(read_bytes(folder / "m.svg") == detail::loss_curve_svg(trainer.records()));
 }
 
 TEST_CASE("What is no number is empty in CSV or said so and null in JSON") {
     UpdateRecord odd = record(3, std::nan(""));
-    CHECK(csv_line(odd) == "3,0.5,nan,4,,0.1,0\n");
-    CHECK(json_line(odd) ==
+    CHECK(detail::csv_line(odd) == "3,0.5,nan,4,,0.1,0\n");
+    CHECK(detail::json_line(odd) ==
           "{\"update\": 3, \"epoch\": 0.5, \"loss\": null, \"count\": 4, \"norm\": null, \"learning_rate\": "
           "0.1, \"samples_per_second\": 0}\n");
     odd.norm = 2;
-    CHECK(csv_line(odd) == "3,0.5,nan,4,2,0.1,0\n");
+    CHECK(detail::csv_line(odd) == "3,0.5,nan,4,2,0.1,0\n");
 }
 
 TEST_CASE("The line of progress tells rate and time left and the loss as sum over count") {
-    Progress progress{.epoch = 2,
-                      .epochs = 3,
-                      .done = 0.45,
-                      .last = {.update = 40, .sum = 27.5, .count = 64},
-                      .samples_per_second = 1234,
-                      .seconds_left = 72};
-    CHECK(progress_line(progress) ==
+    detail::Progress progress{.epoch = 2,
+                              .epochs = 3,
+                              .done = 0.45,
+                              .last = {.update = 40, .sum = 27.5, .count = 64},
+                              .samples_per_second = 1234,
+                              .seconds_left = 72};
+    CHECK(detail::progress_line(progress) ==
           "epoch 2/3 [####......] update 40, loss 0.4297 = 27.5/64, 1234/s, 1:12 left");
     progress.done = 1;
     progress.seconds_left = 3661;
     progress.samples_per_second = 0.5;
-    CHECK_THAT(progress_line(progress), contains("[##########] update"));
-    CHECK_THAT(progress_line(progress), contains(", 0.5/s, 1:01:01 left"));
+    CHECK_THAT(detail::progress_line(progress), contains("[##########] update"));
+    CHECK_THAT(detail::progress_line(progress), contains(", 0.5/s, 1:01:01 left"));
 }
 
 TEST_CASE("Progress goes where it is asked for and over itself at a terminal only") {
@@ -327,7 +327,7 @@ TEST_CASE("The summary tells what was trained and what the ledger held") {
     SmallTraining training(SmallTraining::options());
     const std::size_t before = memory::report().in_use;
     training.trainer.train();
-    const TrainingSummary summary = training.trainer.summary();
+    const detail::TrainingSummary summary = training.trainer.summary();
     CHECK(summary.epochs == 4);
     CHECK(summary.updates == 10);
     CHECK(summary.samples == 4 * small_items);
@@ -340,14 +340,14 @@ TEST_CASE("The summary tells what was trained and what the ledger held") {
     training.trainer.print_summary(out);
     CHECK_THAT(out.str(), contains("epochs 4, updates 10; 88 samples in "));
     CHECK_THAT(out.str(), contains("of it beyond parameters and gradients"));
-    CHECK(to_string(TrainingSummary{.seconds = 2,
-                                    .epochs = 1,
-                                    .updates = 3,
-                                    .samples = 8,
-                                    .dropped_micro_batches = 2,
-                                    .peak = 2048,
-                                    .beyond = 1024,
-                                    .saved = 512}) ==
+    CHECK(to_string(detail::TrainingSummary{.seconds = 2,
+                                            .epochs = 1,
+                                            .updates = 3,
+                                            .samples = 8,
+                                            .dropped_micro_batches = 2,
+                                            .peak = 2048,
+                                            .beyond = 1024,
+                                            .saved = 512}) ==
           "epochs 1, updates 3; 8 samples in 2 s: 4 samples/s\n2 micro-batches were dropped\nmemory: 2.0 KiB "
           "at most, 1.0 KiB of it beyond parameters and gradients; saved for backward 512 B at most\n");
 }
@@ -362,7 +362,7 @@ TEST_CASE("The loss curve is a picture that stands alone with text that can be r
     for (std::int64_t i = 1; i <= count; ++i)
         records.push_back(record(i * 3, level + scale * random.between(0, 1)));
     if (count > 2) records[1].sum = std::nan("");
-    const std::string svg = loss_curve_svg(records, "A <loss> & more");
+    const std::string svg = detail::loss_curve_svg(records, "A <loss> & more");
     CHECK(svg.rfind("<svg xmlns=\"http://www.w3.org/2000/svg\"", 0) == 0);
     CHECK_THAT(svg, contains("<title id=\"t-title\">A &lt;loss&gt; &amp; more</title>"));
     CHECK_THAT(svg, contains("<desc id=\"t-desc\">Loss by update: from "));
@@ -388,8 +388,8 @@ TEST_CASE("The loss curve is a picture that stands alone with text that can be r
 }
 
 TEST_CASE("Where there is no loss there is no curve") {
-    CHECK_THROWS_WITH(loss_curve_svg({}), "[loss_curve] there is no loss to draw");
-    CHECK_THROWS_WITH(loss_curve_svg(std::vector{record(1, std::nan(""))}),
+    CHECK_THROWS_WITH(detail::loss_curve_svg({}), "[loss_curve] there is no loss to draw");
+    CHECK_THROWS_WITH(detail::loss_curve_svg(std::vector{record(1, std::nan(""))}),
                       "[loss_curve] there is no loss to draw");
 }
 

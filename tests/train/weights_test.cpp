@@ -31,7 +31,7 @@ template <class S> Sequential<S> network(std::uint64_t seed) {
 
 template <class S> std::vector<Array<S>> values(Module<S>& model) {
     std::vector<Array<S>> all;
-    for (const Member<S>& member : members(model))
+    for (const detail::Member<S>& member : members(model))
         all.push_back((member.buffer ? *member.buffer : member.parameter.value()).clone());
     return all;
 }
@@ -56,7 +56,7 @@ TEST_CASE("Weights from PyTorch are loaded and written again byte for byte but f
         save_weights(folder / name, model, WeightOrder::pytorch);
         Safetensors written = load_safetensors(folder / name);
         CHECK(written.metadata.erase("tally.crc64") + written.metadata.erase("tally.checksum") == 2);
-        CHECK(safetensors_bytes(written) == read_bytes(layers + name));
+        CHECK(detail::safetensors_bytes(written) == read_bytes(layers + name));
     };
     check(mlp, "mlp.safetensors");
     check(attention, "attention.safetensors");
@@ -98,7 +98,7 @@ TEST_CASE("Weights that do not fit are all named and the model is as it was") {
         auto& array = std::get<Array<double>>(tensor);
         array = Array<double>::full(array.shape(), 9);
     }
-    const auto said = [&](const std::map<std::string, AnyArray>& tensors) {
+    const auto said = [&](const std::map<std::string, detail::AnyArray>& tensors) {
         save_safetensors(path, tensors, good.metadata);
         const std::string words = message_of([&] { load_weights(path, model); });
         CHECK(same_values(values(model), before));
@@ -193,10 +193,10 @@ TEST_CASE("Weights with any bit changed or cut off anywhere are refused") {
     Sequential<float> model(Linear<float>(3, 2, {1, 0}), LayerNorm<float>(2));
     save_weights(path, model, order);
     const std::string whole = read_bytes(path);
-    REQUIRE_NOTHROW(parse_safetensors(as_bytes(whole), "w"));
+    REQUIRE_NOTHROW(detail::parse_safetensors(as_bytes(whole), "w"));
     const auto accepted = [&](const std::string& bytes) {
         try {
-            parse_safetensors(as_bytes(bytes), "w");
+            detail::parse_safetensors(as_bytes(bytes), "w");
             return true;
         } catch (const Error&) {
             return false;
@@ -214,7 +214,7 @@ TEST_CASE("Weights with any bit changed or cut off anywhere are refused") {
     // Whoever writes the file anew without tally's words is taken at his word.
     Safetensors file = load_safetensors(path);
     file.metadata.erase("tally.crc64");
-    CHECK_THROWS_WITH(parse_safetensors(as_bytes(safetensors_bytes(file)), "w"),
+    CHECK_THROWS_WITH(detail::parse_safetensors(as_bytes(detail::safetensors_bytes(file)), "w"),
                       contains("the metadata has 'tally.checksum', but no 'tally.crc64'"));
     file.metadata.erase("tally.checksum");
     save_safetensors(path, file.tensors, file.metadata);

@@ -70,13 +70,13 @@ TEST_CASE("every write raises the version, and what a rule has saved is written 
     a.writable();
     CHECK(a.storage()->version == 1);
     const detail::Saved<Array<float>> saved(&a);
-    CHECK(memory::rules(a.storage()) == 1);
-    CHECK(memory::holders(a.storage()) == 2);
+    CHECK(memory::detail::rules(a.storage()) == 1);
+    CHECK(memory::detail::holders(a.storage()) == 2);
     const detail::Saved<Array<float>> once_more(&a);
-    CHECK(memory::rules(a.storage()) == 2);
-    CHECK(memory::holders(a.storage()) == 3);
+    CHECK(memory::detail::rules(a.storage()) == 2);
+    CHECK(memory::detail::holders(a.storage()) == 3);
     CHECK(saved.get("op").data() == a.data());
-    Storage* shared = a.storage();
+    memory::detail::Storage* shared = a.storage();
     {
         Array<float> copy = a;
         copy.writable();  // elsewhere: the original is as it was
@@ -106,7 +106,7 @@ TEST_CASE("a parameter that has to be copied stays a parameter in the ledger") {
     const Array<float> copy = a;
     a.writable();
     CHECK(in_use(MemoryClass::parameter) == before + 64);
-    CHECK(memory::held_as(a.storage()) == MemoryClass::parameter);
+    CHECK(memory::detail::held_as(a.storage()) == MemoryClass::parameter);
 }
 
 TEST_CASE("what was moved from has its shape and no memory") {

@@ -26,7 +26,7 @@ template <class S> bool same_number(S a, S b) { return bits_of(a) == bits_of(b);
 
 // What several summed apart, as MPI would add it up: all get one range, and then integers are added.
 template <class S> S added_as_integers(std::vector<ExactSum<S>>& parts) {
-    ExactRange all;
+    detail::ExactRange all;
     std::int64_t additions = 0;
     for (ExactSum<S>& part : parts) {
         part.carry();
@@ -46,7 +46,7 @@ template <class S> void check_every_split(std::uint64_t seed, int cases) {
     for (int i = 0; i < cases; ++i) {
         Random random(seed + static_cast<std::uint64_t>(i));
         std::vector<S> summands = drawn_summands<S>(random);
-        INFO("seed " << seed + static_cast<std::uint64_t>(i) << ": " << listed(summands));
+        INFO("seed " << seed + static_cast<std::uint64_t>(i) << ": " << detail::listed(summands));
         const S want = sum_of(summands);
         for (int again = 0; again < 3; ++again) {
             std::vector<ExactSum<S>> parts, same;

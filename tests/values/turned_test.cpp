@@ -86,7 +86,7 @@ TEST_CASE("Weights kept turned change no bit, whatever happens to them in betwee
                     made.w.writable()[i] += 1;
                     break;
                 case 1:  // as a write in place does
-                    memory::raise_version(made.w.storage());
+                    memory::detail::raise_version(made.w.storage());
                     made.w.raw()[i] += 1;
                     break;
                 case 2:  // as loading does, and the next one may lie where this one lay
@@ -147,7 +147,7 @@ TEST_CASE("Turned weights stand in the ledger from their fourth use on, until th
     }
     kept.forget();
     CHECK(memory::in_use() == before);
-    CHECK(memory::holders(made.w.storage()) == 1);
+    CHECK(memory::detail::holders(made.w.storage()) == 1);
 }
 
 TEST_CASE("A weight that nobody has any more goes with its copy when the next one is used") {

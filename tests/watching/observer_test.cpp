@@ -32,8 +32,8 @@ struct Diary : Observer {
     void pulled(const Node& node) override { lines.push_back(std::string("< ") + node.op()); }
 
     std::vector<std::string> lines;
-    std::vector<std::vector<ObservedValue>> kept;  // of each operation computed
-    std::vector<ObservedValue> results;
+    std::vector<std::vector<detail::ObservedValue>> kept;  // of each operation computed
+    std::vector<detail::ObservedValue> results;
     std::vector<std::size_t> in_use;
 };
 
@@ -76,13 +76,13 @@ TEST_CASE("an observer is told of operations that record nothing") {
     concat<float>({w, w});
     CHECK(diary.lines ==
           Lines{"add unrecorded", "concat unrecorded", "tanh unrecorded", "concat unrecorded", "concat"});
-    for (const std::vector<ObservedValue>& kept : diary.kept) CHECK(kept.empty());
+    for (const std::vector<detail::ObservedValue>& kept : diary.kept) CHECK(kept.empty());
 }
 
 TEST_CASE("an observer sees the result and what the rule keeps") {
     const Tensor w = weights();
     Tensor x = w + 1;
-    const Storage* const of_x = x.value().storage();
+    const memory::detail::Storage* const of_x = x.value().storage();
     Diary diary;
     {
         const Observing looking(diary);
@@ -94,7 +94,7 @@ TEST_CASE("an observer sees the result and what the rule keeps") {
         REQUIRE(diary.kept[0].size() == 2);
         CHECK(diary.kept[0][0].storage == of_x);
         CHECK(diary.kept[0][1].storage == w.value().storage());
-        CHECK(memory::held_as(diary.kept[0][1].storage) == MemoryClass::parameter);
+        CHECK(memory::detail::held_as(diary.kept[0][1].storage) == MemoryClass::parameter);
         REQUIRE(diary.kept[1].size() == 1);
         CHECK(diary.kept[1][0].storage == diary.results[1].storage);
         y.backward(y.value());
@@ -183,7 +183,7 @@ TEST_CASE("observers may end in any order") {
     -w;
     for (std::size_t i = 0; i < 3; ++i)
         CHECK(diaries[static_cast<std::size_t>(order[i])].lines.size() == i + 1);
-    CHECK(watching::observer == nullptr);
+    CHECK(watching::detail::observer == nullptr);
 }
 
 TEST_CASE("an observer that throws leaves nothing behind") {

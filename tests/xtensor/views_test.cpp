@@ -46,7 +46,7 @@ template <class S> void round_trip(std::uint64_t seed, const Shape& shape) {
     const auto view = as_xtensor(a);
     expect_shape(a, view);
     CHECK(view.data() == a.data());
-    CHECK(memory::holders(a.storage()) == 2);
+    CHECK(memory::detail::holders(a.storage()) == 2);
     std::vector<S> in_order;
     for (const S number : view) in_order.push_back(number);
     CHECK(in_order == a.to_vector());
@@ -110,7 +110,7 @@ TEST_CASE("An expression says of what type its array is unless the caller does")
     CHECK(array_of<std::int32_t>(ends).to_vector() ==
           std::vector<std::int32_t>{-2147483647 - 1, 2147483647, 0});
     const auto refused = [](double number) {
-        return std::string("[array_of] element 1 is ") + in_words(number) +
+        return std::string("[array_of] element 1 is ") + detail::in_words(number) +
                ", which is not a whole number from -2147483648 to 2147483647; round it with xt::rint, or "
                "write array_of<double>(expression)";
     };
@@ -194,7 +194,7 @@ TEST_CASE("A parameter written through xtensor between forward and backward is n
     w.change_value([](Array<float>& value) { as_writable_xtensor(value) += 1; });
     CHECK(kept.to_vector() == std::vector<float>{2, 4});
     CHECK(w.value().to_vector() == std::vector<float>{3, 5});
-    CHECK(memory::held_as(w.value().storage()) == MemoryClass::parameter);
+    CHECK(memory::detail::held_as(w.value().storage()) == MemoryClass::parameter);
 }
 
 TEST_CASE("What a rule keeps is not written to through xtensor") {
@@ -238,5 +238,5 @@ TEST_CASE("What has no memory and what fits no array is refused and nothing is l
     memory::fail_allocation(0);
     written = Array<float>();
     CHECK(memory::in_use() == before);
-    CHECK(memory::holders(taken.storage()) == 1);
+    CHECK(memory::detail::holders(taken.storage()) == 1);
 }

@@ -11,13 +11,12 @@
 
 namespace tally {
 
+namespace detail {
 // What batch_norm gives in training: its result, and what the batch was like.
 template <class S> struct BatchNormed {
     Var<Array<S>> y;
     BatchStatistics<S> batch;  // for RunningStatistics::commit, when the update is made
 };
-
-namespace detail {
 
 template <class S> Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                                   const Array<S>& mean, const Array<S>& variance, double eps,
@@ -61,8 +60,6 @@ template <class S> Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>>
         std::move(x), std::move(gain), std::move(bias));
 }
 
-}  // namespace detail
-
 // Those of x (items, features, ...), as batch_norm with this gain and bias takes them.
 template <class S>
 BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
@@ -74,17 +71,19 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
     return batch;
 }
 
+}  // namespace detail
+
 // In training, x (items, features) or (items, features, height, width) is normalised by its own statistics,
 // which are handed out: they are an effect, to be committed once per update.
-template <class S>
-BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias, double eps = 1e-5) {
-    const Fold fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
+template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
+                                                     double eps = 1e-5) {
+    const detail::Fold fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
     detail::check_eps("batch_norm", eps, x.shape());
     const std::size_t count = fold.outer * fold.inner;
     if (count == 1)
         throw Error("[batch_norm] one value a feature has no variance: " + to_string(x.shape()) +
                     "; evaluation takes running statistics");
-    BatchStatistics<S> batch = batch_statistics(x, gain.value(), bias.value());
+    BatchStatistics<S> batch = detail::batch_statistics(x, gain.value(), bias.value());
     Var<Array<S>> y = detail::batch_normalised(std::move(x), std::move(gain), std::move(bias), batch.mean,
                                                batch.variance, eps, true, fold);
     return {std::move(y), std::move(batch)};
@@ -93,7 +92,7 @@ BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bia
 // In evaluation, by what earlier batches left behind: constants.
 template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                             const RunningStatistics<S>& running, double eps = 1e-5) {
-    const Fold fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
+    const detail::Fold fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
     detail::checked_features(x.shape(), running.mean.shape(), running.variance.shape());
     detail::check_eps("batch_norm", eps, x.shape());
     return detail::batch_normalised(std::move(x), std::move(gain), std::move(bias), running.mean,

@@ -31,7 +31,7 @@ template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const MaskKe
     Array<S> y = empty_like(x.value());
     on("dropout", x.value()).dropout(x.value().data(), mask, scale, {y.raw(), Write::set}, items, width);
     return record<"dropout">(
-        std::move(y), NothingKept(),
+        std::move(y), keep(),
         [mask, scale, items, width](Pull<Array<S>> to, const Array<S>& dy) {
             on("dropout", dy).dropout(dy.data(), mask, scale, destination(to.into(0)), items, width);
         },

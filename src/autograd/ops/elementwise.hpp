@@ -18,10 +18,10 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
     T y = !Number<T> && !keeps_x && x.last() ? map_over(f, x.node()->value) : map(f, x.value());
     if constexpr (detail::passes_a<F>)
         return record<F::name>(
-            std::move(y), NothingKept(), [](Pull<T> to, const T& dy) { to.give(0, dy); }, std::move(x));
+            std::move(y), keep(), [](Pull<T> to, const T& dy) { to.give(0, dy); }, std::move(x));
     else if constexpr (F::keeps == detail::Keep::nothing)
         return record<F::name>(
-            std::move(y), NothingKept(),
+            std::move(y), keep(),
             [f](Pull<T> to, const T& dy) { map_back(f, dy, dy, to.into(0), to.spare()); }, std::move(x));
     else
         return record<F::name>(

@@ -39,7 +39,8 @@ template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const 
         std::move(a), std::move(b));
 }
 
-template <class T> void matmul(Var<T>, Var<T>, Bare auto, bool = false) = delete;  // {.transpose_b = true}
+template <class T>
+void matmul(Var<T>, Var<T>, detail::Bare auto, bool = false) = delete;  // {.transpose_b = true}
 
 namespace detail {
 
@@ -98,7 +99,7 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
                 detail::multiply({rows, in, out, false, true}, dy, kept_w, destination(to.into(0)));
             if (to.wants(1)) detail::multiply_rows({in, out, rows, true, false}, kept_x, dy, to, 1);
             if (to.wants(2))
-                on("linear", dy).sum(dy.data(), destination(to.into(2)), Fold{1, rows, out, true});
+                on("linear", dy).sum(dy.data(), destination(to.into(2)), detail::Fold{1, rows, out, true});
         },
         std::move(x), std::move(w), std::move(bias));
 }

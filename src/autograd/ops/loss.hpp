@@ -82,7 +82,7 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
 
 template <class S>
 Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::int32_t>&,
-                             Bare auto) = delete;  // write {.ignore = 0} or {.smoothing = 0.1}
+                             detail::Bare auto) = delete;  // write {.ignore = 0} or {.smoothing = 0.1}
 
 // Contrastive: each query (rows, width) should be most like the key of its own row, among the keys of the
 // whole batch. What a row is compared with depends on the batch: micro-batches give another loss.

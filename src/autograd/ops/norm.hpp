@@ -13,7 +13,7 @@ namespace tally {
 // Each row (the last axis) with mean 0 and variance 1, times gain, plus bias.
 template <class S>
 Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias, double eps = 1e-5) {
-    const Fold rows = detail::plan_rows(x.shape(), gain.shape(), bias.shape(), eps);
+    const detail::Fold rows = detail::plan_rows(x.shape(), gain.shape(), bias.shape(), eps);
     const std::size_t count = rows.outer, width = rows.reduced;
     const Device device = x.value().device();
     const Shape one_a_row{static_cast<std::int64_t>(count)};
@@ -37,7 +37,8 @@ Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
             if (to.wants(1))
                 kernel.layer_norm_back_gain(dy.data(), kept_x.data(), kept_mean.data(), kept_rstd.data(),
                                             destination(to.into(1)), count, width);
-            if (to.wants(2)) kernel.sum(dy.data(), destination(to.into(2)), Fold{1, count, width, true});
+            if (to.wants(2))
+                kernel.sum(dy.data(), destination(to.into(2)), detail::Fold{1, count, width, true});
         },
         std::move(x), std::move(gain), std::move(bias));
 }

@@ -20,7 +20,7 @@ template <class S> Var<Array<S>> sum(Var<Array<S>> x, const Along& along = {}, c
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     on("sum", x.value()).sum(x.value().data(), {y.raw(), Write::set}, r.fold);
     return record<"sum">(
-        std::move(y), NothingKept(),
+        std::move(y), keep(),
         [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy) {
             on("sum", dy).spread(dy.data(), S(1), destination(to.into(0)), fold);
         },
@@ -35,7 +35,7 @@ template <class S> Var<Array<S>> mean(Var<Array<S>> x, const Along& along = {}, 
     const S count = static_cast<S>(static_cast<double>(r.fold.reduced));
     on("mean", x.value()).mean(x.value().data(), y.raw(), r.fold);
     return record<"mean">(
-        std::move(y), NothingKept(),
+        std::move(y), keep(),
         [fold = r.fold, count](Pull<Array<S>> to, const Array<S>& dy) {
             on("mean", dy).spread(dy.data(), count, destination(to.into(0)), fold);
         },
@@ -101,11 +101,11 @@ template <class S> Var<Array<S>> prod(Var<Array<S>> x, const Along& along = {}, 
 
 // Running sums along one axis. What an element adds to itself and all later ones comes back from all of them.
 template <class S> Var<Array<S>> cumsum(Var<Array<S>> x, std::int64_t axis) {
-    const Fold fold = detail::fold_around("cumsum", x.shape(), axis);
+    const detail::Fold fold = detail::fold_around("cumsum", x.shape(), axis);
     Array<S> y = empty_like(x.value());
     on("cumsum", x.value()).cumsum(x.value().data(), {y.raw(), Write::set}, fold, false);
     return record<"cumsum">(
-        std::move(y), NothingKept(),
+        std::move(y), keep(),
         [fold](Pull<Array<S>> to, const Array<S>& dy) {
             on("cumsum", dy).cumsum(dy.data(), destination(to.into(0)), fold, true);
         },
@@ -118,14 +118,14 @@ Array<std::int32_t> argmax(const Var<Array<S>>& x, std::int64_t axis, const Redu
     return argmax(x.value(), axis, how);
 }
 
-template <class T> void sum(Var<T>, const Along&, Bare auto) = delete;        // {.keepdims = true}
-template <class T> void mean(Var<T>, const Along&, Bare auto) = delete;       // {.keepdims = true}
-template <class T> void max(Var<T>, const Along&, Bare auto) = delete;        // {.keepdims = true}
-template <class T> void logsumexp(Var<T>, const Along&, Bare auto) = delete;  // {.keepdims = true}
+template <class T> void sum(Var<T>, const Along&, detail::Bare auto) = delete;        // {.keepdims = true}
+template <class T> void mean(Var<T>, const Along&, detail::Bare auto) = delete;       // {.keepdims = true}
+template <class T> void max(Var<T>, const Along&, detail::Bare auto) = delete;        // {.keepdims = true}
+template <class T> void logsumexp(Var<T>, const Along&, detail::Bare auto) = delete;  // {.keepdims = true}
 
 // Along one axis; log_softmax is its logarithm, which keeps the digits of small probabilities.
 template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
-    const Fold fold = detail::fold_around("softmax", x.shape(), axis);
+    const detail::Fold fold = detail::fold_around("softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
     on("softmax", x.value()).softmax(x.value().data(), y.raw(), fold);
     return record<"softmax">(
@@ -138,7 +138,7 @@ template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1
 
 // The logarithm of softmax, with the digits of small probabilities.
 template <class S> Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis = -1) {
-    const Fold fold = detail::fold_around("log_softmax", x.shape(), axis);
+    const detail::Fold fold = detail::fold_around("log_softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
     on("log_softmax", x.value()).log_softmax(x.value().data(), y.raw(), fold);
     return record<"log_softmax">(

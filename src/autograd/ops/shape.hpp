@@ -19,7 +19,7 @@ namespace detail {
 // By the name of what was called.
 template <FixedName Name, class S> Var<Array<S>> reshaped(Var<Array<S>> x, const Shape& shape) {
     return record<Name>(
-        x.value().reshaped(shape), NothingKept(),
+        x.value().reshaped(shape), keep(),
         [before = x.shape()](Pull<Array<S>> to, const Array<S>& dy) { to.give(0, dy.reshaped(before)); },
         std::move(x));
 }
@@ -32,7 +32,7 @@ template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<
 }
 
 // reshape(x, {2, -1}): one extent may be -1, whatever is left.
-template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const Axes& extents) {
+template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const detail::Axes& extents) {
     const Shape shape = detail::completed("reshape", x.shape(), extents);
     return reshape(std::move(x), shape);
 }
@@ -50,13 +50,13 @@ template <class S> Var<Array<S>> unsqueeze(Var<Array<S>> x, std::int64_t axis) {
 }
 
 // Axis i of the result is axis order[i] of x.
-template <class S> Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
-    const Axes axes = detail::checked_order("permute", x.shape(), order);
+template <class S> Var<Array<S>> permute(Var<Array<S>> x, const detail::Axes& order) {
+    const detail::Axes axes = detail::checked_order("permute", x.shape(), order);
     const detail::Walk<1> walk = detail::permuted_walk(x.shape(), axes);
     Array<S> y = Array<S>::empty(detail::permuted(x.shape(), axes), x.value().device());
     on("permute", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"permute">(
-        std::move(y), NothingKept(),
+        std::move(y), keep(),
         [walk](Pull<Array<S>> to, const Array<S>& dy) {
             on("permute", dy).scatter(walk, dy.data(), destination(to.into(0)));
         },
@@ -67,7 +67,7 @@ template <class S> Var<Array<S>> permute(Var<Array<S>> x, const Axes& order) {
 template <class S> Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2, std::int64_t b = -1) {
     const int first = detail::checked_axis("transpose", a, x.shape()),
               second = detail::checked_axis("transpose", b, x.shape());
-    Axes order;
+    detail::Axes order;
     for (int axis = 0; axis < x.shape().rank(); ++axis)
         order.push_back(axis == first ? second : axis == second ? first : axis);
     return permute(std::move(x), order);
@@ -81,7 +81,7 @@ template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shap
     Array<S> y = Array<S>::empty(shape, x.value().device());
     on("broadcast_to", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"broadcast_to">(
-        std::move(y), NothingKept(),
+        std::move(y), keep(),
         [walk](Pull<Array<S>> to, const Array<S>& dy) {
             on("broadcast_to", dy).scatter(walk, dy.data(), destination(to.into(0)));
         },
@@ -105,7 +105,7 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
                    blocks.count, blocks.width);
     }
     return record<"slice">(
-        std::move(y), NothingKept(),
+        std::move(y), keep(),
         [blocks](Pull<Array<S>> pull, const Array<S>& dy) {
             const Into<Array<S>> into = pull.into(0);
             const Into<S[]> dx = destination(into);
@@ -139,8 +139,8 @@ template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::i
                    place.count, place.width);
         from = to;
     }
-    return record_many<"concat">(
-        std::move(y), NothingKept(),
+    return detail::record_many<"concat">(
+        std::move(y), keep(),
         [places](Pull<Array<S>> to, const Array<S>& dy) {
             for (std::size_t i = 0; i < places.size(); ++i) {
                 if (!to.wants(i)) continue;
