@@ -18,9 +18,7 @@ namespace {
 
 constexpr int left = Sheet::margin + 16, line = 30;
 
-std::string words_of(const Vector& numbers) {
-    return detail::short_values(std::span<const double>(numbers));
-}
+std::string words_of(const Vector& numbers) { return detail::short_values(std::span<const double>(numbers)); }
 
 // How many times as large, where it is the same for every component.
 std::optional<double> times(const Vector& a, const Vector& b) {

@@ -337,6 +337,7 @@ template <Value T> void Var<T>::start(const char* what, const T* seed, std::uint
 
 // ---- leaves and constants ----
 
+// A leaf that wants a gradient; of a variable, such as parameter(randn({3, 2}, {.seed = 1})), it takes the numbers.
 template <Value T> Var<T> parameter(T value) {
     detail::own(value);  // it will be stepped in place
     detail::settle(value, MemoryClass::parameter);
@@ -344,7 +345,6 @@ template <Value T> Var<T> parameter(T value) {
 }
 
 namespace detail {
-// One that starts with the numbers of another: parameter(randn({3, 2}, {.seed = 1})).
 template <class V>
 concept Variable = std::same_as<V, Var<typename V::value_type>>;
 }  // namespace detail

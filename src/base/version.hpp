@@ -1,4 +1,4 @@
-// The version (SemVer), for the preprocessor and for people; the build reads the three numbers from here.
+// The version (SemVer) of the library that a program is compiled with; CMake reads the three numbers from here.
 #pragma once
 
 #define TALLY_VERSION_MAJOR 0

@@ -21,8 +21,8 @@ struct VisiblePart {
 };
 
 // visit(at, row, seen) for every row of the columns: where it starts, and the row of x that it sees, or none.
-template <class Visit> void each_row_of_columns(const SlidingWindow& w, std::size_t images,
-                                                        std::size_t channels, Visit visit) {
+template <class Visit>
+void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;
     for (std::size_t c = 0; c < channels; ++c)
         for (std::size_t i = 0; i < w.tall; ++i)

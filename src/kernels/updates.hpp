@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 
 #include "tally/kernels/functors.hpp"
 #include "tally/kernels/into.hpp"

@@ -88,7 +88,7 @@ std::int64_t cache_limit(Device device) {
     return std::max(min_cache_limit, common_of(device).peak[all_classes].load());
 }
 
-void free_storage(detail::Storage* storage) {
+void free_storage(Storage* storage) {
     raw(storage->device).give(storage->data, storage->bytes);
     delete storage;
 }
@@ -179,14 +179,14 @@ void look_at_peaks(Account& account, Device device) {
 
 // ---- the budget ----
 
-detail::Storage* allocate_in_arena(Common& common, std::size_t rounded, std::size_t bytes, Device device,
-                                   Account& account) {
-    if (detail::Storage* storage = common.cache.take(rounded)) {
+Storage* allocate_in_arena(Common& common, std::size_t rounded, std::size_t bytes, Device device,
+                           Account& account) {
+    if (Storage* storage = common.cache.take(rounded)) {
         common.cached.add(-static_cast<std::int64_t>(rounded));
         account.bring(static_cast<std::int64_t>(rounded));
         return storage;
     }
-    auto storage = std::make_unique<detail::Storage>();
+    auto storage = std::make_unique<Storage>();
     auto offset = common.arena->take(rounded);
     if (!offset) {
         common.drop_cache();
@@ -205,8 +205,8 @@ detail::Storage* allocate_in_arena(Common& common, std::size_t rounded, std::siz
 
 // ---- the rarer paths ----
 
-detail::Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device, Account& account) {
-    auto storage = std::make_unique<detail::Storage>();
+Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device, Account& account) {
+    auto storage = std::make_unique<Storage>();
     const std::size_t wanted =
         caching ? rounded : bytes;  // AddressSanitizer then sees an overrun of one byte
     storage->data = raw(device).grab(wanted);
@@ -222,8 +222,7 @@ detail::Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device
     return storage.release();
 }
 
-[[gnu::noinline]] detail::Storage* looked_at(detail::Storage* storage, std::size_t bytes,
-                                             Account& account) try {
+[[gnu::noinline]] Storage* looked_at(Storage* storage, std::size_t bytes, Account& account) try {
     if (poisoning.load()) raw(storage->device).fill(storage->data, 0xFF, bytes);
     look_at_peaks(account, storage->device);
     return storage;
@@ -232,11 +231,11 @@ detail::Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device
     throw;
 }
 
-detail::Storage* allocate_here(std::size_t bytes, Device device) {
+Storage* allocate_here(std::size_t bytes, Device device) {
     raw(device);                                   // or refuse it
     alignas(line) static std::byte nothing[line];  // an address to count from
     if (bytes == 0) {
-        auto* const storage = new detail::Storage();
+        auto* const storage = new Storage();
         storage->data = nothing;
         storage->holders = 1;
         storage->device = device;
@@ -250,7 +249,7 @@ detail::Storage* allocate_here(std::size_t bytes, Device device) {
     if (bytes > max_bytes) out_of_memory(bytes, device, cached_bytes(device), 0, report(device).largest_free);
     const std::size_t rounded = whole_lines(bytes);
     Account& account = current->account[number(device)];
-    detail::Storage* storage = account.cache.take(rounded);
+    Storage* storage = account.cache.take(rounded);
     if (storage != nullptr) {
         account.cached.add(-static_cast<std::int64_t>(rounded));
     } else if (common.budget.load() != 0) {
@@ -266,7 +265,7 @@ detail::Storage* allocate_here(std::size_t bytes, Device device) {
     return looked_at(storage, bytes, account);
 }
 
-void recycle_here(detail::Storage* storage) {
+void recycle_here(Storage* storage) {
     if (storage->bytes == 0) {
         delete storage;
         return;
@@ -309,11 +308,11 @@ void recycle_here(detail::Storage* storage) {
     account.cache.put(storage, storage->bytes);
 }
 
-[[gnu::noinline]] detail::Storage* allocate_slowly(std::size_t bytes, Device device) {
+[[gnu::noinline]] Storage* allocate_slowly(std::size_t bytes, Device device) {
     return with_shard([=] { return allocate_here(bytes, device); });
 }
 
-[[gnu::noinline]] void recycle_slowly(detail::Storage* storage) {
+[[gnu::noinline]] void recycle_slowly(Storage* storage) {
     with_shard([=] { recycle_here(storage); });
 }
 
@@ -329,17 +328,17 @@ detail::Sums detail::sums(Device device) {
     return total;
 }
 
-detail::Storage* detail::allocate(std::size_t bytes, Device device) {
+Storage* detail::allocate(std::size_t bytes, Device device) {
     Account* const account = accounts[number(device)];
     const std::size_t rounded = whole_lines(bytes);  // 0 also for absurd sizes; nothing ever waits there
-    detail::Storage* const storage = account ? account->cache.take(rounded) : nullptr;
+    Storage* const storage = account ? account->cache.take(rounded) : nullptr;
     if (storage == nullptr) [[unlikely]]
         return allocate_slowly(bytes, device);
     const bool more_than_ever = account->hand_out(storage, rounded);
     return more_than_ever ? looked_at(storage, bytes, *account) : storage;
 }
 
-void detail::recycle(detail::Storage* storage) {
+void detail::recycle(Storage* storage) {
     Account* const account = accounts[number(storage->device)];
     if (account == nullptr || !account->take_back(storage)) [[unlikely]]
         recycle_slowly(storage);
@@ -347,8 +346,8 @@ void detail::recycle(detail::Storage* storage) {
 
 namespace {
 
-[[gnu::always_inline]] inline void move_in(Account& account, const detail::Storage* storage,
-                                           MemoryClass before, MemoryClass now) {
+[[gnu::always_inline]] inline void move_in(Account& account, const Storage* storage, MemoryClass before,
+                                           MemoryClass now) {
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
     if (now != MemoryClass::temporary) account.hold(now, bytes);
     if (before != MemoryClass::temporary) account.hold(before, -bytes);
@@ -357,7 +356,7 @@ namespace {
 }
 
 // The bytes of a buffer go from one row of the ledger to another.
-[[gnu::always_inline]] inline void move(const detail::Storage* storage, MemoryClass before, MemoryClass now) {
+[[gnu::always_inline]] inline void move(const Storage* storage, MemoryClass before, MemoryClass now) {
     Account* const account = accounts[number(storage->device)];
     if (account == nullptr) [[unlikely]]
         return with_shard([=] { move_in(current->account[number(storage->device)], storage, before, now); });
@@ -366,14 +365,14 @@ namespace {
 
 }  // namespace
 
-void detail::reclassify(detail::Storage* storage, MemoryClass held_as) {
+void detail::reclassify(Storage* storage, MemoryClass held_as) {
     std::uint64_t before = storage->holders.load(), now = 0;
     do now = before << 2 >> 2 | class_bits(held_as);
     while (!storage->holders.compare_exchange_weak(before, now));
     move(storage, class_of(before), class_of(now));
 }
 
-void detail::saved_first(detail::Storage* storage, std::uint64_t holders_before) {
+void detail::saved_first(Storage* storage, std::uint64_t holders_before) {
     if (sum_saved && storage->device == Device::cpu) [[unlikely]]
         detail::note_checksum(storage);
     else if (storage->summed.load(std::memory_order_relaxed)) [[unlikely]]
@@ -382,9 +381,7 @@ void detail::saved_first(detail::Storage* storage, std::uint64_t holders_before)
         move(storage, MemoryClass::temporary, MemoryClass::saved);
 }
 
-void detail::unsaved_last(detail::Storage* storage) {
-    move(storage, MemoryClass::saved, MemoryClass::temporary);
-}
+void detail::unsaved_last(Storage* storage) { move(storage, MemoryClass::saved, MemoryClass::temporary); }
 
 std::size_t budget(Device device) { return common_of(device).budget.load(); }
 
@@ -421,9 +418,8 @@ Report report(Device device) {
     now.budget = common.budget.load();
     if (common.arena) {
         Arena without_cache = *common.arena;  // cached blocks are dropped before an allocation fails
-        common.cache.for_each([&](const detail::Storage* storage) {
-            without_cache.give(common.place(storage), storage->bytes);
-        });
+        common.cache.for_each(
+            [&](const Storage* storage) { without_cache.give(common.place(storage), storage->bytes); });
         now.largest_free = without_cache.largest();
     }
     return now;
@@ -476,7 +472,7 @@ void fail_allocation(std::uint64_t n) {
     take_short_way(n == 0);
 }
 
-void detail::poison(detail::Storage* storage) {
+void detail::poison(Storage* storage) {
     raw(storage->device).fill(storage->data, 0xFF, caching ? storage->bytes : storage->asked);
 }
 

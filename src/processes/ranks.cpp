@@ -158,8 +158,8 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
     parameters_ = optimizer.parameters();
     Opened& opened = windows_[&optimizer] = {};
     call_ = where_ = "";
-    Named lines{{"version", std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' +
-                                std::to_string(version.patch)},
+    Named lines{{"version", std::to_string(TALLY_VERSION_MAJOR) + '.' + std::to_string(TALLY_VERSION_MINOR) +
+                                '.' + std::to_string(TALLY_VERSION_PATCH)},
                 {"numbers of", std::to_string(8 * sizeof(S)) + " bits"},
                 {"reduce", options_.reduce == AllReduce::fast ? "fast" : "rank_order"},
                 {"buckets of", std::to_string(options_.bucket) + " numbers"},

@@ -3,8 +3,8 @@
 //     const CheckRules check;   // on this thread, while it lives
 //     loss.backward();          // an Error names the operation, and what its rule did
 //
-// gradcheck makes one. No build, also none for debugging, checks rules without one: a rule that is checked runs
-// twice and takes more memory.
+// gradcheck makes one. Without one no build checks rules, not even a debug build: a checked rule runs twice and
+// takes more memory.
 #pragma once
 
 #include "tally/memory/memory.hpp"

@@ -133,13 +133,13 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
     });
 }
 
-#define TALLY_MADE_FOR(S)                                                                                   \
-    template Var<Array<S>> cached_backward(std::size_t,                                                     \
-                                           const std::vector<std::function<Var<Array<S>>(std::size_t)>>&,   \
-                                           const std::function<Var<Array<S>>(const detail::Representations<S>&)>&); \
-    template void add_cached(Window<S>&, const std::vector<Items>&,                                         \
-                             const std::vector<std::function<Var<Array<S>>(const Items&, Pass&)>>&,         \
-                             const std::function<Loss<Array<S>>(const detail::Representations<S>&)>&,               \
+#define TALLY_MADE_FOR(S)                                                                             \
+    template Var<Array<S>> cached_backward(                                                           \
+        std::size_t, const std::vector<std::function<Var<Array<S>>(std::size_t)>>&,                   \
+        const std::function<Var<Array<S>>(const detail::Representations<S>&)>&);                      \
+    template void add_cached(Window<S>&, const std::vector<Items>&,                                   \
+                             const std::vector<std::function<Var<Array<S>>(const Items&, Pass&)>>&,   \
+                             const std::function<Loss<Array<S>>(const detail::Representations<S>&)>&, \
                              const MicroBatchOptions&);
 TALLY_MADE_FOR(float)
 TALLY_MADE_FOR(double)

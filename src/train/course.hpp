@@ -20,9 +20,7 @@ inline std::string in_words(const std::optional<double>& number) {
     return number ? in_words(*number) : "none";
 }
 inline std::string in_words(Reduction of) { return of == Reduction::mean ? "mean" : "sum"; }
-inline std::string in_words(Weigh what) {
-    return what == Weigh::counted ? "counted" : "micro_batches";
-}
+inline std::string in_words(Weigh what) { return what == Weigh::counted ? "counted" : "micro_batches"; }
 inline std::string in_words(Sum how) { return how == Sum::running ? "running" : "exact"; }
 inline std::string in_words(Tail policy) {
     switch (policy) {

@@ -9,8 +9,8 @@
 
 namespace tally::detail {
 
-// Operations on a parameter that is held are refused where they happen (var.hpp). The window notices other writes to
-// its memory at its next call.
+// Operations on a parameter that is held are refused where they happen (var.hpp). Any other write that raises its
+// memory's version is noticed at the window's next call.
 template <class S> class Hold {
 public:
     // Others go backward through micro-batches and tell the window, or the window does so alone.

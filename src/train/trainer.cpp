@@ -441,8 +441,7 @@ template <class S> void Trainer<S>::load(const std::string& path) {
 
 namespace {
 
-template <class Visit>
-void in_batches(std::int64_t items, std::int64_t batch_size, Visit visit) {
+template <class Visit> void in_batches(std::int64_t items, std::int64_t batch_size, Visit visit) {
     if (items < 1) throw Error("[evaluate] there is nothing to evaluate");
     const NoGrad off;
     for (const Items& batch : split(in_order(items), batch_size)) visit(batch);

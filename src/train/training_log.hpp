@@ -58,6 +58,7 @@ struct TrainingSummary {
 
 }  // namespace detail
 
+// In two to four lines.
 std::string to_string(const detail::TrainingSummary& summary);
 
 }  // namespace tally

@@ -351,10 +351,8 @@ TEST_CASE("values are shortened, never wrongly") {
     CHECK(short_number(-infinity) == "-inf");
     CHECK(detail::short_values(std::vector<float>{-0.35356f, 0.0207f, -0.6125f}) ==
           "[-0.3536  0.0207 -0.6125]");
-    CHECK(detail::short_values(std::vector<double>{0.5, -1.25, 0.75}) ==
-          "[ 0.5000 -1.2500  0.7500]");
-    CHECK(detail::short_values(std::vector<double>{0.5, -1.25, 0.75, 1, 2}) ==
-          "[ 0.5000 -1.2500 ..]");
+    CHECK(detail::short_values(std::vector<double>{0.5, -1.25, 0.75}) == "[ 0.5000 -1.2500  0.7500]");
+    CHECK(detail::short_values(std::vector<double>{0.5, -1.25, 0.75, 1, 2}) == "[ 0.5000 -1.2500 ..]");
     CHECK(detail::short_values(std::vector<double>{1e-9, infinity}) == "[1.000e-09     inf]");
     CHECK(detail::short_values(std::vector<double>{}) == "[]");
 }

@@ -144,8 +144,7 @@ template <class S> void check_case(Case of, Seen& seen, std::optional<std::int64
     std::string layers;
     for (const std::string& name : net.used) layers += name + ", ";
     INFO("seed " << of.seed << (sizeof(S) == 4 ? ", float: " : ", double: ") << layers << net.items
-                 << " items, optimizer " << of.which << ", total " << of.total << ", "
-                 << in_words(other));
+                 << " items, optimizer " << of.which << ", total " << of.total << ", " << in_words(other));
     REQUIRE(difference("gradient", want.gradients, got.gradients) == "");
     REQUIRE(difference("weight", want.weights, got.weights) == "");
 }

@@ -80,7 +80,8 @@ std::vector<Finding> findings(const Flags& flags, const std::string& lessons_fol
         all.push_back({about, std::move(name), std::move(text)});
     };
 
-    add("versions", "tally", fmt::format("{}.{}.{}", version.major, version.minor, version.patch));
+    add("versions", "tally",
+        fmt::format("{}.{}.{}", TALLY_VERSION_MAJOR, TALLY_VERSION_MINOR, TALLY_VERSION_PATCH));
 #ifdef __clang__
     add("versions", "compiler", fmt::format("clang {}", __clang_version__));
 #else
