@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdio>
 #include <ctime>
 #include <functional>
 #include <string>
@@ -67,15 +66,6 @@ inline double times_longer(const std::vector<double>& it, const std::vector<doub
     std::vector<double> ratios;
     for (std::size_t r = 0; r < it.size(); ++r) ratios.push_back(it[r] / other[r]);
     return median(ratios);
-}
-
-// Prints the median of each in ns, and how many times longer it takes than the first.
-inline void race(const std::string& title, const std::vector<Contestant>& contestants, int rounds = 21) {
-    const std::vector<std::vector<double>> times = measure(contestants, rounds);
-    std::printf("%s\n", title.c_str());
-    for (std::size_t i = 0; i < contestants.size(); ++i)
-        std::printf("  %-10s %10.1f ns   %8.2f x\n", contestants[i].name.c_str(), median(times[i]),
-                    times_longer(times[i], times[0]));
 }
 
 }  // namespace tally::bench

@@ -94,7 +94,6 @@ std::optional<std::string> Child::answer() {
     return line;
 }
 
-#ifdef __linux__
 clockid_t Child::processor_time() const {
     clockid_t clock = CLOCK_MONOTONIC;
     if (::clock_getcpuclockid(process_, &clock) != 0) throw Error("[bench] a process without a clock");
@@ -121,10 +120,5 @@ Pinned::Pinned(int cores) {
     if (CPU_COUNT(&last) == cores) ::sched_setaffinity(0, sizeof last, &last);
 }
 Pinned::~Pinned() { ::sched_setaffinity(0, sizeof at_the_beginning, &at_the_beginning); }
-#else
-clockid_t Child::processor_time() const { return CLOCK_MONOTONIC; }
-Pinned::Pinned(int) {}
-Pinned::~Pinned() {}
-#endif
 
 }  // namespace tally::bench

@@ -32,7 +32,7 @@ private:
 };
 
 // Keeps this thread, and the threads and processes that it starts meanwhile, on so many cores, always the same ones.
-// Does nothing where there are not so many, and on other systems than Linux.
+// Does nothing where there are not so many.
 class Pinned {
 public:
     explicit Pinned(int cores);

@@ -145,12 +145,6 @@ Row wide() {
 
 }  // namespace
 
-Row deep_row(const Deep& deep) {
-    Row row{"deep", "", {by_tally("tally", deep)}};
-    add_libtorch(row, deep);
-    return row;
-}
-
 std::vector<Planned> memory_rows() {
     return {{"memory-1x4096", whole_batch},
             {"memory-4x1024", micro_batches},

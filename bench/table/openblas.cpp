@@ -92,7 +92,6 @@ int answer_measurements() {
 }
 
 void begin_again_at_the_best(char** argv) {
-#ifdef __linux__
     if (std::getenv(wanted) != nullptr || std::getenv(told) != nullptr) return;
     char path[4096];
     const auto length = ::readlink("/proc/self/exe", path, sizeof path - 1);
@@ -112,9 +111,6 @@ void begin_again_at_the_best(char** argv) {
     all.clear();
     ::execv(path, argv);
     ::unsetenv(told), ::unsetenv(wanted);
-#else
-    (void)argv;
-#endif
 }
 
 std::string openblas_kernels() {

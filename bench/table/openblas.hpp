@@ -6,8 +6,7 @@
 namespace tally::bench {
 
 // OpenBLAS reads OPENBLAS_CORETYPE when it is loaded, and never again: each core type is measured in a process of its
-// own, in turn, and then this program begins again with the best one. Left alone where the variable is set, and on
-// other systems than Linux.
+// own, in turn, and then this program begins again with the best one. Left alone where the variable is set.
 void begin_again_at_the_best(char** argv);
 constexpr const char* measure_word = "--measure-openblas";  // what such a process is told
 int answer_measurements();                                  // and does

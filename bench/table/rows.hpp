@@ -17,9 +17,7 @@ std::vector<Planned> product_rows();
 std::vector<Planned> memory_rows();
 
 // The sides of a row, without goals.
-Row chain_row(const ElementwiseChain& chain, bool with_libtorch = true);
-Row number_chain_row(int operations);
-Row deep_row(const Deep& deep);  // with its memory
+Row chain_row(const ElementwiseChain& chain);
 Row mlp_row(const Mlp& mlp, int threads = 1);
 
 }  // namespace tally::bench

@@ -218,7 +218,7 @@ Row scalar_row() {
 
 }  // namespace
 
-Row chain_row(const ElementwiseChain& chain, bool with_libtorch) {
+Row chain_row(const ElementwiseChain& chain) {
     const auto size = static_cast<std::int64_t>(chain.start.size());
     const Tensor start = parameter(Array<float>({size}, chain.start)),
                  c = constant(Array<float>({size}, chain.c));
@@ -231,23 +231,7 @@ Row chain_row(const ElementwiseChain& chain, bool with_libtorch) {
     });
     Row row{"chain", "", {by_tally, chain_by_tape(chain)}};
     row.units = chain.operations;
-    if (with_libtorch) add_libtorch(row, chain);
-    return row;
-}
-
-Row number_chain_row(int operations) {
-    const Scalar start = parameter(0.25), c = constant(-1.0);
-    const auto run = [start, c, operations] {
-        start.zero_grad();
-        Scalar y = start;
-        for (int i = 0; i < operations / 2; ++i) y = std::move(y) * c + c;
-        y.backward();
-    };
-    Row row{"numbers", "", {{"tally", Role::tally, run, [start, run] {
-                                 run();
-                                 return Numbers{{start.grad()}};
-                             }}}};
-    row.units = operations;
+    add_libtorch(row, chain);
     return row;
 }
 
