@@ -66,11 +66,6 @@ class GpuReport(unittest.TestCase):
         (self.fakes / "compute-sanitizer").unlink()
         self.assertRefused(self.report(path=""), f"the CUDA toolkit's compute-sanitizer is neither in PATH nor in {self.top}")
 
-    def test_options(self):
-        result = self.report("--dry")
-        self.assertEqual(result.returncode, 2)
-        self.assertIn("no option --dry; one call now runs every step", result.stderr)
-
     def test_it_runs_every_tool_and_writes_the_rows(self):
         result = self.report("--rounds", "3")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
