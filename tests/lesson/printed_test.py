@@ -5,8 +5,8 @@ Usage: printed_test.py LESSON_PROGRAM          compares one
 
 Asked in float64 on the CPU; lesson 22, which is about a device, of the pretended one. A line begins with the step and the
 event, then says the beginning of what is printed, and ends with a digest of all of it. Left out is what another processor,
-compiler or hour would print otherwise: progress, times, and the digits of a number that are not shown; and where a line stands in
-the source.
+compiler or hour would print otherwise: progress, times, and the digits of a number that are not shown; and what other lines have:
+checks, which the end counts, reveals, which repeat their prediction, and the lesson's own source.
 """
 
 import difflib
@@ -23,6 +23,7 @@ from terminal_driver import clean_environment
 FOLDER = Path(__file__).resolve().parent / "printed"
 IMAGES = {"16": "1312", "22": "416"}  # of the generated set; in full it takes a minute
 SHOWN = 100  # letters of a line
+LEFT_OUT = ("progress", "check", "reveal", "source")
 
 
 def events(program):
@@ -77,7 +78,7 @@ def line_of(event):
 
 
 def lines_of(program):
-    return [line_of(event) for event in events(program) if event["event"] != "progress"]
+    return [line_of(event) for event in events(program) if event["event"] not in LEFT_OUT]
 
 
 def main(arguments):
