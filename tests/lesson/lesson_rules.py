@@ -70,11 +70,6 @@ def test_ratios_hold_as_printed(lesson, schema):
                 assert c > 0 and low <= max(a / c, a / d, b / c, b / d) and min(a / c, a / d, b / c, b / d) <= high, row
 
 
-def test_other_scalar_type(lesson, schema):
-    for dtype in ("float32", "float64"):
-        run(lesson, f"--dtype={dtype}", "--quiet")
-
-
 def test_a_step_is_at_most_14_lines_of_80_columns(lesson, schema):
     plain = run(lesson, "--plain")
     for line in plain.splitlines():

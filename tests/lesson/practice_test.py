@@ -185,19 +185,6 @@ def test_what_an_answer_prints_is_seen(runner):
         assert "size 2\n" in learner.run("check", "divide").stdout
 
 
-def test_the_page_has_each_exercise(runner):
-    described = subprocess.run([os.path.join(os.path.dirname(runner), "exercises/exercise-checks")], stdout=subprocess.PIPE, text=True, check=True).stdout
-    exercises = [json.loads(line) for line in described.splitlines()]
-    with open(os.path.join(os.path.dirname(__file__), "../../docs/exercises.md"), encoding="utf-8") as page:
-        text = page.read()
-    for e in exercises:
-        row = f"| {e['exercise']} | {e['slug']} | {e['title']} | {e['lesson']} | {e['minutes']} | {len(e['mistakes'])} |"
-        assert row in text, row
-    assert f"recognised, {sum(len(e['mistakes']) for e in exercises)} together" in words_of(text)
-    assert f"{sum(e['minutes'] for e in exercises)} minutes together" in words_of(text)
-    assert f"## The {len(exercises)}\n" in text
-
-
 def test_hints_come_one_by_one(runner):
     with Learner(runner) as learner:
         said = [words_of(learner.run("hint", "divide").stdout) for _ in range(4)]
@@ -238,20 +225,6 @@ def test_an_unknown_exercise_names_the_nearest(runner):
 
 def line(slug, how):
     return f"exercise\t{slug}\t\t{how}\t\t\t\t\n"
-
-
-def test_a_broken_file_of_answers_is_kept_aside_and_what_was_understood_goes_on(runner):
-    with Learner(runner) as learner:
-        learner.run("hint", "divide")
-        broken = line("divide", "passed") + "\x00\x01 rubbish\n\n" + line("ring", "hint") + "exercise\tring\twro"
-        with open(learner.work + "/answers", "a", encoding="utf-8") as answers:
-            answers.write(broken)
-        result = learner.run("score")
-        assert result.returncode == 0 and "answers.1.broken" in result.stderr and "1 of 27 passed" in result.stdout, result
-        with open(learner.work + "/answers.1.broken", encoding="utf-8") as answers:
-            assert answers.read().endswith(line("divide", "hint") + broken)
-        assert learner.log() == ["divide hint", "divide passed", "ring hint"]
-        assert learner.run("score").stderr == "" and "Hint 2 " in learner.run("hint", "ring").stdout
 
 
 def test_a_full_disk_leaves_no_half_of_a_line_and_a_kill_costs_only_its_own(runner):

@@ -80,14 +80,6 @@ class Terminal:
         before, self.unread = self.unread.split(text, 1)
         return before
 
-    def wait_for_keys(self):
-        """Until the program has set the terminal for reading single keys."""
-        deadline = time.monotonic() + PATIENCE
-        while self.restored():
-            if time.monotonic() > deadline:
-                raise AssertionError("never asks for keys")
-            self._read(0.05)
-
     def wait(self):
         """The exit code once the program has ended, with all that it wrote read."""
         deadline = time.monotonic() + PATIENCE

@@ -154,13 +154,6 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a window of N micro-batches sends 1/N of what N updates send") {
-    const auto sent = [](int updates) {
-        return updates * all_reduce(AllReduce::ring, std::vector<double>(16, 0.0), 4e9, {0, 1}).bytes;
-    };
-    CHECK(sent(8) / sent(1) == 8);
-}
-
 TEST_CASE(
     "beyond some number of devices a target is reached later again, and more micro-batches move that "
     "number") {

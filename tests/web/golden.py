@@ -15,27 +15,6 @@ MEAN, TILE = 1.5, 25.0  # of 255: over the picture, and in its worst tile
 VIEWS = {"toy": "#part=toy&cuts=4,2&divide=1", "lessons": "#part=lessons&lesson=6&step=3", "chain": "#part=chain", "noise": "#part=noise&size=8",
          "presenting": "#part=lessons&lesson=5&step=3&present=1"}
 
-# What is added to the page's style, the view that it concerns, and whether a comparison must see it.
-CHANGES = [
-    ("body { text-rendering: geometricPrecision; -webkit-font-smoothing: antialiased; }", "toy", False),
-    ("body { letter-spacing: 0.15px; }", "lessons", False),
-    ("body { -webkit-text-stroke: 0.25px; }", "presenting", False),
-    ("body { position: relative; top: 1px; left: 1px; }", "toy", False),
-    (".lane { display: block; }", "toy", True),
-    (".lane { background: none !important; }", "toy", True),
-    (".controls, .choice { display: block; } .choice button { display: block; }", "toy", True),
-    ("nav { display: none; }", "lessons", True),
-    ("pre { display: none; }", "lessons", True),
-    ("table { display: none; }", "lessons", True),
-    ("#nodes { flex-direction: column; }", "chain", True),
-    ("#strip { display: none; }", "chain", True),
-    (".bar { fill: none; }", "chain", True),
-    (".point { r: 0; }", "noise", True),
-    ("svg { width: 20%; }", "noise", True),
-    (".presenting { font-size: 1rem; }", "presenting", True),
-    (".presenting header { display: block; }", "presenting", True),
-]
-
 REDUCED = """
 const [shot, done] = arguments, image = new Image();
 image.onload = () => {

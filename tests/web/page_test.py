@@ -562,7 +562,7 @@ def test_it_looks_as_it_did(driver, given):
         print("  not compared: the fonts are not those of the kept pictures")
         return
     for name, fragment in golden.VIEWS.items():
-        for width, height in SIZES:
+        for width, height in (SIZES[0], SIZES[-1]):
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
             picture = golden.reduced(page.open(fragment))
             kept = golden.FOLDER / f"{name}_{width}.png"
@@ -574,20 +574,6 @@ def test_it_looks_as_it_did(driver, given):
     assert sum(path.stat().st_size for path in golden.FOLDER.iterdir()) < golden.MOST_BYTES
     other = [one for one in worst if not golden.alike(*one[:2])]
     assert not other, f"looks otherwise (mean, worst tile, picture): {other}; look at it, and keep it by --keep"
-
-
-def test_a_broken_layout_would_be_seen(driver, given):
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 1024, "height": 768, "deviceScaleFactor": 1, "mobile": False})
-    page, wrong = Page(driver), []
-    for style, view, seen in golden.CHANGES:
-        usual = golden.reduced(page.open(golden.VIEWS[view]))
-        page.js("document.head.append(make('style', {}, arguments[0]))", style)
-        mean, tile = golden.difference(page, usual, golden.reduced(page))
-        print(f"  {mean:5.1f} {tile:4.0f}  {style}")
-        if golden.alike(mean, tile) == seen:
-            wrong.append(f"{view} with {style}: {mean:.1f}, {tile:.0f}")
-    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert not wrong, wrong
 
 
 def test_nothing_is_fetched_and_nothing_complains(driver, given):
