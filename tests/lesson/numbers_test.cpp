@@ -19,7 +19,7 @@ struct Matrix {  // what an array looks like to the kit
     const std::vector<float>& to_vector() const { return numbers; }
 };
 
-struct detail::Variable {  // and a variable
+struct Variable {  // and a variable
     Matrix held;
     std::optional<Matrix> gradient;
     const Matrix& value() const { return held; }
@@ -40,7 +40,7 @@ TEST_CASE("numbers are taken from whatever has them") {
     CHECK(Numbers(std::vector<float>{1, 2}).shape == std::vector<std::int64_t>{2});
     CHECK(Numbers({1.0, 2.0, 3.0}).values.size() == 3);
 
-    const detail::Variable x{{{2, 3}, {1, 2, 3, 4, 5, 6}}, {}};
+    const Variable x{{{2, 3}, {1, 2, 3, 4, 5, 6}}, {}};
     CHECK(Numbers(x).shape == std::vector<std::int64_t>{2, 3});
     CHECK(Numbers(x).type == Numbers::Type::float32);
     CHECK(Numbers(x.held).values[5] == 6);
@@ -49,7 +49,7 @@ TEST_CASE("numbers are taken from whatever has them") {
 TEST_CASE("a float keeps its exact value") { CHECK(Numbers(0.1F).values[0] == 0.10000000149011612); }
 
 TEST_CASE("a gradient that has not arrived is a dash, never 0") {
-    detail::Variable x{{{1}, {1}}, {}};
+    Variable x{{{1}, {1}}, {}};
     CHECK(lines_of(gradient(x), 4) == Strings{"-"});
     CHECK(row_text(gradient(x), 4) == "-");
     x.gradient = Matrix{{1}, {0}};

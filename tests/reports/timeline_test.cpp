@@ -151,7 +151,7 @@ TEST_CASE("of more samples than there is room for the highest of each stretch is
         samples[i].in_use = static_cast<std::size_t>(random.whole(0, 1000));
     }
     const auto count = static_cast<std::size_t>(random.whole(1, 100));
-    const std::vector<Timeline::Sample> shown = highest(samples, count);
+    const std::vector<Timeline::Sample> shown = detail::highest(samples, count);
     REQUIRE(shown.size() == std::min(count, samples.size()));
     std::size_t next = 0;  // each sample lies in one stretch, and none of it is higher than the one shown
     for (std::size_t i = 0; i < shown.size(); ++i) {

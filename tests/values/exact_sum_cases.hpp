@@ -86,7 +86,7 @@ template <class S> ExactSum<S> exact_sum_of(const std::vector<S>& summands) {
     return sum;
 }
 
-template <class S> std::string detail::listed(const std::vector<S>& summands) {
+template <class S> std::string listed(const std::vector<S>& summands) {
     std::string text;
     char one[40];
     for (const S x : summands) {

@@ -55,8 +55,8 @@ template <class S> void compare_with_mpfr(std::uint64_t seed, int cases) {
         if (std::isnan(want) ? bits_of(got) == bits_of(std::numeric_limits<S>::quiet_NaN())
                              : bits_of(got) == bits_of(want))
             continue;
-        INFO("seed " << seed << ", sum " << i << " of " << detail::listed(summands));
-        REQUIRE(detail::listed<S>({got}) == detail::listed<S>({want}));
+        INFO("seed " << seed << ", sum " << i << " of " << listed(summands));
+        REQUIRE(listed<S>({got}) == listed<S>({want}));
     }
     CHECK(std::min({nan, infinite, denormal, zero}) > cases / 200);
 }

@@ -46,7 +46,7 @@ template <class S> void check_every_split(std::uint64_t seed, int cases) {
     for (int i = 0; i < cases; ++i) {
         Random random(seed + static_cast<std::uint64_t>(i));
         std::vector<S> summands = drawn_summands<S>(random);
-        INFO("seed " << seed + static_cast<std::uint64_t>(i) << ": " << detail::listed(summands));
+        INFO("seed " << seed + static_cast<std::uint64_t>(i) << ": " << listed(summands));
         const S want = sum_of(summands);
         for (int again = 0; again < 3; ++again) {
             std::vector<ExactSum<S>> parts, same;
