@@ -35,20 +35,12 @@ TEST_CASE("shapes that do not match are named, with the operation") {
                       "[matmul] inner sizes differ: (16, 784) x (512, 10)");
     CHECK_THROWS_WITH(matmul(zeros({784, 16}), zeros({10, 512}), {.transpose_a = true, .transpose_b = true}),
                       "[matmul] inner sizes differ: (784, 16) transposed x (10, 512) transposed");
-    CHECK_THROWS_WITH(matmul(zeros({3}), zeros({4})), "[matmul] inner sizes differ: (3) x (4)");
     CHECK_THROWS_WITH(matmul(zeros({}), zeros({4})), "[matmul] a single number is no matrix: () x (4)");
     CHECK_THROWS_WITH(matmul(zeros({4}), zeros({4, 2}), {.transpose_a = true}),
                       "[matmul] a vector has no transpose: (4) transposed x (4, 2)");
-    CHECK_THROWS_WITH(matmul(zeros({2, 4}), zeros({4}), {.transpose_b = true}),
-                      "[matmul] a vector has no transpose: (2, 4) x (4) transposed");
     CHECK_THROWS_WITH(matmul(zeros({2, 3, 4}), zeros({3, 4, 2})),
                       "[matmul] batches of (2) and (3) do not broadcast: (2, 3, 4) x (3, 4, 2)");
     CHECK_THROWS_WITH(zeros({3, 2}) + zeros({4}), "[add] cannot broadcast (3, 2) with (4)");
-    CHECK_THROWS_WITH(zeros({3}) - zeros({4}), "[sub] cannot broadcast (3) with (4)");
-    CHECK_THROWS_WITH(zeros({3}) * zeros({0}), "[mul] cannot broadcast (3) with (0)");
-    CHECK_THROWS_WITH(maximum(zeros({3}), zeros({4})), "[maximum] cannot broadcast (3) with (4)");
-    CHECK_THROWS_WITH(squared_difference(zeros({3}), zeros({4})),
-                      "[squared_difference] cannot broadcast (3) with (4)");
     CHECK_THROWS_WITH(mse(zeros({4, 1}), zeros({4})),
                       "[mse] prediction and target must have one shape; they are (4, 1) and (4): write "
                       "reshape(prediction, {4})");
@@ -63,14 +55,9 @@ TEST_CASE("shapes that do not match are named, with the operation") {
                       "(2, 1): write labels.reshaped({2})");
     CHECK_THROWS_WITH(where(integers({1, 0}), zeros({2}), zeros({3})),
                       "[where] cannot broadcast the condition (2) with (2) and (3)");
-    CHECK_THROWS_WITH(where(integers({1, 0}), zeros({3}), zeros({3})),
-                      "[where] cannot broadcast the condition (2) with (3) and (3)");
     CHECK_THROWS_WITH(linear(zeros({2, 3}), zeros({4, 5})), "[linear] inner sizes differ: (2, 3) x (4, 5)");
-    CHECK_THROWS_WITH(linear(zeros({}), zeros({4, 5})), "[linear] inner sizes differ: () x (4, 5)");
     CHECK_THROWS_WITH(linear(zeros({2, 3}), zeros({3})),
                       "[linear] the weights must be a matrix (in, out); they are (3), x is (2, 3)");
-    CHECK_THROWS_WITH(linear_relu(zeros({2, 3}), zeros({4, 5}), zeros({5})),
-                      "[linear_relu] inner sizes differ: (2, 3) x (4, 5)");
     CHECK_THROWS_WITH(linear(zeros({2, 3}), zeros({3, 4}), zeros({3})),
                       "[linear] the bias of weights (3, 4) must be (4); it is (3)");
     CHECK_THROWS_WITH(layer_norm(zeros({2, 3}), zeros({2}), zeros({3})),
@@ -82,36 +69,20 @@ TEST_CASE("shapes that do not match are named, with the operation") {
     CHECK_THROWS_WITH(reshape(zeros({2, 3}), {4, 2}), "[reshape] (2, 3) has 6 elements, (4, 2) has 8");
     CHECK_THROWS_WITH(reshape(zeros({2, 3}), {4, -1}),
                       "[reshape] the extent -1 of (4, -1) cannot be told for (2, 3)");
-    CHECK_THROWS_WITH(reshape(zeros({2, 3}), {-1, -1}),
-                      "[reshape] the extent -1 of (-1, -1) cannot be told for (2, 3)");
-    CHECK_THROWS_WITH(reshape(zeros({0, 3}), {0, -1}),
-                      "[reshape] the extent -1 of (0, -1) cannot be told for (0, 3)");
     CHECK_THROWS_WITH(broadcast_to(zeros({2, 3}), Shape{2}),
                       contains("[broadcast_to] cannot broadcast (2, 3) with (2)"));
     CHECK_THROWS_WITH(broadcast_to(zeros({2, 3}), Shape{3}), "[broadcast_to] (2, 3) does not fit into (3)");
     CHECK_THROWS_WITH(concat<float>({zeros({2, 3}), zeros({2, 4})}),
                       "[concat] cannot put (2, 4) beside (2, 3) along axis 0");
-    CHECK_THROWS_WITH(concat<float>({zeros({2, 3}), zeros({2})}, 1),
-                      "[concat] cannot put (2) beside (2, 3) along axis 1");
     CHECK_THROWS_WITH(concat<float>({}), "[concat] there is nothing to put together");
 }
 
 TEST_CASE("axes out of range, named twice or left out") {
     CHECK_THROWS_WITH(sum(zeros({2, 3}), {2}), "[sum] axis 2 is out of range for (2, 3): valid are -2 to 1");
-    CHECK_THROWS_WITH(mean(zeros({2, 3}), {-3}),
-                      "[mean] axis -3 is out of range for (2, 3): valid are -2 to 1");
     CHECK_THROWS_WITH(max(zeros({}), {0}), "[max] axis 0 is out of range for (): it has no axes");
-    CHECK_THROWS_WITH(logsumexp(zeros({2}), {1}), contains("[logsumexp] axis 1 is out of range"));
-    CHECK_THROWS_WITH(softmax(zeros({2}), 1), contains("[softmax] axis 1 is out of range"));
-    CHECK_THROWS_WITH(log_softmax(zeros({})), contains("[log_softmax] axis -1 is out of range for ()"));
     CHECK_THROWS_WITH(sum(zeros({2, 3}), {1, -1}), "[sum] axis -1 is named twice for (2, 3)");
     CHECK_THROWS_WITH(permute(zeros({2, 3}), {0, 0}),
                       "[permute] the order (0, 0) does not name every axis of (2, 3) once");
-    CHECK_THROWS_WITH(permute(zeros({2, 3}), {0}),
-                      "[permute] the order (0) does not name every axis of (2, 3) once");
-    CHECK_THROWS_WITH(permute(zeros({2, 3}), {0, 2}), contains("[permute] axis 2 is out of range"));
-    CHECK_THROWS_WITH(transpose(zeros({2})), contains("[transpose] axis -2 is out of range for (2)"));
-    CHECK_THROWS_WITH(slice(zeros({2, 3}), 2, 0, 1), contains("[slice] axis 2 is out of range"));
     CHECK_THROWS_WITH(slice(zeros({2, 3}), 1, 1, 4), "[slice] 1 to 4 is not within axis 1 of (2, 3)");
     CHECK_THROWS_WITH(slice(zeros({2, 3}), 1, -1, 2),
                       "[slice] -1 to 2 is not within axis 1 of (2, 3); slice() does not count from the end: "
@@ -120,26 +91,21 @@ TEST_CASE("axes out of range, named twice or left out") {
     CHECK_THROWS_WITH(slice(zeros({5, 3}), 0, 1, -1), contains("write slice(x, 0, 1, 4)"));
     CHECK_THROWS_WITH(slice(zeros({5, 3}), 0, -1, 1), "[slice] -1 to 1 is not within axis 0 of (5, 3)");
     CHECK_THROWS_WITH(slice(zeros({2, 3}), -2, 2, 1), "[slice] 2 to 1 is not within axis 0 of (2, 3)");
-    CHECK_THROWS_WITH(concat<float>({zeros({2})}, 1), contains("[concat] axis 1 is out of range"));
 }
 
 TEST_CASE("splits, rows and labels that do not fit") {
     CHECK_THROWS_WITH(split(zeros({6, 3}), 0), "[split] a part of (6, 3) cannot have 0 rows");
-    CHECK_THROWS_WITH(split(zeros({6, 3}), -2), "[split] a part of (6, 3) cannot have -2 rows");
     CHECK_THROWS_WITH(split(zeros({}), 1), "[split] a single number has no rows");
     CHECK_THROWS_WITH(split(zeros({6, 3}), {4, 1}), "[split] the parts hold 5 rows, the array (6, 3) has 6");
     CHECK_THROWS_WITH(split(zeros({6, 3}), {4, 3}), "[split] after 4 rows there are no 3 more in (6, 3)");
     CHECK_THROWS_WITH(split(zeros({6, 3}), {1, huge}),
                       "[split] after 1 rows there are no 9223372036854775807 more in (6, 3)");
-    CHECK_THROWS_WITH(split(zeros({6, 3}), {7, -1}), contains("(6, 3)"));
     CHECK_THROWS_WITH(split(zeros({6, 3}), {6, -1}), "[split] a part of (6, 3) cannot have -1 rows");
     CHECK(split(zeros({6, 3}), 4).size() == 2);
     CHECK(split(zeros({6, 3}), 4)[1].shape() == Shape{2, 3});
     CHECK(split(zeros({6, 3}), {1, 2, 3})[2].shape() == Shape{3, 3});
     CHECK_THROWS_WITH(rows(zeros({4, 2}), integers({0, 4})),
                       "[rows] index 4 at place 1 is outside the rows of (4, 2)");
-    CHECK_THROWS_WITH(rows(zeros({4, 2}), integers({-1, -5})),
-                      "[rows] index -5 at place 1 is outside the rows of (4, 2)");
     CHECK_THROWS_WITH(rows(zeros({}), integers({0})), "[rows] a single number has no rows");
     CHECK_THROWS_WITH(rows(zeros({4, 2}), Array<std::int32_t>({1, 1}, {0})),
                       "[rows] the index must have one axis; it is (1, 1), x is (4, 2)");

@@ -396,26 +396,6 @@ TEMPLATE_TEST_CASE("accumulated micro-batches reach the gradient that PyTorch co
     check_law<TestType>("split_cross_entropy", split_cross_entropy<TestType>);
 }
 
-TEMPLATE_TEST_CASE("the toy's divided micro-batches give the full batch's gradient bit for bit", "[fixtures]",
-                   float, double) {
-    std::map<std::string, std::vector<double>> full;
-    int compared = 0;
-    for (const Fixture& f : fixtures().at("toy")) {
-        if (f.single_precision != std::is_same_v<TestType, float> ||
-            f.integer("parts") != f.integer("divisor"))
-            continue;
-        INFO(f.name);
-        const Inputs<Array<TestType>> in = inputs_of<TestType>(f);
-        toy(f, in);
-        const auto gradient = in["w"].grad().to_vector();
-        const std::vector<double> values(gradient.begin(), gradient.end());
-        const auto [whole, fresh] = full.emplace(f.name.substr(0, f.name.find('-')), values);
-        CHECK(whole->second == values);
-        compared += !fresh;
-    }
-    CHECK(compared == 6);  // two data sets, each in 2, 3 and 6 parts
-}
-
 TEST_CASE("every operation of the engine has at least 8 fixtures, with the edges that apply to it",
           "[fixtures]") {
     std::set<std::string> needed = recorded();

@@ -116,31 +116,6 @@ TEST_CASE("a probability that is none, and items beyond counting, are refused") 
 
 // ---- losses ----
 
-TEST_CASE("lesson 15: a contrastive loss of micro-batches is another loss") {
-    const Numbers x{.5, -1, 2, .25}, y{.4, -.6, 1.5, .1};
-    const auto run = [&](std::int64_t size, double& loss) {
-        const Tensor64 a = numbers({1}, {.7}), b = numbers({1}, {-.3});
-        const auto xs = split(Tensor64(Array<double>({4, 1}, x)), size),
-                   ys = split(Tensor64(Array<double>({4, 1}, y)), size);
-        loss = 0;
-        for (std::size_t i = 0; i < xs.size(); ++i) {
-            const Tensor64 part = info_nce(a * xs[i], b * ys[i]).mean() / xs.size();
-            loss += part.item();
-            part.backward();
-        }
-        return Numbers{a.grad().item(), b.grad().item()};
-    };
-    double loss = 0;
-    const Numbers full = run(4, loss);
-    CHECK(near(loss, 1.571169, 5e-7));
-    CHECK(near(full[0], 0.286374, 5e-7));
-    CHECK(near(full[1], -0.668207, 5e-7));
-    const Numbers cut = run(2, loss);
-    CHECK(near(loss, 0.809376, 5e-7));
-    CHECK(near(cut[0], 0.183524, 5e-7));
-    CHECK(near(cut[1], -0.428223, 5e-7));
-}
-
 TEST_CASE("losses refuse what they cannot mean") {
     const Tensor64 x = numbers({2, 2}, {1, 2, 3, 4});
     CHECK_THAT(message_of([&] {
@@ -158,29 +133,6 @@ TEST_CASE("losses refuse what they cannot mean") {
 }
 
 // ---- batch norm ----
-
-TEST_CASE("lesson 15: micro-batches have other statistics, and pooled they are the batch's") {
-    const Numbers x{0, 2, 4, 6}, t{1, -2, .5, 3};
-    const auto run = [&](std::int64_t size, BatchStatistics<double>& pool) {
-        const Tensor64 gain = numbers({1}, {1}), bias = constant(Array<double>::zeros({1}));
-        const auto xs = split(Tensor64(Array<double>({4, 1}, x)), size),
-                   ts = split(Tensor64(Array<double>({4, 1}, t)), size);
-        for (std::size_t i = 0; i < xs.size(); ++i) {
-            const auto normed = batch_norm(xs[i], gain, bias, 0);
-            pool = pooled(pool, normed.batch);
-            (mean(ts[i] * normed.y) / xs.size()).backward();
-        }
-        return gain.grad().item();
-    };
-    BatchStatistics<double> full, cut;
-    CHECK(near(run(4, full), 0.950329, 5e-7));
-    CHECK(near(run(2, cut), -0.125, 1e-15));
-    for (const auto& of : {full, cut}) {
-        CHECK(of.count == 4);
-        CHECK(of.mean.to_vector() == Numbers{3});
-        CHECK(of.variance.to_vector() == Numbers{5});
-    }
-}
 
 TEST_CASE("statistics pooled from any parts are those of the whole") {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {

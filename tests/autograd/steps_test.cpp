@@ -45,29 +45,3 @@ TEST_CASE("a gradient of another shape is never stepped with") {
                       contains("the value is shape (2), the gradient shape (3)"));
     CHECK(x.to_vector() == std::vector<float>{1, 2});
 }
-
-TEMPLATE_TEST_CASE("least squares is solved, with one batch and with micro-batches", "", float, double) {
-    using S = TestType;
-    const std::int64_t rows_at_a_time = GENERATE(8, 2);
-    Random random(3);
-    const Array<S> data = random.array<S>({8, 2});
-    std::vector<S> targets;
-    for (std::size_t i = 0; i < 8; ++i)
-        targets.push_back(2 * data.span()[2 * i] - 3 * data.span()[2 * i + 1] + 1);
-    const Var<Array<S>> x = constant(data), t = constant(Array<S>({8, 1}, targets)),
-                        w = parameter(Array<S>::zeros({2, 1})), b = parameter(Array<S>::zeros({1}));
-    for (int step = 0; step < 400; ++step) {
-        for (std::int64_t from = 0; from < 8; from += rows_at_a_time)
-            (mse(linear(slice(x, 0, from, from + rows_at_a_time), w, b),
-                 slice(t, 0, from, from + rows_at_a_time))
-                 .sum /
-             8)
-                .backward();
-        sgd_step({w, b}, 0.1);
-        w.zero_grad();
-        b.zero_grad();
-    }
-    CHECK(std::abs(w.value().span()[0] - 2) < 1e-4);
-    CHECK(std::abs(w.value().span()[1] + 3) < 1e-4);
-    CHECK(std::abs(b.value().span()[0] - 1) < 1e-4);
-}

@@ -9,6 +9,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "memory/memory_helpers.hpp"
 #include "tally/tally.hpp"
 
 using namespace tally;
@@ -378,13 +379,7 @@ TEST_CASE("where the plain chain does not fit into the budget, the cut that is c
     };
     expected = gradients(false);
     memory::drop_cache();
-    struct Budget {
-        explicit Budget(std::size_t bytes) { memory::set_budget(bytes); }
-        ~Budget() {
-            memory::drop_cache();
-            memory::set_budget(0);
-        }
-    } const small(27 * buffer);  // weights and gradients take 8.5, x one; some is lost between blocks
+    const Budget small(27 * buffer);  // weights and gradients take 8.5, x one; some is lost between blocks
     CHECK_THROWS_AS(gradients(false), OutOfMemory);
     CHECK(gradients(true) == expected);
     CHECK(words.find("segments of ") != std::string::npos);

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "autograd/support.hpp"
 #include "catch.hpp"
 #include "memory_helpers.hpp"
 #include "tally/base/text.hpp"
@@ -24,18 +25,6 @@ using namespace tally::test;
 namespace {
 
 constexpr std::size_t row(MemoryClass held_as) { return static_cast<std::size_t>(held_as); }
-
-// A setting that does not outlive its test.
-struct Poison {
-    explicit Poison(bool on) { memory::set_poison(on); }
-    ~Poison() {
-#ifdef NDEBUG
-        memory::set_poison(false);
-#else
-        memory::set_poison(true);
-#endif
-    }
-};
 
 }  // namespace
 
@@ -260,7 +249,7 @@ TEST_CASE("the cache does not outgrow the peak when sizes keep changing") {
 }
 
 TEST_CASE("fresh bytes are NaN when poisoned, also of a buffer used again") {
-    const Poison on(true);
+    const Poison poison;
     for (const std::size_t bytes : {60u, 100000u}) {
         for (int round = 0; round < 2; ++round) {
             memory::detail::Storage* storage = allocate(bytes);

@@ -235,6 +235,7 @@ row("Array::shape", call="[&] { const auto& y = w.array.clone().shape(); const A
     title="Array::shape of a temporary")
 row("Array::span", call="w.array.clone().span()", right="compiler", title="Array::span of a temporary")
 row("Array::data", call="w.array.clone().data()", right="compiler", title="Array::data of a temporary")
+row("Array::writable", call="w.array.clone().writable()", right="compiler", title="Array::writable of a temporary")
 row("rows", call="rows(w.array, {0, 1})", right="compiler", title="rows of an array by braces")
 row("cross_entropy", call="cross_entropy(w.x, w.labels, -100, 0.1)", right="compiler", title="cross_entropy by position")
 row("random_uniform", call="random_uniform<float>(w.x.shape(), -1, 1)", right="compiler", title="random_uniform by position")

@@ -380,40 +380,6 @@ TEST_CASE("What is sent of exact sums is 8 bytes a digit, once, and micro-batche
     }
 }
 
-TEST_CASE("Batch norm's statistics move once, and an exact update's weights are those of one process") {
-    const auto make = [] { return Sequential<float>(BatchNorm<float>(3), Linear<float>(3, 2, {1, 1})); };
-    Random r(common_seed("exact statistics"));
-    std::vector<Array<float>> x;
-    for (int micro = 0; micro < 7; ++micro) x.push_back(r.array<float>({r.whole(2, 5), 3}));
-    std::vector<std::size_t> mine = drawn_share(r, x.size()), all{0, 1, 2, 3, 4, 5, 6};
-    const auto update = [&](Sequential<float>& model, const std::vector<std::size_t>& micros,
-                            detail::Across<float>* across) {
-        Adam<float> adam(parameters(model));
-        Window<float> window(adam, {.sum = Sum::exact}, across);
-        for (const std::size_t i : micros) {
-            Pass& pass = window.pass(x[i].shape()[0]);
-            const Shape out{x[i].shape()[0], 2};
-            window.add(mse(model(constant(x[i]), pass), constant(Array<float>::zeros(out))));
-        }
-        CHECK(window.finish().stepped);
-    };
-    Sequential<float> model = make(), alone = make();
-    Ranks<float> across(world(), {.model = &model});
-    update(model, mine, &across);
-    update(alone, all, nullptr);
-    const std::vector<Tensor> weights = parameters(model), expected = parameters(alone);
-    for (std::size_t i = 0; i < weights.size(); ++i)
-        CHECK(same_bits(weights[i].value(), expected[i].value()));
-    auto &norm = static_cast<BatchNorm<float>&>(model.layer(0)),
-         &norm_alone = static_cast<BatchNorm<float>&>(alone.layer(0));
-    CHECK(norm.updates.item() == 1);
-    for (std::size_t i = 0; i < 3; ++i) {
-        CHECK(std::abs(norm.running.mean.data()[i] - norm_alone.running.mean.data()[i]) < 1e-6);
-        CHECK(std::abs(norm.running.variance.data()[i] - norm_alone.running.variance.data()[i]) < 1e-6);
-    }
-    CHECK(same_everywhere(norm.running.mean));
-}
-
 TEST_CASE("A tail of exact sums is dropped, or stays each process's own and is finished later") {
     const auto options = [](Tail tail) {
         return WindowOptions<float>{

@@ -164,26 +164,6 @@ TEST_CASE(
     }
 }
 
-TEST_CASE(
-    "Micro-batches send nothing, and a window's end 2(P-1) times the gradients, however many they were") {
-    for (const std::int64_t micros : {1, 3, 8}) {
-        Linear<float> model(7, 3, {1, 0});
-        Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
-        Ranks<float> across(world());
-        Window<float> window(sgd, {}, &across);
-        const std::uint64_t before = numbers_of_all();
-        const detail::Sent own = world().sent();
-        for (std::int64_t micro = 0; micro < micros; ++micro) {
-            window.add(
-                mse(model(constant(Array<float>::full({2, 7}, 1))), constant(Array<float>::zeros({2, 3}))));
-        }
-        CHECK(world().sent().numbers == own.numbers);
-        CHECK(world().sent().words == own.words);
-        window.finish();
-        CHECK(numbers_of_all() - before == 2 * (ranks() - 1) * (7 * 3 + 3) * sizeof(float));
-    }
-}
-
 TEST_CASE("With AllReduce::fast all processes have one result, within the bound of another order") {
     Random r(common_seed("fast"));
     for (int i = 0; i < 30; ++i) {
@@ -210,24 +190,6 @@ TEST_CASE("With AllReduce::fast all processes have one result, within the bound 
                 if (std::abs(far) > n * u / (1 - n * u) * size) FAIL_CHECK("far: " << double(far));
             }
     }
-}
-
-TEST_CASE("A mean over processes is that of all items: its count is summed, and nothing is divided twice") {
-    // Rank r has r + 1 items of x = r + 1; the gradient of the mean is known.
-    Line line;
-    Ranks<float> across(world());
-    Window<float> window(line.sgd, {}, &across);
-    const auto x = static_cast<float>(me() + 1);
-    for (std::size_t item = 0; item <= me(); ++item) window.add(line.loss({x}));
-    const Finished<float> done = window.finish();
-    double sum = 0, count = 0;
-    for (std::size_t rank = 0; rank < ranks(); ++rank) {
-        const double n = static_cast<double>(rank + 1);
-        sum += n * 2 * n * (0.5 * n - 1);
-        count += n;
-    }
-    CHECK(done.count == count);
-    CHECK(std::abs(line.weight.value().item() - (0.5 - 0.1 * sum / count)) < 1e-6);
 }
 
 TEST_CASE("A process to which no gradient has come adds nothing, and not a zero") {

@@ -142,30 +142,6 @@ TEST_CASE("an embedding in a checkpoint learns the same bits") {
     CHECK(all(true) == all(false));
 }
 
-TEST_CASE("batch statistics are taken in once, whether a block runs again or not") {
-    const auto updates = [](bool checkpointed) {
-        Sequential<double> model{BatchNorm<double>(3), Tanh<double>(), BatchNorm<double>(3), Tanh<double>()};
-        if (checkpointed) model.checkpoint({.segments = 4});
-        Sgd<double> optimizer(parameters<double>(model), {.learning_rate = 0.1});
-        Window<double> window(optimizer, {.micro_batches = 2});
-        for (std::uint64_t i = 0; i < 2; ++i) {
-            const Tensor64 x = constant(random_normal<double>({4, 3}, {.seed = 1, .stream = i}));
-            window.add(mse(model(x, window.pass(4)),
-                           constant(random_normal<double>({4, 3}, {.seed = 2, .stream = i}))));
-        }
-        window.finish();
-        std::vector<std::vector<double>> buffers;
-        for (const detail::Member<double>& member : members<double>(model)) {
-            if (member.counter) buffers.push_back({double(member.counter->item())});
-            if (member.buffer) buffers.push_back(member.buffer->to_vector());
-        }
-        return buffers;
-    };
-    const auto plain = updates(false);
-    CHECK(plain.size() == 6);
-    CHECK(updates(true) == plain);
-}
-
 TEST_CASE("a block may outlive the model whose layers it will run again") {
     const Tensor64 x = parameter(random_normal<double>({2, 3}, {.seed = 1, .stream = 1}));
     const auto gradient = [&](bool checkpointed) {
@@ -224,39 +200,4 @@ TEST_CASE("a model is checkpointed at its outermost chains") {
         }
     } two;
     CHECK(checkpoint<double>(two, {}) == 2);  // not the one within the first
-}
-
-TEST_CASE("a chain of layers that must fit into a number of bytes measures, chooses and says so") {
-    const auto gradients = [](std::size_t bytes, std::string* words) {
-        Sequential<float> model;
-        for (std::uint64_t i = 0; i < 12; ++i) {
-            model.add(Linear<float>(32, 32, {1, i}));
-            model.add(ReLU<float>());
-        }
-        const auto all = parameters<float>(model);
-        const Tensor x = constant(random_normal<float>({64, 32}, {.seed = 3, .stream = 1}));  // 8 KiB
-        if (bytes > 0) model.checkpoint(Checkpointing{.bytes = bytes});
-        CHECK_FALSE(model.segmentation());
-        for (int i = 0; i < 2; ++i) {
-            for (const Tensor& p : all) p.zero_grad();
-            const std::size_t before = memory::in_use();
-            memory::reset_peak();
-            mean(model(x)).backward();
-            if (i == 1 && bytes > 0) CHECK(memory::peak() - before <= bytes);
-        }
-        if (model.segmentation()) *words = to_string(*model.segmentation());
-        std::vector<std::vector<float>> found;
-        for (const Tensor& p : all) found.push_back(p.grad().to_vector());
-        return found;
-    };
-    std::string words;
-    const auto plain = gradients(0, &words);
-    CHECK(words.empty());
-    for (const std::size_t bytes : {120u, 96u, 80u, 72u}) {
-        CHECK(gradients(bytes * 1024, &words) == plain);
-        CHECK(words.find(" of 24 layers run again") != std::string::npos);
-    }
-    CHECK(message_of([&] {
-              gradients(32 * 1024, &words);
-          }).find("[fit_into] no cut of 24 layers fits into 32.0 KiB") == 0);
 }

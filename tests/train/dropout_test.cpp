@@ -140,17 +140,4 @@ TEST_CASE("Layers of no common model that would drop the same are refused") {
     CHECK_THROWS_WITH(decoder(parameter(ones()), segments), refusal);
 }
 
-TEST_CASE("A checkpointed model draws the masks of the plain one and again on the way back") {
-    const auto gradient = [](bool checkpointed) {
-        Sequential<float> model(Dropout<float>(0.5), Tanh<float>(), Dropout<float>(0.5), Tanh<float>(),
-                                Dropout<float>(0.2));
-        if (checkpointed) model.checkpoint({.segments = 3});
-        Pass pass{true, 3};
-        const Tensor x = parameter(ones());
-        sum(model(x, pass)).backward();
-        return x.grad();
-    };
-    CHECK(same_bits(gradient(true), gradient(false)));
-}
-
 }  // namespace tally::test

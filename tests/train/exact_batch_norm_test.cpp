@@ -135,28 +135,6 @@ TEST_CASE("Law: with exact batch norm the window's gradient is the full batch's 
     check_near(split.buffers, whole.buffers);
 }
 
-TEST_CASE("A scale before the exact batch norm has no influence as in the full batch") {
-    // Lesson 15's counterexample: with statistics for constants its gradient is above 1.
-    class Scale : public Layer<double> {
-    public:
-        void list(Members<double>& members) override { members.parameter("s", s); }
-        Tensor64 s = parameter({1.0});
-
-    protected:
-        Tensor64 forward(Tensor64 x, Pass&) override { return std::move(x) * s; }
-    };
-    Sequential<double> model{Scale(), BatchNorm<double>(1, 0.0)};
-    Sgd<double> sgd(parameters(model), {.learning_rate = 1});
-    Window<double> window(sgd);
-    const Array<double> x({4, 1}, {0, 2, 4, 6}), t({4, 1}, {1, -2, 0.5, 3});
-    add_with_exact_batch_norm<double>(
-        window, model, split(in_order(4), 2), [&](const Items& some) { return constant(rows(x, some)); },
-        [&](const Tensor64& y, const Items& some) { return counted(y * constant(rows(t, some))); });
-    const auto gradients = parameters(model);
-    CHECK(std::abs(gradients[0].grad().item()) < 1e-12);
-    CHECK(std::abs(gradients[1].grad().item() / 4 - 0.950329) < 1e-6);
-}
-
 TEST_CASE("Exact batch norm is refused where it would not be exact") {
     const Array<double> x = Random(1).array<double>({4, 3});
     const auto add = [&](Sequential<double>& model, Window<double>& window, std::int64_t items = 4) {

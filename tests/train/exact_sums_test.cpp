@@ -10,12 +10,10 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "folder.hpp"
 #include "tally/files/state_file.hpp"
 #include "tally/train/cached.hpp"
 #include "tally/train/exact_batch_norm.hpp"
 #include "train/law_nets.hpp"
-#include "train/trained.hpp"
 
 namespace tally::test {
 
@@ -446,31 +444,6 @@ TEST_CASE("A loss of all items has the same gradient with exact sums") {
     for (std::size_t i = 0; i < half; ++i)
         for (std::size_t k = 0; k < gradients[i].size(); ++k)
             CHECK(std::abs(gradients[i].span()[k] - gradients[half + i].span()[k]) < 1e-6f);
-}
-
-// Killed after each micro-batch, and once more after the next.
-TEST_CASE("A Trainer with exact sums that is interrupted in mid-window goes on with the same bits") {
-    auto options = SmallTraining::options();
-    options.sum = Sum::exact;
-    SmallTraining whole(options);
-    whole.trainer.train();
-    const std::vector<double> want = whole.numbers();
-    const Folder folder;
-    options.checkpoint = folder / "run.state";
-    options.save_micro_batches = 1;
-    int interruptions = 0;
-    for (bool done = false; !done;) {
-        SmallTraining training(options);
-        training.left = 5;
-        try {
-            training.trainer.train();
-            done = true;
-            CHECK(training.numbers() == want);
-        } catch (const SmallTraining::Interrupted&) {
-            ++interruptions;
-        }
-    }
-    CHECK(interruptions >= 4);
 }
 
 TEST_CASE("An exact sum that is infinite, of gradients that are finite each, is not stepped with") {

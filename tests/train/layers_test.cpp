@@ -64,28 +64,6 @@ TEST_CASE("Causal attention at one place does not depend on later ones") {
     CHECK_FALSE(same_bits(first(open, constant(x)), first(open, mixed)));
 }
 
-TEST_CASE("Items do not see each other in attention so micro-batches accumulate to the full batch") {
-    const std::uint64_t seed = GENERATE(range(1u, 31u));
-    CAPTURE(seed);
-    Random random(seed);
-    const std::int64_t items = random.whole(2, 6);
-    Sequential<double> model{LayerNorm<double>(4), SelfAttention<double>(4, 2, {seed, 0}, {.causal = true}),
-                             GELU<double>(), Linear<double>(4, 3, {seed, 1})};
-    const Tensor64 x = constant(random.array<double>({items, 3, 4}));
-    const auto gradients_of = [&](std::int64_t size) {
-        for (const Tensor64& p : parameters(model)) p.zero_grad();
-        for (const Tensor64& micro : split(x, size)) sum(tanh(model(micro))).backward();
-        std::vector<Array<double>> all;
-        for (const Tensor64& p : parameters(model)) all.push_back(p.grad().clone());
-        return all;
-    };
-    const auto full = gradients_of(items), micro = gradients_of(random.whole(1, items - 1));
-    for (std::size_t p = 0; p < full.size(); ++p)
-        for (std::size_t i = 0; i < full[p].size(); ++i)
-            CHECK(std::abs(full[p].span()[i] - micro[p].span()[i]) <=
-                  1e-12 * (1 + std::abs(full[p].span()[i])));
-}
-
 TEST_CASE("Initial values are the numbers of a stream of their own within a bound") {
     const Linear<float> layer(16, 3, {7, 2});
     for (std::size_t i = 0; i < 48; ++i)

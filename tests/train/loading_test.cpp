@@ -111,43 +111,6 @@ TEST_CASE("An optimizer an average and a window are loaded whole or not at all w
     fails_whole([&](World& world) { world.window.load(state, "w", &world.model); }, 60, true);
 }
 
-TEST_CASE("A window that is refused by its average leaves its optimizer as it was") {
-    const auto saved = [](auto options, bool average) {
-        const Tensor64 w = parameter({1.0});
-        Sgd<double> sgd({w}, {.learning_rate = 0.5, .momentum = 0.9});
-        MovingAverage<double> mean({w}, options);
-        Window<double> window(sgd, {.average = average ? &mean : nullptr});
-        window.add(counted(w * 2.0));
-        window.finish();
-        TrainingState state;
-        window.save(state, "w");
-        return state;
-    };
-    const auto refused = [](const TrainingState& state, bool average, double rate) {
-        const Tensor64 w = parameter({1.0});
-        Sgd<double> sgd({w}, {.learning_rate = rate, .momentum = 0.9});
-        MovingAverage<double> mean({w}, {.decay = 0.99});
-        Window<double> window(sgd, {.average = average ? &mean : nullptr});
-        const std::string words = message_of([&] { window.load(state, "w"); });
-        CHECK(sgd.learning_rate() == rate);
-        CHECK(sgd.remembered().now == 0);
-        CHECK(w.value().item() == 1);
-        CHECK(window.updates() == 0);
-        return words;
-    };
-    const AverageOptions slow{.decay = 0.99}, fast{.decay = 0.9};
-    CHECK(refused(saved(slow, false), true, 0.5) ==
-          "[window] 'w' was saved with average none, here it is given");
-    CHECK(refused(saved(slow, true), false, 0.5) ==
-          "[window] 'w' was saved with average given, here it is none");
-    CHECK(refused(saved(fast, true), true, 0.5) ==
-          "[average] 'w/average' was saved with decay 0.9, here it is 0.99");
-    CHECK(
-        refused(saved(slow, true), true, 0.1) ==
-        "[SGD] 'w/optimizer' was saved with learning_rate 0.5, here it is 0.1; make it with what was saved, "
-        "and after load() set_learning_rate(0.1) if that is what you want");
-}
-
 TEST_CASE("A window knows its parameters by their names in the model") {
     World world(1);
     TrainingState state;

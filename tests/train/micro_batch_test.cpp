@@ -364,18 +364,6 @@ TEST_CASE("A training that ran out of memory is resumed with a size that fits") 
     CHECK(resumed.trainer->updates() == 1);
     resumed.trainer->train();
     CHECK(resumed.trainer->micro_batch_size() == 4);
-
-    options.auto_find_batch_size = false;
-    options.checkpoint = folder / "middle.state";
-    options.save_micro_batches = 1;
-    {
-        Fitted first(options, 8);
-        first.left = 1;
-        CHECK_THROWS_AS(first.trainer->train(), Fitted::Interrupted);
-    }
-    options.save_micro_batches = 0;
-    options.auto_find_batch_size = true;
-    CHECK_THROWS_WITH(Fitted(options, 8), contains("in the middle of a window"));
 }
 
 TEST_CASE("The Trainer refuses what does not go with a size that memory decides") {

@@ -50,26 +50,6 @@ private:
     };
 };
 
-// The smallest random layer: each item is kept or not, by (seed, stream, item).
-class Sieve : public Layer<double> {
-public:
-    explicit Sieve(std::uint64_t stream) : stream_(stream) {}
-    void list(Members<double>&) override {}
-
-protected:
-    Tensor64 forward(Tensor64 x, Pass& pass) override {
-        if (!pass.training) return x;
-        std::vector<double> kept;
-        for (std::int64_t i = 0; i < x.shape()[0]; ++i)
-            kept.push_back(static_cast<double>(
-                random::bits(pass.seed, stream_, static_cast<std::uint64_t>(pass.first_item + i)) & 1));
-        return x * constant(Array<double>(x.shape(), kept));
-    }
-
-private:
-    std::uint64_t stream_;
-};
-
 struct Residual : Layer<float> {  // a model of one's own
     Sequential<float> inner{Linear<float>(3, 5, {1, 0}), ReLU<float>(),
                             Linear<float>(5, 3, {1, 1}, {.bias = false})};
@@ -148,39 +128,6 @@ TEST_CASE("Effects happen once per update however the window was split") {
     CHECK(std::abs(full - sum(constant(x)).item() / static_cast<double>(x.size())) < 1e-14);
     for (const bool one_pass : {false, true})
         CHECK(std::abs(after(random.whole(1, x.shape()[0]), one_pass) - full) < 1e-14);
-}
-
-TEST_CASE("Effects come from training alone and each layer keeps its own") {
-    Sequential<double> model{Mean(), Mean()};
-    Pass evaluation, training{.training = true};
-    model(constant(Array<double>{1, 2}), evaluation);
-    CHECK(evaluation.effects.empty());
-    model(constant(Array<double>{1, 2}), training);
-    CHECK_FALSE(training.effects.empty());
-    training.effects.commit();
-    for (const detail::Member<double>& member : members(model)) CHECK(member.buffer->item() == 1.5);
-    CHECK(parameters(model).empty());
-}
-
-TEST_CASE("What is random in a pass depends on seed and layer and item and not on the split") {
-    const std::uint64_t seed = GENERATE(range(1u, 31u));
-    CAPTURE(seed);
-    Random random(seed);
-    const std::int64_t items = random.whole(1, 40);
-    const Array<double> x = random.array<double>({items});
-    const auto through = [&](std::int64_t size) {
-        Sequential<double> model{Sieve(3), Sieve(4)};
-        std::vector<Tensor64> parts;
-        Pass pass{.training = true, .seed = seed};
-        for (const Tensor64& micro : split(constant(x), size)) {
-            parts.push_back(model(micro, pass));
-            pass.first_item += micro.shape()[0];
-        }
-        return concat<double>(parts).value();
-    };
-    CHECK(same_bits(through(items), through(random.whole(1, items))));
-    Sieve sieve(3);
-    CHECK(same_bits(sieve(constant(x)).value(), x));  // without a pass nothing is random
 }
 
 TEST_CASE("A parameter is given a value in place") {

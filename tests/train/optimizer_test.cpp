@@ -111,21 +111,6 @@ template <class S> TrainingState saved(const Optimizer<S>& optimizer) {
     return state;
 }
 
-double after_one_at_a_time(
-    Optimizer<double>& optimizer, const std::vector<double>& gradients,
-    const std::function<void(std::size_t)>& before = [](std::size_t) {}) {
-    const Tensor64& w = optimizer.parameters()[0];
-    for (std::size_t call = 0; call < gradients.size(); ++call) {
-        before(call);
-        w.zero_grad();
-        w.backward(Array<double>{gradients[call]});
-        optimizer.step();
-    }
-    return w.item();
-}
-
-bool printed(double value, double as) { return std::abs(value - as) < 0.00005; }
-
 }  // namespace
 
 TEMPLATE_TEST_CASE("An optimizer of several parameters steps them as one for each would", "", float, double) {
@@ -316,56 +301,6 @@ TEST_CASE("A steady step takes no memory") {
     }
 }
 
-TEST_CASE("When memory runs out in a step nothing has changed") {
-    struct Budget {
-        explicit Budget(std::size_t bytes) {
-            memory::drop_cache();
-            memory::set_budget(bytes);
-        }
-        ~Budget() {
-            memory::drop_cache();
-            memory::set_budget(0);
-        }
-    };
-    const auto train = [](bool scarce) {
-        const Budget budget(64 << 10);
-        const auto eights = [] { return parameter(Array<double>::full({1024}, 8)); };  // 8 KiB each
-        const Tensor64 w = eights(), v = eights();
-        Adam adam({w, v}, AdamOptions{});
-        for (const Tensor64& each : {w, v}) each.backward(each.value().clone());
-        if (scarce) {
-            const auto ballast = Array<double>::empty({1024});
-            CHECK_THROWS_AS(adam.step(), OutOfMemory);
-            CHECK(w.value().to_vector() == std::vector<double>(1024, 8));
-            CHECK_FALSE(saved(adam).has("o/m/0"));
-        }
-        adam.step();
-        return w.value().to_vector();
-    };
-    CHECK(train(true) == train(false));
-}
-
-// ---- lessons 13 and 14 ----
-
-TEST_CASE("Zero gradients between the updates are steps of their own") {
-    const std::vector<double> fed{0, 0, 0, 1, 0, 0, 0, 1}, right{1, 1};
-    const auto momentum = [] {
-        return Sgd({parameter<double>({0})}, SgdOptions{.learning_rate = 0.1, .momentum = 0.9});
-    };
-    const auto adam = [] { return Adam({parameter<double>({0})}, AdamOptions{.learning_rate = 0.1}); };
-    auto m1 = momentum(), m2 = momentum();
-    CHECK(printed(after_one_at_a_time(m1, right), -0.2900));
-    CHECK(printed(after_one_at_a_time(m2, fed), -0.5095));
-    auto a1 = adam(), a2 = adam(), a3 = adam();
-    CHECK(printed(after_one_at_a_time(a1, right), -0.2000));
-    CHECK(printed(after_one_at_a_time(a2, fed), -0.2446));  // t advances with each call
-    const auto count_updates_only = [&](std::size_t call) {
-        const auto updates = static_cast<std::int64_t>(call / 4);  // none: then nothing is remembered, either
-        a3.load(updates > 0 ? with(saved(a3), "o/updates/0", updates) : saved(adam()), "o");
-    };
-    CHECK(printed(after_one_at_a_time(a3, fed, count_updates_only), -0.3689));
-}
-
 TEST_CASE("Where memory runs out a step of AdamA is made whole or not at all") {
     const auto bytes = [](const AdamA<double>& adam) { return detail::state_bytes(saved(adam)); };
     const auto give = [](const AdamA<double>& adam, double g) {
@@ -421,25 +356,6 @@ TEST_CASE("A fold inside a backward is refused before it takes anything in") {
     CHECK(w.has_grad());
 }
 
-TEST_CASE("AdamA sums squares where Adam squares sums") {
-    const Tensor64 w = parameter<double>({1}), x = parameter<double>({1});
-    Adam adam({w}, AdamOptions{.beta2 = 0});
-    AdamA folding({x}, AdamOptions{.beta2 = 0});
-    for (double g : {0.5, -0.5}) {
-        w.backward(Array<double>{g});
-        x.backward(Array<double>{g});
-        folding.fold();
-        CHECK_FALSE(x.has_grad());
-    }
-    CHECK(x.item() == 1);
-    adam.step();
-    folding.step();
-    CHECK(saved(adam).get<Array<double>>("o/v/0").item() == 0);
-    CHECK(saved(folding).get<Array<double>>("o/v/0").item() == 0.5);
-    CHECK(saved(folding).get<Array<double>>("o/m/0").item() == 0);
-    CHECK(x.item() == 1);  // the first moment has cancelled
-}
-
 TEST_CASE("In a window AdamA takes in one gradient, the mean, and is AdamW") {
     const Tensor64 a = parameter<double>({0.5}), b = parameter<double>({0.5});
     AdamA folding({a}, {.weight_decay = 0.01});
@@ -490,18 +406,6 @@ TEST_CASE("AdamA follows its recurrence, and with one micro-batch it is AdamW") 
             plain.zero_grad();
         }
     }
-}
-
-TEST_CASE("Forgetting to divide is loud under SGD and silent under Adam until eps counts") {
-    const auto first_step = [](auto&& optimizer, double g) {
-        return -after_one_at_a_time(optimizer, {g}) / optimizer.learning_rate();
-    };
-    const auto adam = [] { return Adam({parameter<double>({0})}, AdamOptions{.eps = 1e-8}); };
-    const auto sgd = [] { return Sgd({parameter<double>({0})}, SgdOptions{}); };
-    CHECK(std::abs(first_step(sgd(), 4 * 0.25) / first_step(sgd(), 0.25) - 4) < 1e-12);
-    CHECK(std::abs(first_step(adam(), 4 * 0.25) - first_step(adam(), 0.25)) < 1e-6);
-    CHECK(std::abs(first_step(adam(), 1e-8) - 0.5) < 1e-6);
-    CHECK(std::abs(first_step(adam(), 4e-8) - 0.8) < 1e-6);
 }
 
 }  // namespace tally::test

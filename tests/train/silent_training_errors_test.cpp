@@ -414,15 +414,6 @@ TEST_CASE(
     CHECK(model(items_of(2)).value().to_vector() == plain(items_of(2)).value().to_vector());
 }
 
-TEST_CASE(
-    "a layer is handed to the checkpoint of modules, an empty schedule is rejected, and so is a padding of "
-    "2.5") {
-    Linear<float> linear(1, 1, {.seed = 1});
-    CHECK(checkpoint(linear, Checkpointing{}) == 0);  // a Linear is no chain
-    CHECK_THROWS_WITH(Schedule(Schedule::Function()), contains("[schedule] the function is empty"));
-    STATIC_REQUIRE_FALSE(std::is_constructible_v<Embedding<float>, int, int, Stream, double>);
-}
-
 TEST_CASE("a window saved without its model is not loaded with it") {
     Linear<float> model(1, 1, {.seed = 1});
     Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});

@@ -1,13 +1,11 @@
 // Plausible programs that a window must not train wrongly: each is right, or an Error that says what to do.
 #include "catch.hpp"
-#include "tally/autograd/ops/custom.hpp"
 #include "tally/files/training_state.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/cached.hpp"
 #include "tally/train/image_layers.hpp"
 #include "tally/train/layers.hpp"
-#include "tally/train/trainer.hpp"
 #include "tally/train/window.hpp"
 
 namespace tally::test {
@@ -99,17 +97,6 @@ TEST_CASE("a model called without the pass that window.pass() returned is an Err
                           [](const detail::Representations<float>& all) { return counted(all[0]); }),
         "[cached] encoder 0: dropout" + why);
     window.discard();
-}
-
-TEST_CASE("a Trainer's loss that ignores its Pass is an Error") {
-    Sequential<float> model{Linear<float>(1, 1, {.seed = 1}), Dropout<float>(0.5)};
-    Sgd<float> optimizer(parameters(model), {.learning_rate = 0.1});
-    Trainer<float> trainer(model, optimizer, 4,
-                           [&](const Items& items, Pass&) {
-                               return mse(model(ones({items.count(), 1})), zeros({items.count(), 1}));
-                           },
-                           {});
-    CHECK_THROWS_WITH(trainer.train(), contains("[window] add: dropout was called without a pass"));
 }
 
 TEST_CASE("a Pass of a finished window is rejected by layers that train") {
@@ -223,30 +210,6 @@ TEST_CASE("a variable replaced after the optimizer was made is an Error of the s
     Sgd<float> alone({parameter({1.f})}, {.learning_rate = 0.5});  // no other variable, ever
     sum(alone.parameters()[0] * 2).backward();
     CHECK_NOTHROW(alone.step());
-}
-
-template <class S> void expect_rejected_by_the_compiler() {
-    STATIC_REQUIRE(requires(Window<S> & w, Loss<Array<S>> l) { w.add(l, {.weight = 2}); });
-    STATIC_REQUIRE_FALSE(requires(Window<S> & w, Loss<Array<S>> l) { w.add(l, 2); });
-    STATIC_REQUIRE_FALSE(requires(Window<S> & w, Loss<Array<S>> l) { w.add(l, 2.5); });
-    STATIC_REQUIRE(
-        requires(Var<Array<S>> x, Array<std::int32_t> y) { cross_entropy(x, y, {.smoothing = 0.1}); });
-    STATIC_REQUIRE_FALSE(requires(Var<Array<S>> x, Array<std::int32_t> y) { cross_entropy(x, y, 0.1); });
-    STATIC_REQUIRE_FALSE(requires(Var<Array<S>> x, Array<std::int32_t> y) { cross_entropy(x, y, 0); });
-    STATIC_REQUIRE(requires { random_uniform<S>(Shape{3}, {.seed = 5}, -1, 1); });
-    STATIC_REQUIRE_FALSE(requires { random_uniform<S>(Shape{3}, -1, 1); });
-    STATIC_REQUIRE_FALSE(requires { random_normal<S>(Shape{3}, 5, 2); });
-    STATIC_REQUIRE(requires(Array<S> a) { rows(a, Items(0, 2)); });
-    STATIC_REQUIRE_FALSE(requires(Array<S> a) { rows(a, {0, 2}); });
-    STATIC_REQUIRE(requires(Array<S> a) { a.span(), a.data(), a.writable(); });
-    STATIC_REQUIRE_FALSE(requires(Var<Array<S>> w) { (w * 2).value().span(); });
-    STATIC_REQUIRE_FALSE(requires(Var<Array<S>> w) { (w * 2).value().data(); });
-    STATIC_REQUIRE_FALSE(requires { Array<S>().writable(); });
-}
-
-TEST_CASE("the compiler rejects bare numbers for options, and views of temporaries") {
-    expect_rejected_by_the_compiler<float>();
-    expect_rejected_by_the_compiler<double>();
 }
 
 TEST_CASE("AdamW decays weights by 0.01 unless told otherwise") {

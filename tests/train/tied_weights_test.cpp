@@ -17,15 +17,6 @@ struct Two : Module<double> {
     }
 };
 
-std::string said(const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "";
-}
-
 }  // namespace
 
 TEST_CASE("Tied weights take no two values from a file") {
@@ -33,8 +24,7 @@ TEST_CASE("Tied weights take no two values from a file") {
     Two apart, tied;
     tied.b = tied.a;
     save_weights(folder / "apart", apart, WeightOrder::tally);
-    CHECK_THAT(said([&] { load_weights(folder / "apart", tied); }),
-               contains("gives 'a' and 'b' different numbers"));
+    CHECK_THROWS_WITH(load_weights(folder / "apart", tied), contains("gives 'a' and 'b' different numbers"));
     CHECK(tied.a.value().to_vector() == std::vector<double>{1, 2});
     save_weights(folder / "tied", tied, WeightOrder::tally);
     load_weights(folder / "tied", tied);

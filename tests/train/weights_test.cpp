@@ -40,11 +40,6 @@ template <class S> bool same_values(const std::vector<Array<S>>& a, const std::v
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits<S>);
 }
 
-struct WithBuffer : Module<float> {
-    Array<float> running{1, 2, 3};
-    void list(Members<float>& members) override { members.buffer("running_mean", running); }
-};
-
 }  // namespace
 
 TEST_CASE("Weights from PyTorch are loaded and written again byte for byte but for the checksum") {
@@ -76,15 +71,6 @@ TEMPLATE_TEST_CASE("Saved weights are loaded bit for bit in either order", "", f
     const Safetensors file = load_safetensors(folder / "w");
     CHECK(std::get<Array<TestType>>(file.tensors.at("1.weight")).shape() ==
           (order == WeightOrder::pytorch ? Shape{5, 6} : Shape{6, 5}));
-}
-
-TEST_CASE("Buffers are saved and loaded too") {
-    const Folder folder;
-    WithBuffer saved, loaded;
-    saved.running = {4, 5, 6};
-    save_weights(folder / "w", saved);
-    load_weights(folder / "w", loaded);
-    CHECK(loaded.running.to_vector() == std::vector<float>{4, 5, 6});
 }
 
 TEST_CASE("Weights that do not fit are all named and the model is as it was") {

@@ -399,65 +399,6 @@ TEST_CASE("An average that is swapped in refuses the update before anything has 
     CHECK(average.updates() == 2);
 }
 
-TEST_CASE("A window saved in its middle and loaded goes on with the same bits") {
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
-        INFO("seed " << seed);
-        const auto train = [&](bool interrupted) {
-            Random r(seed);
-            Drawn drawn(r);
-            if (drawn.kind == 1) drawn.kind = 0;  // windows whose rows are all masked are refused
-            const auto options = AdamOptions{.learning_rate = 0.01};
-            auto optimizer = std::make_unique<Adam<double>>(drawn.parameters, options);
-            auto average = std::make_unique<MovingAverage<double>>(drawn.parameters);
-            const auto opened = [&] {
-                return std::make_unique<Window<double>>(
-                    *optimizer,
-                    WindowOptions<double>{
-                        .micro_batches = 3, .schedule = Schedule::cosine(0.01, 9), .average = average.get()});
-            };
-            auto window = opened();
-            for (int micro = 0; micro < 18; ++micro) {
-                if (interrupted && micro % 5 == 4) {
-                    TrainingState state;
-                    window->save(state, "window");
-                    window.reset();
-                    for (const Tensor64& p : drawn.parameters)  // a new process knows nothing
-                        p.change_value(
-                            [](Array<double>& value) { std::fill_n(value.writable(), value.size(), 0.5); });
-                    optimizer = std::make_unique<Adam<double>>(drawn.parameters, options);
-                    average = std::make_unique<MovingAverage<double>>(drawn.parameters);
-                    window = opened();
-                    window->load(state, "window");
-                }
-                const auto from = r.whole(0, drawn.rows - 1);
-                window->add(drawn.loss(from, r.whole(from + 1, drawn.rows)));
-                if (window->full() && window->finish().count == 0) FAIL("it counts");
-            }
-            std::vector<Array<double>> values;
-            for (const Tensor64& p : drawn.parameters) values.push_back(p.value().clone());
-            return values;
-        };
-        const auto plain = train(false), resumed = train(true);
-        for (std::size_t i = 0; i < plain.size(); ++i) REQUIRE(same_bits(plain[i], resumed[i]));
-    }
-}
-
-TEST_CASE("What does not fit is not loaded and changes nothing") {
-    One one;
-    Window<double> window(one.sgd);
-    window.add(one.loss({3}));
-    TrainingState state;
-    window.save(state, "here");
-    CHECK_THROWS_WITH(window.load(state, "there"), contains("there is no"));
-    const Tensor64 other = parameter({1.0, 2.0});
-    Sgd<double> sgd({other}, {.learning_rate = 1});
-    Window<double> larger(sgd);
-    CHECK_THROWS_WITH(larger.load(state, "here"), contains("'here/parameters/0' is (1), its parameter (2)"));
-    CHECK(other.value().to_vector() == std::vector<double>{1, 2});
-    CHECK(window.finish().stepped);
-    CHECK(one.gradient_of_step() == 3);
-}
-
 TEST_CASE("The wrapper steps at every N-th call and says whether it takes the mean or the sum") {
     for (const Reduction reduction : {Reduction::mean, Reduction::sum}) {
         One one;
