@@ -125,8 +125,6 @@ TEST_CASE("backward asks for a seed of the right shape, and for something to dif
     CHECK_THROWS_WITH(
         (w * 2).backward(),
         "[backward] needs a seed: the result is shape (2, 3), and only a single element may go without");
-    CHECK_THROWS_WITH((w * 2).backward(Array<float>::zeros({3, 2})),
-                      "[backward] the seed is shape (3, 2), the result shape (2, 3)");
     CHECK_THROWS_WITH(w.backward(), contains("[backward] needs a seed"));
     CHECK_THROWS_WITH(sum(slice(w, 0, 0, 0), {1}).backward(),
                       contains("needs a seed: the result is shape (0)"));
@@ -140,7 +138,7 @@ TEST_CASE("backward asks for a seed of the right shape, and for something to dif
 }
 
 TEST_CASE("gradients asked for where none arrived") {
-    const Tensor w = zeros({2}), unused = zeros({3});
+    const Tensor w = zeros({2});
     CHECK_THROWS_WITH(w.grad(),
                       "[grad] no gradient has arrived at this 'parameter' of shape (2); call backward() on a "
                       "result that uses it");
@@ -150,11 +148,6 @@ TEST_CASE("gradients asked for where none arrived") {
     const Tensor y = sum(w * w);
     CHECK_THROWS_WITH(y.grad(),
                       "[grad] no gradient has arrived at this 'sum' of shape (); only parameters keep one");
-    CHECK_THROWS_WITH(grad(sum(w), {unused}),
-                      "[grad] no gradient arrived at input 0 of shape (3): the result does not depend on it");
-    CHECK_THROWS_WITH(grad(sum(w), {w, w}), "[grad] input 1 of shape (2) is asked for twice");
-    CHECK_THROWS_WITH(grad(sum(w), {constant({1.0f})}),
-                      "[grad] input 0 of shape (1) is a constant: it has no gradient");
     CHECK(grad(sum(w), {}).empty());
 }
 

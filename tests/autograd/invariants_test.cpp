@@ -265,36 +265,6 @@ TEST_CASE("invariant 4: an empty sum writes zeros into poisoned memory") {
     CHECK(spread.grad().to_vector() == std::vector<float>{0});
 }
 
-TEST_CASE("invariant 4: a kept gradient buffer full of NaN is set, not added to") {
-    const Tensor w = parameter(a_matrix());
-    const Tensor nan(Array<float>::full({2, 2}, std::nanf("")));
-    const auto results = [&]() -> std::vector<Tensor> {
-        const Tensor x(a_matrix());
-        return {sum(w),
-                mean(w),
-                sum(w * x),
-                sum(matmul(x, w)),
-                sum(linear(x, w)),
-                sum(tanh(w)),
-                sum(max(w, {0})),
-                sum(softmax(w)),
-                sum(slice(w, 1, 0, 1)),
-                sum(rows(w, Array<std::int32_t>({1}, {1}))),
-                sum(transpose(w)),
-                sum(reshape(w, {4})),
-                sum(concat<float>({w, w}))};
-    };
-    for (std::size_t i = 0; i < results().size(); ++i) {
-        INFO("result " << i);
-        w.zero_grad();
-        sum(w * nan).backward();
-        REQUIRE(any_nan(w.grad()));
-        w.zero_grad();
-        results()[i].backward();
-        CHECK_FALSE(any_nan(w.grad()));
-    }
-}
-
 // ---- 5: a gradient has the form of its value ----
 
 TEST_CASE("invariant 5: a gradient of another shape is refused, naming both") {
@@ -435,22 +405,4 @@ TEST_CASE("invariant 11: a random number depends on seed, stream and index, neve
     CHECK(forwards == piecewise);
     CHECK(random::uniform<float>(42, 7, 1) != random::uniform<float>(42, 8, 1));
     CHECK(random::uniform<float>(42, 7, 1) != random::uniform<float>(43, 7, 1));
-}
-
-TEST_CASE("invariant 11: the same forward and backward give the same bits every time") {
-    Random random(11);
-    const Tensor x(random.array<float>({37, 19})), w = parameter(random.array<float>({19, 23})),
-                                                   b = parameter(random.array<float>({23}));
-    Array<float> first_w, first_b;
-    for (int i = 0; i < 3; ++i) {
-        w.zero_grad();
-        b.zero_grad();
-        mean(softmax(tanh(linear(x, w, b)) * 3)).backward();
-        if (i == 0) {
-            first_w = w.grad().clone();
-            first_b = b.grad().clone();
-        }
-        CHECK(same_bits(first_w, w.grad()));
-        CHECK(same_bits(first_b, b.grad()));
-    }
 }

@@ -205,37 +205,6 @@ TEST_CASE("batch norm refuses what has no variance or another number of features
 
 // ---- windows over images ----
 
-TEMPLATE_TEST_CASE("a convolution in groups of images is that of each image", "", float, double) {
-    using S = TestType;
-    Random random(4);
-    const std::int64_t images = 71;  // columns of 25 * 81 elements: 4 images are a group, and 3 are left
-    const auto x = random.array<S>({images, 1, 9, 9}), weight = random.array<S>({2, 1, 5, 5}),
-               bias = random.array<S>({2});
-    struct Learned {
-        Var<Array<S>> x, w, b;
-    };
-    const auto fresh = [&] {
-        return Learned{parameter(x.clone()), parameter(weight.clone()), parameter(bias.clone())};
-    };
-    const Learned all = fresh(), each = fresh();
-    const Var<Array<S>> y = conv2d(all.x, all.w, all.b, 1, 2);
-    sum(y * y).backward();
-    std::vector<Var<Array<S>>> parts;
-    for (const auto& image : split(each.x, 1)) parts.push_back(conv2d(image, each.w, each.b, 1, 2));
-    const Var<Array<S>> joined = concat(parts);
-    sum(joined * joined).backward();
-    const auto agree = [](const Array<S>& a, const Array<S>& b) {
-        const double tolerance = 1000 * static_cast<double>(std::numeric_limits<S>::epsilon());
-        for (std::size_t i = 0; i < a.size(); ++i)
-            if (std::abs(a.span()[i] - b.span()[i]) > tolerance * (1 + std::abs(b.span()[i]))) return false;
-        return a.shape() == b.shape();
-    };
-    CHECK(agree(y.value(), joined.value()));
-    CHECK(agree(all.x.grad(), each.x.grad()));
-    CHECK(agree(all.w.grad(), each.w.grad()));
-    CHECK(agree(all.b.grad(), each.b.grad()));
-}
-
 TEST_CASE("invariant 9: a convolution adds to its weights where they are") {
     const Tensor64 x = constant(Array<double>::full({3, 64, 2, 2}, 0.5)),
                    weight = parameter(Array<double>::full({64, 64, 2, 2}, 0.5)),

@@ -15,18 +15,6 @@
 namespace tally::test {
 namespace {
 
-struct DeviceBudget {
-    explicit DeviceBudget(std::size_t bytes) { memory::set_budget(bytes, Device::cuda); }
-    DeviceBudget(const DeviceBudget&) = delete;
-    DeviceBudget& operator=(const DeviceBudget&) = delete;
-    ~DeviceBudget() {
-        try {
-            memory::set_budget(0, Device::cuda);
-        } catch (const Error&) {  // a failed assertion has left buffers behind, and is reported itself
-        }
-    }
-};
-
 // A network with every kind of trouble, on a device.
 struct Net {
     explicit Net(Device device, bool normed = false) : sgd(on(model, device, normed), {.learning_rate = 1}) {
@@ -99,7 +87,7 @@ TEST_CASE("A size is found within the budget of a device and where its memory re
     const std::size_t least = peak(1), whole = peak(32);
     REQUIRE(least + least / 4 < whole);
     {
-        const DeviceBudget budget(least + (whole - least) / 3);
+        const Budget budget(least + (whole - least) / 3, Device::cuda);
         Net net(Device::cuda);
         MicroBatchSize size(32);
         CHECK(size.update(net.window, 32, [&](std::int64_t most) { net.fill(most); }).stepped);

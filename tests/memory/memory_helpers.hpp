@@ -17,16 +17,19 @@ inline memory::detail::Storage* allocate(std::size_t bytes) {
 }
 
 struct Budget {
-    explicit Budget(std::size_t bytes) { memory::set_budget(bytes); }
+    explicit Budget(std::size_t bytes, Device device = Device::cpu) : of(device) {
+        memory::set_budget(bytes, of);
+    }
     Budget(const Budget&) = delete;
     Budget& operator=(const Budget&) = delete;
     ~Budget() {
         try {
-            memory::set_budget(0);
+            memory::set_budget(0, of);
         } catch (const Error&) {  // a failed assertion has left buffers behind, and is reported itself
         }
-        memory::reset_peak();
+        memory::reset_peak(of);
     }
+    Device of;
 };
 
 inline std::string message_of_failed(std::size_t bytes) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "files/file_testing.hpp"
 #include "tally/files/state_file.hpp"
 #include "tally/train/cached.hpp"
 #include "tally/train/exact_batch_norm.hpp"
@@ -394,12 +395,7 @@ TEST_CASE("Digits of an exact window that cannot be are not loaded, and change n
     TrainingState saved;
     window.save(saved, "w");
     const auto loaded_with = [&](const std::string& name, std::optional<TrainingState::Entry> entry) {
-        TrainingState state;
-        for (const auto& each : saved.entries())
-            if (each.first != name)
-                std::visit([&](const auto& value) { state.put(each.first, value); }, each.second);
-        if (entry) std::visit([&](const auto& v) { state.put(name, v); }, *entry);
-        window.load(state, "w");
+        window.load(with(saved, name, entry), "w");
     };
     const Array<double> none = Array<double>::zeros({0});
     CHECK_THROWS_WITH(loaded_with("w/sums/0/digits", none),

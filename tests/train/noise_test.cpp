@@ -11,6 +11,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "files/file_testing.hpp"
 #include "tally/base/random.hpp"
 #include "tally/files/state_file.hpp"
 #include "tally/tally.hpp"
@@ -446,11 +447,8 @@ TEST_CASE("Absurd numbers of saved noise are refused, and nothing has changed") 
                                                                            {"first_square", std::int64_t{1}}};
     for (const auto& [name, value] : absurd) {
         CAPTURE(name);
-        TrainingState bad;
-        for (const auto& [key, entry] : good.entries())
-            std::visit([&, key = key](const auto& x) { bad.put(key, x); },
-                       key == "w/noise/" + name ? value : entry);
-        CHECK_THROWS_WITH(window.load(bad, "w"), contains("w/noise/" + name));
+        CHECK_THROWS_WITH(window.load(with(good, "w/noise/" + name, value), "w"),
+                          contains("w/noise/" + name));
         CHECK(window.micro_batches() == 1);
     }
     CHECK_NOTHROW(window.load(good, "w"));

@@ -2,7 +2,6 @@
 // the bits are those of a training that was never interrupted. docs/options.md is the table of it.
 #include <cstdlib>
 #include <functional>
-#include <memory>
 #include <sstream>
 
 #include "../lessons/adam_a.hpp"
@@ -12,7 +11,6 @@
 #include "folder.hpp"
 #include "tally/base/write_file.hpp"
 #include "tally/files/state_file.hpp"
-#include "tally/train/image_layers.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {
@@ -78,41 +76,15 @@ template <class Options> std::string told(const std::string& kind, const std::ve
 
 // ---- the Trainer ----
 
-struct Course {
-    explicit Course(TrainerOptions<double> options, bool with_average = true)
-        : model(Linear<double>(4, 6, {1, 0}), BatchNorm<double>(6), Tanh<double>(), Dropout<double>(0.3, 7),
-                Linear<double>(6, 3, {1, 1})),
-          adam(parameters(model), AdamOptions{.learning_rate = 0.01}),
-          average(parameters(model), {.decay = 0.9}) {
-        if (with_average) options.average = &average;
-        trainer = std::make_unique<Trainer<double>>(model, adam, items, loss_of(), options);
-    }
-    Trainer<double>::LossOf loss_of() {
-        Random random(3);
-        const Array<double> x = random.array<double>({items, 4});
-        const Array<std::int32_t> labels = random.integers({items}, 0, 2);
-        return [this, x, labels](const Items& some, Pass& pass) {
-            if (left-- == 0) throw SmallTraining::Interrupted();
-            return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some));
-        };
-    }
-    std::string bits() {
-        TrainingState state;
-        trainer->window().save(state, "w", &model);
-        std::string all;  // without the options, of which some may differ
-        for (const auto& [name, entry] : state.entries())
-            if (const auto* array = std::get_if<Array<double>>(&entry); array && name != "w/schedule")
-                for (const double number : array->to_vector()) all += as_text(number);
-        return all;
-    }
-
-    static constexpr std::int64_t items = 22;
-    std::int64_t left = -1;
-    Sequential<double> model;
-    Adam<double> adam;
-    MovingAverage<double> average;
-    std::unique_ptr<Trainer<double>> trainer;
-};
+std::string bits(SmallTraining& training) {
+    TrainingState state;
+    training.trainer.window().save(state, "w", &training.model);
+    std::string all;  // without the options, of which some may differ
+    for (const auto& [name, entry] : state.entries())
+        if (const auto* array = std::get_if<Array<double>>(&entry); array && name != "w/schedule")
+            for (const double number : array->to_vector()) all += as_text(number);
+    return all;
+}
 
 TrainerOptions<double> base() {
     TrainerOptions<double> options = SmallTraining::options();
@@ -122,9 +94,9 @@ TrainerOptions<double> base() {
 }
 
 std::string uninterrupted(TrainerOptions<double> options) {
-    Course course(options);
-    course.trainer->train();
-    return course.bits();
+    SmallTraining course(options);
+    course.trainer.train();
+    return bits(course);
 }
 
 bool without_average = false;  // what a change cannot do to the options itself
@@ -197,26 +169,27 @@ TEST_CASE("Every option of a Trainer that is changed is refused by its name or k
             options.checkpoint = path;
             options.save_micro_batches = 1;
             {
-                Course saved(options);
+                SmallTraining saved(options);
                 saved.left = in_mid_window ? 10 : 12;  // an epoch has 6 micro-batches, a window 3
-                CHECK_THROWS_AS(saved.trainer->train(), SmallTraining::Interrupted);
+                CHECK_THROWS_AS(saved.trainer.train(), SmallTraining::Interrupted);
             }
             REQUIRE((load_state(path).get<std::int64_t>("window/micro_batches") > 0) == in_mid_window);
             options.save_micro_batches = 0;
             without_average = false;
             row.change(options);
             if (row.option == "auto_find_batch_size" && in_mid_window) {
-                CHECK_THROWS_WITH(Course(options), contains("in the middle of a window"));
+                CHECK_THROWS_WITH(SmallTraining(options), contains("in the middle of a window"));
             } else if (!row.words.empty()) {
-                const std::string words = message_of([&] { Course course(options, !without_average); });
+                const std::string words =
+                    message_of([&] { SmallTraining course(options, !without_average); });
                 CHECK_THAT(words, contains(" was saved with " + row.words));
                 CHECK_THAT(words, contains("[trainer] '" + path) || contains("[window] 'window'"));
             } else {
-                Course course(options);
-                course.trainer->train();
+                SmallTraining course(options);
+                course.trainer.train();
                 options.checkpoint = "";
                 const std::string here = row.option == "num_train_epochs" ? uninterrupted(options) : wanted;
-                CHECK((course.bits() == here));
+                CHECK((bits(course) == here));
             }
         }
     without_average = false;
@@ -225,8 +198,8 @@ TEST_CASE("Every option of a Trainer that is changed is refused by its name or k
             const Folder folder;
             TrainerOptions<double> options = base();
             options.checkpoint = folder / "run.state";
-            Course(options, false).trainer->train();
-            Course again(options);
+            SmallTraining(options, false).trainer.train();
+            SmallTraining again(options);
         }(),
         contains(" was saved with average none, here it is given"));
 }

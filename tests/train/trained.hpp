@@ -17,12 +17,12 @@ class SmallTraining {
 public:
     struct Interrupted {};
 
-    explicit SmallTraining(TrainerOptions<double> options)
+    explicit SmallTraining(TrainerOptions<double> options, bool averages = true)
         : model(Linear<double>(4, 6, {1, 0}), BatchNorm<double>(6), Tanh<double>(), Dropout<double>(0.3, 7),
                 Linear<double>(6, 3, {1, 1})),
           adam(parameters(model), AdamOptions{.learning_rate = 0.01}),
           average(parameters(model), {.decay = 0.9}),
-          trainer(model, adam, small_items, loss_of(), with_average(options)) {}
+          trainer(model, adam, small_items, loss_of(), with_average(options, averages)) {}
 
     static TrainerOptions<double> options() {
         return {.per_device_batch_size = 4,
@@ -65,8 +65,8 @@ public:
     Trainer<double> trainer;
 
 private:
-    TrainerOptions<double> with_average(TrainerOptions<double> options) {
-        options.average = &average;
+    TrainerOptions<double> with_average(TrainerOptions<double> options, bool averages) {
+        if (averages) options.average = &average;
         return options;
     }
 };
