@@ -31,72 +31,51 @@ volatile std::sig_atomic_t asked_by = 0;       // the first signal that came to 
 
 pthread_t waiting;  // the thread that waits for the child, and the only one to act
 
-// BLAS has threads of its own, which hold nothing back, and the kernel may pick one of them.
-bool passed_to_waiting(int signal) {
-    return ::pthread_equal(::pthread_self(), waiting) == 0 && ::pthread_kill(waiting, signal) == 0;
-}
-
 // What the keyboard sends, the child has got itself; all else may have been meant for us alone.
 void pass_on(int signal, siginfo_t* info, void*) {
-    if (passed_to_waiting(signal)) return;
+    if (passed_to(waiting, signal)) return;
     const bool keyboard = signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP;
-    if (asked_by == 0 && unhandled(signal) == Unhandled::ends) asked_by = signal;
-    if (unhandled(signal) == Unhandled::stops) stop_asked_by = signal;
+    if (signal == SIGTSTP)
+        stop_asked_by = signal;
+    else if (asked_by == 0)
+        asked_by = signal;
     if (!(keyboard && info->si_code > 0)) ::kill(static_cast<pid_t>(child), signal);
 }
 
-void notice(int signal, siginfo_t*, void*) { passed_to_waiting(signal); }
+void notice(int signal, siginfo_t*, void*) { passed_to(waiting, signal); }
 
-// While one of these lives, whatever would end or stop us is first the child's business, which has a terminal
-// to put back; a crash of our own it notices by itself. Signals wait until they are asked for.
+// While one of these lives, what asks us to end or to stop is first the child's business, which has a terminal
+// to put back. Signals wait until they are asked for.
 class Aside {
 public:
     Aside() {
         sigset_t held_back;
         sigemptyset(&held_back);
-        for_each([&](int signal, auto&) { sigaddset(&held_back, signal); });
+        for (const int signal : signals) sigaddset(&held_back, signal);
         ::pthread_sigmask(SIG_BLOCK, &held_back, &mask_before_);
+        for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], nullptr, &before_[i]);
     }
     // Not before there is a child: until then a signal does to us what it always does.
     void watch() {
         asked_by = 0;
         stop_asked_by = 0;
         waiting = ::pthread_self();
-        for_each([](int signal, auto& before) {
-            before.changed =
-                handle_unless_ignored(signal, signal == SIGCHLD ? notice : pass_on, before.action);
-        });
+        for (const int signal : signals) handle_unless_ignored(signal, signal == SIGCHLD ? notice : pass_on);
     }
     ~Aside() {
-        undo();
+        for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &before_[i], nullptr);
+        release();
         if (stop_asked_by != 0) ::raise(stop_asked_by);  // the child had no time left to stop
     }
-    void undo() {
-        for_each([](int signal, auto& before) {
-            if (before.changed) ::sigaction(signal, &before.action, nullptr);
-        });
-        ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
-    }
+    void release() const { ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr); }
     Aside(const Aside&) = delete;
     Aside& operator=(const Aside&) = delete;
 
     const sigset_t& mask_before() const { return mask_before_; }
 
 private:
-    struct Before {
-        struct sigaction action;
-        bool changed;
-    };
-
-    template <class F> void for_each(F f) {
-        for (int signal = 1; signal < NSIG; ++signal) {
-            const Unhandled usual = unhandled(signal);
-            if (signal == SIGCHLD || usual == Unhandled::ends || usual == Unhandled::stops)
-                f(signal, before_[static_cast<std::size_t>(signal)]);
-        }
-    }
-
-    std::array<Before, NSIG> before_{};
+    static constexpr std::array signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCHLD};
+    std::array<struct sigaction, signals.size()> before_{};
     sigset_t mask_before_{};
 };
 
@@ -154,7 +133,7 @@ std::array<int, 2> closing_pipe() {
 }
 
 // In the child, from fork to the program; only what is safe there.
-[[noreturn]] void become(char* const* words, Aside& aside, int captured, int captured_descriptor,
+[[noreturn]] void become(char* const* words, const Aside& aside, int captured, int captured_descriptor,
                          int failure) {
 #ifdef __linux__
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // also where we are killed, nobody is left behind
@@ -164,7 +143,7 @@ std::array<int, 2> closing_pipe() {
     struct sigaction usual {};
     usual.sa_handler = SIG_DFL;
     ::sigaction(SIGPIPE, &usual, nullptr);  // handlers end with us, but what is ignored would stay so
-    aside.undo();
+    aside.release();
     ::execv(words[0], words);
     const int error = errno;
     [[maybe_unused]] const ssize_t written = ::write(failure, &error, sizeof error);

@@ -2,14 +2,11 @@
 #include "tally/lesson/terminal.hpp"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/ioctl.h>
-#include <sys/select.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -28,17 +25,15 @@ volatile std::sig_atomic_t keys_on = 0;
 volatile std::sig_atomic_t was_stopped = 0;
 pthread_t reader;  // the thread that waits for keys, and the only one that sets the terminal
 
-bool in_foreground() { return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp(); }
-
 bool ours() {
     termios now;
     return ::tcgetattr(STDIN_FILENO, &now) == 0 && now.c_lflag == with_keys.c_lflag &&
            now.c_iflag == with_keys.c_iflag && now.c_oflag == with_keys.c_oflag;
 }
 
-// In the background only what we set ourselves is undone: a shell may have set its own by then.
+// Only what we set ourselves is undone: after a stop, or in the background, a shell may have set its own.
 bool restore() {
-    if (keys_on == 0 || !(in_foreground() || ours())) return false;
+    if (keys_on == 0 || !ours()) return false;
     sigset_t in_background, usual;  // where setting a terminal stops whoever does not hold this back
     sigemptyset(&in_background);
     sigaddset(&in_background, SIGTTOU);
@@ -54,11 +49,6 @@ void leave_screen() {
     pollfd screen{STDOUT_FILENO, POLLOUT, 0};
     if (!restore() || ::poll(&screen, 1, 0) != 1) return;
     [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, "\r\n", 2);
-}
-
-// BLAS has threads of its own, and the kernel may pick one of them.
-bool passed_to_reader(int signal) {
-    return ::pthread_equal(::pthread_self(), reader) == 0 && ::pthread_kill(reader, signal) == 0;
 }
 
 // Does what the signal does without a handler: here it ends, or stops and goes on.
@@ -78,7 +68,7 @@ void as_without_handler(int signal) {
 
 // Every other signal is held back in here: a second one, to the group after one to us, finds us gone.
 void on_end(int signal, siginfo_t*, void*) {
-    if (unhandled(signal) != Unhandled::faults && passed_to_reader(signal)) return;
+    if (passed_to(reader, signal)) return;
     leave_screen();
     if (signal == SIGINT) ::_exit(130);
     as_without_handler(signal);
@@ -86,70 +76,28 @@ void on_end(int signal, siginfo_t*, void*) {
 }
 
 void on_continue(int signal, siginfo_t*, void*) {
-    if (keys_on == 0 || passed_to_reader(signal)) return;
+    if (keys_on == 0 || passed_to(reader, signal)) return;
     was_stopped = 1;
-    if (in_foreground()) ::tcsetattr(STDIN_FILENO, TCSANOW, &with_keys);
+    if (::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) ::tcsetattr(STDIN_FILENO, TCSANOW, &with_keys);
 }
 
 void on_stop(int signal, siginfo_t* info, void* context) {
-    if (passed_to_reader(signal)) return;
+    if (passed_to(reader, signal)) return;
     leave_screen();
     as_without_handler(signal);
     on_continue(signal, info, context);  // also where nobody could stop it: without a shell above
 }
 
-// What was done about signals before there were keys.
-struct Before {
-    struct sigaction action;
-    bool changed;
-};
-std::array<Before, NSIG> before;
-
-void handle_all() {
-    for (int signal = 1; signal < NSIG; ++signal) {
-        const Unhandled usual = unhandled(signal);
-        if (signal != SIGCONT && usual == Unhandled::nothing) continue;
-        Before& known = before[static_cast<std::size_t>(signal)];
-        const auto handler = signal == SIGCONT ? on_continue : usual == Unhandled::stops ? on_stop : on_end;
-        known.changed = handle_unless_ignored(signal, handler, known.action);
-    }
-}
-
-void handle_none() {
-    for (int signal = 1; signal < NSIG; ++signal) {
-        const Before& known = before[static_cast<std::size_t>(signal)];
-        if (known.changed) ::sigaction(signal, &known.action, nullptr);
-    }
-}
-
-std::array<char, 1 << 16> spare_stack;
-
 // The next byte, or nothing when none comes within the time (-1: forever), the terminal is gone, or
 // a signal came.
 enum class Got : std::uint8_t { byte, nothing, interrupted, gone };
 Got read_byte(char& byte, int milliseconds) {
-    // Ctrl-Z and going on can happen only while it waits, so that a stop just before is noticed too.
-    sigset_t stops, usual;
-    sigemptyset(&stops);
-    for (int signal : {SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT}) sigaddset(&stops, signal);
-    ::pthread_sigmask(SIG_BLOCK, &stops, &usual);
-    const bool forever = milliseconds < 0;
-    int count = -1;
-    int error = EINTR;
-    if (!forever || was_stopped == 0) {
-        fd_set ready;
-        FD_ZERO(&ready);
-        FD_SET(STDIN_FILENO, &ready);
-        const timespec patience{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
-        count = ::pselect(STDIN_FILENO + 1, &ready, nullptr, nullptr, forever ? nullptr : &patience, &usual);
-        error = errno;
-    }
-    ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
-
-    if (count < 0) return error == EINTR ? Got::interrupted : Got::gone;
+    if (milliseconds < 0 && was_stopped != 0) return Got::interrupted;
+    pollfd keyboard{STDIN_FILENO, POLLIN, 0};
+    const int count = ::poll(&keyboard, 1, milliseconds);
     if (count == 0) return Got::nothing;
     const ssize_t size =
-        ::read(STDIN_FILENO, &byte, 1);  // one at a time: the rest stays where it can be forgotten
+        count < 0 ? -1 : ::read(STDIN_FILENO, &byte, 1);  // one at a time: the rest can be forgotten
     if (size == 1) return Got::byte;
     return size < 0 && errno == EINTR ? Got::interrupted : Got::gone;
 }
@@ -219,14 +167,8 @@ std::size_t text_width() { return std::clamp<std::size_t>(window_width().value_o
 
 void catch_interrupts() {
     reader = ::pthread_self();
-    struct sigaction action {};
-    sigfillset(&action.sa_mask);
-    action.sa_sigaction = on_end;
-    action.sa_flags = SA_SIGINFO;
-    ::sigaction(SIGINT, &action, nullptr);
-    action.sa_flags = 0;
-    action.sa_handler = SIG_IGN;
-    ::sigaction(SIGPIPE, &action, nullptr);
+    handle_unless_ignored(SIGINT, on_end);
+    ::signal(SIGPIPE, SIG_IGN);
 }
 
 KeyMode::KeyMode() {
@@ -237,11 +179,9 @@ KeyMode::KeyMode() {
     with_keys.c_cc[VMIN] = 1;
     with_keys.c_cc[VTIME] = 0;
 
-    stack_t stack{};
-    stack.ss_sp = spare_stack.data();
-    stack.ss_size = spare_stack.size();
-    ::sigaltstack(&stack, nullptr);
-    handle_all();
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) handle_unless_ignored(signal, on_end);
+    handle_unless_ignored(SIGTSTP, on_stop);
+    handle_unless_ignored(SIGCONT, on_continue);
     keys_on = 1;
     while (::tcsetattr(STDIN_FILENO, TCSAFLUSH, &with_keys) != 0 && errno == EINTR) {
     }
@@ -254,7 +194,6 @@ KeyMode::~KeyMode() {
     ::pthread_sigmask(SIG_BLOCK, &all, &usual);
     restore();
     keys_on = 0;
-    handle_none();
     ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
 }
 

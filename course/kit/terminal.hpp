@@ -1,4 +1,4 @@
-// The real terminal: keys one by one, and everything put back as it was, whatever ends the program.
+// The real terminal: keys one by one, and everything put back as it was.
 #pragma once
 
 #include <cstddef>
@@ -35,9 +35,8 @@ std::size_t text_width();                   // of the window, from 20 to 80; wit
 // From here on Ctrl-C is exit code 130, and a closed pipe is an error to report rather than a death.
 void catch_interrupts();
 
-// Keys are not echoed and come one by one while one of these is alive. The terminal is restored by
-// its destructor, and by a handler on every signal that ends or stops a program, which then does what
-// it always does.
+// Keys are not echoed and come one by one while one of these is alive. The terminal is restored by its destructor, and
+// by a handler on SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGTSTP, which then do what they always do.
 class KeyMode {
 public:
     KeyMode();

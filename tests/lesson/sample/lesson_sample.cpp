@@ -1,7 +1,6 @@
 // A small lesson with everything a lesson can show, for the tests of the kit. SAMPLE_LESSON
 // makes it misbehave.
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -16,12 +15,6 @@ namespace {
 std::string behaviour() {
     const char* asked = std::getenv("SAMPLE_LESSON");
     return asked == nullptr ? "" : asked;
-}
-
-// Volatile, so that no compiler turns the recursion into a loop or sees that it has no end.
-int overflow_the_stack(volatile int* above) {
-    volatile int here[1024] = {*above};
-    return *above < 0 ? 0 : overflow_the_stack(here) + here[1];
 }
 
 struct Unfinished {  // what a variable without a gradient looks like to the kit
@@ -55,12 +48,7 @@ template <class S> void sample() {
              wrong("6", "That is the rows of all."), wrong("no fixed factor", "Every row is there once.")},
             hint("Which rows are in it?", "Compare the weights of a row."),
             "each mean is divided by 2, the full one by 6");
-    if (behaviour() == "segfault") std::raise(SIGSEGV);
     if (behaviour() == "abort") std::abort();
-    if (behaviour() == "overflow") {
-        volatile int start = 0;
-        show("never", overflow_the_stack(&start));
-    }
     if (behaviour() == "throws") throw std::runtime_error("[matmul] inner sizes differ: (2, 3) x (4)");
     if (behaviour() == "skips") skip("not today");
     const std::vector<S> thrice{full[0] * 3, full[1] * 3, full[2] * 3};
