@@ -123,22 +123,4 @@ std::vector<std::string> chart_lines(const Plot& plot, std::size_t width, bool a
     return plot.bars ? bars(plot, width, ascii) : points(plot, width);
 }
 
-std::vector<std::string> chart_in_words(const Plot& plot) {
-    std::vector<std::string> lines;
-    for (const auto& series : plot.series) {
-        if (series.y.empty()) {
-            lines.push_back(fmt::format("{}: no points", series.label));
-            continue;
-        }
-        const auto [low, high] = std::minmax_element(series.y.begin(), series.y.end());
-        const auto x = [&](auto at) {
-            return label(series.x[static_cast<std::size_t>(at - series.y.begin())]);
-        };
-        lines.push_back(fmt::format("{}: {} points, first {}, last {}, lowest {} at {}, highest {} at {}",
-                                    series.label, series.y.size(), label(series.y.front()),
-                                    label(series.y.back()), label(*low), x(low), label(*high), x(high)));
-    }
-    return lines;
-}
-
 }  // namespace tally::lesson

@@ -10,6 +10,5 @@ namespace tally::lesson {
 
 // At most `width` columns; at most nine lines.
 std::vector<std::string> chart_lines(const Plot& plot, std::size_t width, bool ascii);
-std::vector<std::string> chart_in_words(const Plot& plot);
 
 }  // namespace tally::lesson

@@ -175,8 +175,6 @@ Surroundings Surroundings::of_this_process() {
             .ci = variable("CI"),
             .term = variable("TERM"),
             .no_color = variable("NO_COLOR"),
-            .clicolor_force = variable("CLICOLOR_FORCE"),
-            .accessible = variable("ACCESSIBLE"),
             .locale = locale};
 }
 
@@ -200,8 +198,7 @@ Mode mode_for(const Flags& flags, const Surroundings& around) {
     mode.presents = mode.waits && flags.present;
 
     auto& style = mode.style;
-    style.accessible = !around.accessible.empty() && around.accessible != "0";
-    mode.rewrites = interactive && !style.accessible;
+    mode.rewrites = interactive;
     style.digits = flags.digits;
     if (flags.width > 0)
         style.width = static_cast<std::size_t>(flags.width);
@@ -214,16 +211,8 @@ Mode mode_for(const Flags& flags, const Surroundings& around) {
         locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
     style.ascii = flags.ascii || !speaks_utf8;
 
-    if (flags.plain || flags.json || flags.color == "never") {
-        style.colour = false;
-    } else if (flags.color == "always") {
-        style.colour = true;
-    } else if (!around.no_color.empty()) {
-        style.colour = false;
-    } else {
-        const bool forced = !around.clicolor_force.empty() && around.clicolor_force != "0";
-        style.colour = forced || interactive;
-    }
+    const bool allowed = !flags.plain && !flags.json && flags.color != "never";
+    style.colour = allowed && (flags.color == "always" || (around.no_color.empty() && interactive));
     return mode;
 }
 

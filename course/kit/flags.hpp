@@ -49,8 +49,7 @@ Parsed parse(CLI::App& app, int argc, const char* const* argv);
 
 struct Surroundings {
     bool input_is_terminal = false, output_is_terminal = false;
-    std::string ci, term, no_color, clicolor_force, accessible,
-        locale;  // as the environment says; empty: not set
+    std::string ci, term, no_color, locale;  // as the environment says; empty: not set
 
     static Surroundings of_this_process();
 };

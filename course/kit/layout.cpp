@@ -172,13 +172,8 @@ public:
 
     Lines operator()(const Plot& plot) const {
         Lines lines = body(plot.name);
-        if (style_.accessible) {
-            for (const auto& line : chart_in_words(plot))
-                append(lines, indented(wrapped(said(line), line_width() - 2, 2), in_ + 2));
-        } else {
-            for (const auto& line : chart_lines(plot, line_width(), style_.ascii))
-                lines.push_back(std::string(in_, ' ') + said(line));
-        }
+        for (const auto& line : chart_lines(plot, line_width(), style_.ascii))
+            lines.push_back(std::string(in_, ' ') + said(line));
         return lines;
     }
 

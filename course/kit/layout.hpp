@@ -13,7 +13,6 @@ struct Style {
     int digits = 4;
     bool ascii = false;
     bool colour = false;      // 16 ANSI colours; every state is a word as well
-    bool accessible = false;  // charts are told in words
 };
 
 // The lines of one event, each at most style.width columns, without line ends. Some events have none.

@@ -40,15 +40,8 @@ void StepViewer::say(const std::string& text) {
 
 // The title shares the screen with the first step.
 void StepViewer::turn_page(int step) {
-    constexpr std::size_t far_too_many = 100;  // columns, to be read from the last row
     if (!mode().presents || step == on_page_) return;
-    if (on_page_ != 0) write(mode().rewrites ? "\033[H\033[2J" : "\n");
-    const auto columns = window_width();
-    if (on_page_ == unopened && columns && *columns > far_too_many)
-        say(fmt::format(
-            "This window has {} columns. Enlarge its font (often Ctrl and +) until there are 80: then the "
-            "last row can read it.",
-            *columns));
+    if (on_page_ != 0) write("\033[H\033[2J");
     on_page_ = step;
 }
 
@@ -92,7 +85,7 @@ void StepViewer::wait(const Record& record, const char* next) {
         if (move == Move::next) return;
         const std::size_t before = place.at;
         go(place, move);
-        if (place.at != before || move == Move::restart) browse(place);
+        if (place.at != before) browse(place);
     }
 }
 
@@ -100,24 +93,22 @@ void StepViewer::wait(const Record& record, const char* next) {
 StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
     for (bool resumed = false;;) {
         const std::size_t width = style().width;
-        std::string line = fmt::format(" SPACE {}  b back  g graph  r restart  ? keys  q quit", next);
-        if (line.size() >= width) line = fmt::format(" SPACE {}  b g r ? q", next);
+        std::string line = fmt::format(" SPACE {}  b back  g graph  ? keys  q quit", next);
+        if (line.size() >= width) line = fmt::format(" SPACE {}  b g ? q", next);
         if (line.size() >= width) line = " SPACE";
         // Before the line appears: what is pressed on seeing it counts, also where it is drawn once more.
         if (!resumed) forget_typed_ahead();
         write(line);
         const KeyPress press = read_key();
         resumed = press.key == Key::resumed;
-        // The line goes away as it came, without an escape sequence; where nothing may be rewritten it stays.
-        write(mode().rewrites ? "\r" + std::string(line.size(), ' ') + "\r" : "\n");
+        // The line goes away as it came, without an escape sequence.
+        write("\r" + std::string(line.size(), ' ') + "\r");
         switch (press.key) {
             case Key::next:
             case Key::page_down:
                 return Move::next;
             case Key::back:
                 return Move::back;
-            case Key::restart:
-                return Move::restart;
             case Key::hint:
                 hint(place);
                 break;
@@ -133,7 +124,7 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
                 say("SPACE, ENTER, page down or the right arrow: next. b, page up or the left arrow: back. "
                     "h: a hint, then another; c: the checks of this step; g: the pictures, as files, and "
                     "opened where "
-                    "there is a screen; r: from the beginning; q: leave.");
+                    "there is a screen; q: leave.");
                 break;
             case Key::skip:
             case Key::digit:
@@ -145,63 +136,27 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
 }
 
 void StepViewer::go(Place& place, Move move) {
-    switch (move) {
-        case Move::next:
-            ++place.at;
-            break;
-        case Move::back:
-            if (place.at > 1) {
-                --place.at;
-            } else {
-                say("This is the first step.");
-            }
-            break;
-        case Move::restart:
-            place.at = 1;
-            place.asks_from = 1;
-            hints_given_.clear();
-            write("\n");
-            show(place.record.steps.front().front());
-            break;
-    }
+    if (move == Move::next)
+        ++place.at;
+    else if (place.at > 1)
+        --place.at;
+    else
+        say("This is the first step.");
 }
 
 void StepViewer::browse(Place place) {
     for (;;) {
-        Move move = present(place);
-        if (move == Move::next && place.at == place.live()) return;
-        if (move == Move::next) {
-            for (;;) {
-                move = bar(place, "next");
-                if (move != Move::back || place.at > 1) break;
-                go(place, move);  // says that there is nothing before it
-            }
-        }
-        go(place, move);
+        present(place);
+        if (place.at == place.live()) return;
+        const std::size_t here = place.at;
+        while (place.at == here) go(place, bar(place, "next"));
     }
 }
 
-StepViewer::Move StepViewer::present(Place& place) {
+void StepViewer::present(const Place& place) {
     held_ = 0;
-    for (const Event& event : place.record.steps[place.at]) {
-        const auto* reveal = std::get_if<Reveal>(&event.is);
-        if (reveal == nullptr) {
-            show(event);
-            continue;
-        }
-        if (place.at >= place.asks_from) {
-            std::vector<Try> tries;
-            const Move move = asked(reveal->prediction, place, tries);
-            if (move != Move::next) return move;
-            answered_again_[place.at] = std::move(tries);
-            place.asks_from = place.at + 1;
-        }
-        const auto again = answered_again_.find(place.at);
-        show({event.step,
-              Reveal{reveal->prediction, again == answered_again_.end() ? reveal->tries : again->second}});
-    }
+    for (const Event& event : place.record.steps[place.at]) show(event);
     fold_checks();
-    return Move::next;
 }
 
 std::vector<Try> StepViewer::ask(const Prediction& prediction, const Record& record) {
@@ -212,7 +167,7 @@ std::vector<Try> StepViewer::ask(const Prediction& prediction, const Record& rec
         if (move == Move::next) return tries;
         const std::size_t before = place.at;
         go(place, move);
-        if (place.at != before || move == Move::restart) browse(place);
+        if (place.at != before) browse(place);
     }
 }
 
@@ -243,7 +198,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
         if (!resumed) forget_typed_ahead();
         line = painted(line, Tone::ask, style());
         write(line + typed);
-        const KeyPress press = prediction.is_typed ? read_number(line, typed) : read_key();
+        const KeyPress press = prediction.is_typed ? read_number(typed) : read_key();
         resumed = press.key == Key::resumed;
         if (auto one = tried(prediction, press, typed)) {
             write(prediction.is_typed ? "\n" : fmt::format("{}\n", press.digit));
@@ -257,8 +212,6 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
                 return {Move::next, std::nullopt};  // a slide clicker has no digits
             case Key::back:
                 return {Move::back, std::nullopt};
-            case Key::restart:
-                return {Move::restart, std::nullopt};
             case Key::hint:
                 hint(place);
                 break;
@@ -270,7 +223,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
             case Key::keys:
                 say(fmt::format(
                     "{}  h: a hint, then another; s or page down: the answer. b: back, g: the pictures as "
-                    "files, r: from the beginning, q: leave.",
+                    "files, q: leave.",
                     prediction.is_typed ? "Digits, minus, point and e, then ENTER: your answer."
                                         : what + ": your answer."));
                 break;
@@ -291,7 +244,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
 }
 
 // Keys until one is no part of a number; of these ENTER has the number taken.
-KeyPress StepViewer::read_number(const std::string& line, std::string& typed) {
+KeyPress StepViewer::read_number(std::string& typed) {
     constexpr std::size_t longest = 24;
     for (;;) {
         const KeyPress press = read_key();
@@ -301,7 +254,7 @@ KeyPress StepViewer::read_number(const std::string& line, std::string& typed) {
         if (rubs_out) {
             if (typed.empty()) continue;
             typed.pop_back();
-            write(mode().rewrites ? "\b \b" : "\n" + line + typed);
+            write("\b \b");
         } else if (belongs && typed.size() < longest) {
             typed += press.byte;
             write(std::string(1, press.byte));

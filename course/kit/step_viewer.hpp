@@ -19,20 +19,18 @@ public:
     void end_of_lesson(const Record& record) override;
 
 private:
-    enum class Move : std::uint8_t { next, back, restart };
+    enum class Move : std::uint8_t { next, back };
     struct Answered {
         Move move = Move::next;
         std::optional<Try> one;  // nothing: skipped
     };
 
-    static constexpr auto never = static_cast<std::size_t>(-1);
     static constexpr int unopened = -1;
 
     // Where the viewer is in the record; it ends with the step the lesson is at.
     struct Place {
         const Record& record;
         std::size_t at;
-        std::size_t asks_from = never;  // after a restart, predictions from this step on are asked anew
         std::size_t live() const { return record.steps.size() - 1; }
     };
 
@@ -40,10 +38,10 @@ private:
     Move bar(const Place& place, const char* next);
     Move asked(const Prediction& prediction, const Place& place, std::vector<Try>& tries);
     Answered prompt(const Prediction& prediction, const Place& place, bool again);
-    KeyPress read_number(const std::string& line, std::string& typed);
+    KeyPress read_number(std::string& typed);
     void go(Place& place, Move move);
-    void browse(Place place);    // returns when the live step is on screen
-    Move present(Place& place);  // one recorded step; a question in it may be answered by going elsewhere
+    void browse(Place place);          // returns when the live step is on screen
+    void present(const Place& place);  // one recorded step
     void hint(const Place& place);
     void checks(const Place& place);
     void fold_checks();
@@ -52,10 +50,9 @@ private:
     void say(const std::string& text);
 
     KeyMode keys_;
-    int held_ = 0;            // checks of this step that have not been told of
-    int on_page_ = unopened;  // the step that has the screen, where one presents
-    std::map<std::size_t, std::vector<Try>> answered_again_;  // by step; the record keeps the first answers
-    std::map<std::size_t, int> hints_given_;                  // by step
+    int held_ = 0;                            // checks of this step that have not been told of
+    int on_page_ = unopened;                  // the step that has the screen, where one presents
+    std::map<std::size_t, int> hints_given_;  // by step
 };
 
 }  // namespace tally::lesson

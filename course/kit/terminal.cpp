@@ -118,15 +118,6 @@ KeyPress escape_sequence() {
     return {Key::other};
 }
 
-std::optional<char> pending;  // read to see whether a digit is the head of something longer
-
-Got next_byte(char& byte) {
-    if (!pending) return read_byte(byte, -1);
-    byte = *pending;
-    pending.reset();
-    return Got::byte;
-}
-
 Key meaning_of(char byte) {
     switch (byte) {
         case ' ':
@@ -139,8 +130,6 @@ Key meaning_of(char byte) {
             return Key::hint;
         case 'g':
             return Key::graph;
-        case 'r':
-            return Key::restart;
         case 's':
             return Key::skip;
         case 'c':
@@ -197,15 +186,12 @@ KeyMode::~KeyMode() {
     ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
 }
 
-void forget_typed_ahead() {
-    ::tcflush(STDIN_FILENO, TCIFLUSH);
-    pending.reset();
-}
+void forget_typed_ahead() { ::tcflush(STDIN_FILENO, TCIFLUSH); }
 
 KeyPress read_key() {
     for (;;) {
         char byte = 0;
-        const Got got = next_byte(byte);
+        const Got got = read_byte(byte, -1);
         if (got == Got::gone) return {Key::quit};
         if (got == Got::interrupted && was_stopped != 0) {
             was_stopped = 0;
@@ -214,12 +200,6 @@ KeyPress read_key() {
         if (got != Got::byte) continue;
         if (byte == '\033') return escape_sequence();
         if (byte < '0' || byte > '9') return {meaning_of(byte), 0, byte};
-        // The tail of a page key whose head was forgotten ("6~") is no answer.
-        char after = 0;
-        if (read_byte(after, within_a_key) == Got::byte) {
-            if (after == '~') return {Key::other};
-            pending = after;
-        }
         return {Key::digit, byte - '0', byte};
     }
 }

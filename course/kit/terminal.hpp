@@ -12,7 +12,6 @@ enum class Key : std::uint8_t {
     back,
     hint,
     graph,
-    restart,
     quit,
     skip,
     keys,

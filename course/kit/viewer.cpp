@@ -1,10 +1,7 @@
 // The renderers that never wait: text and JSON lines.
 #include "tally/lesson/viewer.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
-
-#include <algorithm>
 
 #include "tally/lesson/files.hpp"
 #include "tally/lesson/json.hpp"
@@ -35,21 +32,6 @@ bool begins_a_paragraph(const Event& event) {
     const auto* sentence = std::get_if<Sentence>(&event.is);
     return (sentence != nullptr && sentence->role == Sentence::Role::step) ||
            std::holds_alternative<Prediction>(event.is) || std::holds_alternative<End>(event.is);
-}
-
-std::string bar(const ProgressMade& made, const Style& style) {
-    const double share =
-        static_cast<double>(made.done) / static_cast<double>(std::max<std::int64_t>(made.total, 1));
-    const double rate = static_cast<double>(made.done) / made.seconds;
-    const double left = static_cast<double>(made.total - made.done) / rate;
-    const auto percent = static_cast<int>(share * 100);
-    const std::string full =
-        fmt::format("       {}  [{}{}] {:3} %  {:.3g}/s  {:.0f} s left", made.name,
-                    std::string(static_cast<std::size_t>(percent / 5), '#'),
-                    std::string(static_cast<std::size_t>(20 - percent / 5), '-'), percent, rate, left);
-    const std::string line = style.ascii ? to_ascii(full) : full;
-    // A line as wide as the window could wrap, and then it could not be rewritten.
-    return width_of(line) < style.width ? line : fmt::format(" {:3} %  {:.0f} s left", percent, left);
 }
 
 }  // namespace
@@ -84,13 +66,14 @@ void TextViewer::progress(const ProgressMade& made, bool another_tenth) {
         return;
     }
     const bool finished = made.done >= made.total;
-    const auto narrow = style();
+    auto narrow = style();
+    --narrow.width;  // a line as wide as the window could wrap, and then it could not be rewritten
     if (finished && bar_on_screen_) {
-        write("\r" + std::string(narrow.width - 1, ' ') + "\r");
+        write("\r" + std::string(narrow.width, ' ') + "\r");
         bar_on_screen_ = false;
     } else if (!finished && made.seconds >= worth_a_bar &&
                (!bar_on_screen_ || made.seconds - bar_drawn_at_ >= between_bars)) {
-        write("\r" + padded(bar(made, narrow), narrow.width - 1));
+        write("\r" + padded(lines_of({made.step, made}, lesson_, narrow).front(), narrow.width));
         bar_on_screen_ = true;
         bar_drawn_at_ = made.seconds;
     }

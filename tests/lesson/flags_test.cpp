@@ -12,8 +12,6 @@ const Surroundings terminal{.input_is_terminal = true,
                             .ci = {},
                             .term = "xterm",
                             .no_color = {},
-                            .clicolor_force = {},
-                            .accessible = {},
                             .locale = "en_US.UTF-8"};
 
 template <class Change> Mode with(Change change) {
@@ -55,33 +53,18 @@ TEST_CASE("no-step does not wait, and may still rewrite and colour") {
     CHECK(mode.style.colour);
 }
 
-TEST_CASE("colour: the flag before NO_COLOR before CLICOLOR_FORCE before the terminal") {
+TEST_CASE("colour: the flag before NO_COLOR before the terminal") {
     const auto colour = [](auto change) { return with(change).style.colour; };
     CHECK_FALSE(colour([](Flags&, Surroundings& around) { around.no_color = "1"; }));
-    CHECK_FALSE(colour([](Flags&, Surroundings& around) { around.no_color = around.clicolor_force = "1"; }));
     CHECK(colour([](Flags& flags, Surroundings& around) {
         flags.color = "always";
         around.no_color = "1";
     }));
-    CHECK(colour([](Flags&, Surroundings& around) {
-        around.output_is_terminal = false;
-        around.clicolor_force = "1";
-    }));
-    CHECK_FALSE(colour([](Flags& flags, Surroundings& around) {
-        flags.color = "never";
-        around.clicolor_force = "1";
-    }));
+    CHECK_FALSE(colour([](Flags& flags, Surroundings&) { flags.color = "never"; }));
     CHECK_FALSE(colour([](Flags& flags, Surroundings&) {  // --plain promises no escapes at all
         flags.color = "always";
         flags.plain = true;
     }));
-}
-
-TEST_CASE("ACCESSIBLE waits, but rewrites nothing") {
-    const Mode mode = with([](Flags&, Surroundings& around) { around.accessible = "1"; });
-    CHECK(mode.waits);
-    CHECK_FALSE(mode.rewrites);
-    CHECK(mode.style.accessible);
 }
 
 TEST_CASE("ASCII when asked for, or when the locale has nothing else") {

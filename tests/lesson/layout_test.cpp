@@ -232,12 +232,6 @@ TEST_CASE("charts") {
        0 |### ### ###
           1 .. 3
 )");
-    Style accessible;
-    accessible.accessible = true;
-    CHECK(laid_out(bars, accessible) == R"(
-       loss
-         loss: 3 points, first 4, last 1, lowest 1 at 3, highest 4 at 1
-)");
     Style narrow;
     narrow.width = 34;
     CHECK(laid_out(Plot{"cloud", false, {{"noise", {0, 2}, {1, -1}}, {"truth", {1}, {0}}}}, narrow) == R"(
