@@ -2,7 +2,6 @@
 // rest, shared out over the threads by rows and columns of the result. Products::blas hands what is large to
 // BLAS, whose beta is the way of writing.
 #include <algorithm>
-#include <limits>
 
 #include "tally/cpu/families.hpp"
 #include "tally/cpu/fused.hpp"
@@ -143,37 +142,11 @@ template <class S> void multiply_by_blas(const Product& p, const S* a, const S* 
                    p.transpose_a, p.transpose_b, S(1), static_cast<S>(static_cast<int>(c.how)));
 }
 
-// Whether a matrix is large enough that OpenBLAS, which counts in int, shares the work on it, where it may
-// use more than one thread.
-bool worth_threads(std::size_t rows, std::size_t columns) {
-    constexpr std::size_t max_extent = std::numeric_limits<int>::max();
-    return rows * columns >= 1 << 15 && rows <= max_extent && columns <= max_extent && threads() > 1;
-}
-
-template <class S> void multiply_row_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
-    if (c.how == Write::set) std::fill_n(c.dst, p.n, S(0));  // not every BLAS forgets what it multiplies by 0
-    auto result = vector_view(c.dst, p.n);
-    const auto stored = p.transpose_b ? matrix_view(b, p.n, p.k) : matrix_view(b, p.k, p.n);
-    xt::blas::gemv(stored, vector_view(a, p.k), result, !p.transpose_b, S(1), S(1));
-}
-
-template <class S> void add_outer_product_by_blas(const Product& p, const S* a, const S* b, S* c) {
-    auto result = matrix_view(c, p.m, p.n);
-    xt::blas::ger(vector_view(a, p.m), vector_view(b, p.n), result);
-}
-
-// False where it has no routine that is worth it, or nobody asked for it.
+// False where single rows and columns are multiplied, or nobody asked for it.
 template <class S>
 [[gnu::noinline]] bool multiplied_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
-    if (products() != Products::blas) return false;
-    if (p.m == 1 && worth_threads(p.k, p.n))
-        multiply_row_by_blas(p, a, b, c);
-    else if (p.k == 1 && c.how == Write::add && worth_threads(p.m, p.n))
-        add_outer_product_by_blas(p, a, b, c.dst);
-    else if (p.m != 1 && p.k != 1)
-        multiply_by_blas(p, a, b, c);
-    else
-        return false;
+    if (products() != Products::blas || p.m == 1 || p.k == 1) return false;
+    multiply_by_blas(p, a, b, c);
     return true;
 }
 

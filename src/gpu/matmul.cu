@@ -1,4 +1,4 @@
-// Matrix products on the GPU: the body of matmul.hpp in order, cuBLAS for what Products::blas hands it.
+// Matrix products on the GPU by cuBLAS: what Products::blas hands it.
 #include "tally/gpu/matmul.hpp"
 
 #include <cstdint>
@@ -59,7 +59,5 @@ template <class S> void OnDevice::multiply(const Product& p, const S* a, const S
 
 template void OnDevice::multiply(const Product&, const float*, const float*, Into<float[]>);
 template void OnDevice::multiply(const Product&, const double*, const double*, Into<double[]>);
-template void install_matmul<OnDevice>(Kernels<float>&);
-template void install_matmul<OnDevice>(Kernels<double>&);
 
 }  // namespace tally::gpu

@@ -8,7 +8,7 @@
 
 namespace tally::gpu {
 
-// Each is made in the .cu file of its family.
+// Each is made in kernels.cu.
 #define TALLY_MADE_ELSEWHERE(family)                                  \
     extern template void install_##family<OnDevice>(Kernels<float>&); \
     extern template void install_##family<OnDevice>(Kernels<double>&);

@@ -165,13 +165,7 @@ TEMPLATE_TEST_CASE(
     const ByBlas blas;
     for (unsigned seed = 0; seed < 600; ++seed) {
         Dice dice(seed);
-        const std::size_t large = 150 + dice.upto(100), larger = 32768 / large - 3 + dice.upto(60);
-        const std::vector<Product> rows{{1, large, larger, dice.coin(), dice.coin()},
-                                        {larger, 1, large, dice.coin(), dice.coin()},
-                                        {large, larger, 1, dice.coin(), dice.coin()},
-                                        {1, 1, large * larger, dice.coin(), dice.coin()},
-                                        {1, large * larger, 1, dice.coin(), dice.coin()}};
-        const Operands<S> made(dice, dice.upto(4) == 0 ? dice.pick(rows) : any_product(dice));
+        const Operands<S> made(dice, any_product(dice));
         const Product& p = made.p;
         const Write how = dice.how();
         const Threads threads(dice.coin() ? 2 : 1);

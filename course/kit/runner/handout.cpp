@@ -208,20 +208,6 @@ std::optional<LessonEvents> events_said_by(const Program& program, Flags silent,
     return std::nullopt;
 }
 
-// A sheet without the other is of no use: where the second cannot be written, the first goes again, if it is new.
-void write_both(const std::string& first, const std::string& one, const std::string& second,
-                const std::string& other) {
-    std::error_code none;
-    const bool was_there = std::filesystem::exists(first, none);
-    write_whole(first, one);
-    try {
-        write_whole(second, other);
-    } catch (const WriteError&) {
-        if (!was_there) std::filesystem::remove(first, none);
-        throw;
-    }
-}
-
 }  // namespace
 
 std::string students_sheet(const std::vector<LessonEvents>& lessons, const LessonEvents* toy) {
@@ -281,9 +267,8 @@ int write_handout(const std::vector<Program>& all, const std::vector<const Progr
             if (!toy) return code;
         }
     if (!students.parent_path().empty()) make_folder(students.parent_path().string());
-    const std::string questions = students_sheet(lessons, toy ? &*toy : nullptr),
-                      answers = teachers_sheet(lessons);
-    write_both(students.string(), questions, teachers.string(), answers);
+    write_whole(students.string(), students_sheet(lessons, toy ? &*toy : nullptr));
+    write_whole(teachers.string(), teachers_sheet(lessons));
     if (!flags.quiet && !flags.json)
         write_to(STDOUT_FILENO, fmt::format("wrote {}\nwrote {}\n", students.string(), teachers.string()));
     return good;
