@@ -76,7 +76,10 @@ struct ProgressMade {
 };
 
 enum class Outcome : std::uint8_t { ok, fail, skip, quit };
-const char* to_string(Outcome outcome);  // "ok", "FAIL", "skip", "quit"
+inline const char* to_string(Outcome outcome) {
+    constexpr const char* words[] = {"ok", "FAIL", "skip", "quit"};
+    return words[static_cast<int>(outcome)];
+}
 
 // How a lesson went, in as much detail as a log line needs.
 struct End {

@@ -293,28 +293,8 @@ Lines Layout::operator()(const TableShown& table) const {
 
 std::string painted(const std::string& text, Tone tone, const Style& style) {
     if (!style.colour) return text;
-    const char* code = "";
-    switch (tone) {
-        case Tone::bold:
-            code = "1";
-            break;
-        case Tone::good:
-            code = "32";
-            break;
-        case Tone::bad:
-            code = "1;31";
-            break;
-        case Tone::warn:
-            code = "33";
-            break;
-        case Tone::ask:
-            code = "1;36";
-            break;
-        case Tone::source:
-            code = "36";
-            break;
-    }
-    return fmt::format("\033[{}m{}\033[0m", code, text);
+    constexpr const char* codes[] = {"1", "32", "1;31", "33", "1;36", "36"};
+    return fmt::format("\033[{}m{}\033[0m", codes[static_cast<int>(tone)], text);
 }
 
 std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, const Style& style) {

@@ -54,17 +54,8 @@ void end_with_the_runner(int report) {
 }
 
 int exit_code(const End& end) {
-    switch (end.outcome) {
-        case Outcome::ok:
-            return good;
-        case Outcome::fail:
-            return check_failed;
-        case Outcome::skip:
-            return skipped;
-        case Outcome::quit:
-            break;
-    }
-    return end.failed > 0 ? check_failed : good;
+    if (end.outcome == Outcome::skip) return skipped;
+    return end.outcome == Outcome::fail || end.failed > 0 ? check_failed : good;
 }
 
 // The runner is told of what somebody was asked, if it was what everybody is asked: of turned numbers it may be less.

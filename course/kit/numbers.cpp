@@ -66,15 +66,8 @@ std::string joined(std::span<const std::string> texts) {
 }  // namespace
 
 const char* to_string(Numbers::Type type) {
-    switch (type) {
-        case Numbers::Type::float32:
-            return "float32";
-        case Numbers::Type::float64:
-            return "float64";
-        case Numbers::Type::integer:
-            break;
-    }
-    return "integer";
+    constexpr const char* words[] = {"float32", "float64", "integer"};
+    return words[static_cast<int>(type)];
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "tally/lesson/signals.hpp"
 
@@ -119,29 +120,11 @@ KeyPress escape_sequence() {
 }
 
 Key meaning_of(char byte) {
-    switch (byte) {
-        case ' ':
-        case '\r':
-        case '\n':
-            return Key::next;
-        case 'b':
-            return Key::back;
-        case 'h':
-            return Key::hint;
-        case 'g':
-            return Key::graph;
-        case 's':
-            return Key::skip;
-        case 'c':
-            return Key::checks;
-        case '?':
-            return Key::keys;
-        case 'q':
-        case 4:
-            return Key::quit;  // Ctrl-D
-        default:
-            return Key::other;
-    }
+    constexpr std::string_view bytes = " \r\nbhgsc?q\4";  // the last is Ctrl-D
+    constexpr Key meanings[] = {Key::next, Key::next,   Key::next, Key::back, Key::hint, Key::graph,
+                                Key::skip, Key::checks, Key::keys, Key::quit, Key::quit};
+    const std::size_t at = bytes.find(byte);
+    return at == std::string_view::npos ? Key::other : meanings[at];
 }
 
 }  // namespace

@@ -28,17 +28,8 @@ using Role = Diagram::Role;
 constexpr int margin = 32, legend_pitch = 40;
 
 const char* to_string(Role role) {
-    switch (role) {
-        case Role::parameter:
-            return "parameter";
-        case Role::data:
-            return "data";
-        case Role::operation:
-            return "operation";
-        case Role::loss:
-            return "loss";
-    }
-    return "";
+    constexpr const char* words[] = {"parameter", "data", "operation", "loss"};
+    return words[static_cast<int>(role)];
 }
 
 std::string escape_dot(const std::string& text) {
@@ -297,17 +288,10 @@ private:
 };
 
 const char* dot_style(Role role) {
-    switch (role) {
-        case Role::parameter:
-            return "shape=box, peripheries=2, color=\"#0b57d0\"";
-        case Role::data:
-            return "shape=box, color=\"#59636e\"";
-        case Role::operation:
-            return "shape=ellipse, color=\"#137333\"";
-        case Role::loss:
-            return "shape=hexagon, color=\"#8430ce\"";
-    }
-    return "";
+    constexpr const char* styles[] = {"shape=box, peripheries=2, color=\"#0b57d0\"",
+                                      "shape=box, color=\"#59636e\"", "shape=ellipse, color=\"#137333\"",
+                                      "shape=hexagon, color=\"#8430ce\""};
+    return styles[static_cast<int>(role)];
 }
 
 template <class S> std::string join_values(std::span<const S> values) {

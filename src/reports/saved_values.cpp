@@ -19,18 +19,10 @@ SavedValues::Why why(const Computed& operation, const detail::ObservedValue& kep
 }
 
 const char* in_words(SavedValues::Why why) {
-    switch (why) {
-        case SavedValues::Why::output:
-            return "its own output";
-        case SavedValues::Why::operand:
-            return "an operand, or computed inside";
-        case SavedValues::Why::parameter:
-            return "a parameter, which is there anyway";
-        case SavedValues::Why::gradient:
-            return "a gradient, which is there anyway";
-        default:
-            return "a number, in the graph's node";
-    }
+    constexpr const char* words[] = {"its own output", "an operand, or computed inside",
+                                     "a parameter, which is there anyway",
+                                     "a gradient, which is there anyway", "a number, in the graph's node"};
+    return words[static_cast<int>(why)];
 }
 
 }  // namespace

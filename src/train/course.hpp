@@ -23,26 +23,12 @@ inline std::string in_words(Reduction of) { return of == Reduction::mean ? "mean
 inline std::string in_words(Weigh what) { return what == Weigh::counted ? "counted" : "micro_batches"; }
 inline std::string in_words(Sum how) { return how == Sum::running ? "running" : "exact"; }
 inline std::string in_words(Tail policy) {
-    switch (policy) {
-        case Tail::scale:
-            return "scale";
-        case Tail::drop:
-            return "drop";
-        case Tail::carry:
-            break;
-    }
-    return "carry";
+    constexpr const char* words[] = {"scale", "drop", "carry"};
+    return words[static_cast<int>(policy)];
 }
 inline std::string in_words(NonFinite policy) {
-    switch (policy) {
-        case NonFinite::raise:
-            return "raise";
-        case NonFinite::drop_micro:
-            return "drop_micro";
-        case NonFinite::drop_window:
-            break;
-    }
-    return "drop_window";
+    constexpr const char* words[] = {"raise", "drop_micro", "drop_window"};
+    return words[static_cast<int>(policy)];
 }
 
 }  // namespace detail

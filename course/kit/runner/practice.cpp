@@ -332,21 +332,18 @@ private:
 }  // namespace
 
 void add_practice(CLI::App& app, PracticeWords& words) {
-    const auto command = [&](const char* name, const char* about) {
-        auto* added = app.add_subcommand(name, about);
-        return added;
-    };
-    words.check = command("check", "check your answer to an exercise (default: the next one)");
+    words.check = app.add_subcommand("check", "check your answer to an exercise (default: the next one)");
     words.check->add_option("SLUG", words.which, "a slug or a part of one, or a number");
     words.check->add_flag("--watch", words.watch, "again whenever you save");
-    words.hint = command("hint", "the next hint: a question, a pointer, almost the code");
-    words.reset = command("reset", "begin an exercise again (asks; yours is kept)");
-    words.solution = command("solution", "an answer, after yours has passed (or with --yes)");
+    words.hint = app.add_subcommand("hint", "the next hint: a question, a pointer, almost the code");
+    words.reset = app.add_subcommand("reset", "begin an exercise again (asks; yours is kept)");
+    words.solution = app.add_subcommand("solution", "an answer, after yours has passed (or with --yes)");
     words.hint->add_option("SLUG", words.which, "a slug or a part of one, or a number (default: the next)");
     for (auto* one : {words.reset, words.solution})
         one->add_option("SLUG", words.which, "a slug or a part of one, or a number")->required();
-    words.score = command("score", "lessons and exercises, and how it went");
-    words.dev_check = command("dev-check", "whether each exercise knows its answer and its mistakes");
+    words.score = app.add_subcommand("score", "lessons and exercises, and how it went");
+    words.dev_check =
+        app.add_subcommand("dev-check", "whether each exercise knows its answer and its mistakes");
     words.dev_check->add_option("SLUG", words.which, "only this one");
 }
 
