@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "tally/data/fashion.hpp"
-#include "tally/lesson/devices.hpp"
 #include "tally/lesson/toy.hpp"
+#include "tally/memory/peer.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;
@@ -18,7 +18,7 @@ struct OnTheGpu {
 
     void talk() {
         if (options().device == Device::cpu) skip("it sets a GPU beside the CPU: --device cuda");
-        const bool pretended = name_of(Device::cuda) == "pretend";
+        const bool pretended = peer::name() == "pretend";
         const Toy toy;
         const auto rows = toy.x.value().to(Device::cpu), weights = toy.w.value().to(Device::cpu);
 

@@ -150,7 +150,9 @@ std::array<int, 2> closing_pipe() {
     ::_exit(127);
 }
 
-Finished run(const std::vector<std::string>& command, int captured_descriptor) {
+}  // namespace
+
+Finished run_capturing(const std::vector<std::string>& command, int captured_descriptor) {
     const auto ends = closing_pipe();
     const auto failures = closing_pipe();
     std::vector<char*> words;
@@ -197,10 +199,8 @@ Finished run(const std::vector<std::string>& command, int captured_descriptor) {
     return finished;
 }
 
-}  // namespace
-
 std::string captured_from(const std::vector<std::string>& command) {
-    Finished finished = run(command, STDOUT_FILENO);
+    Finished finished = run_capturing(command, STDOUT_FILENO);
     if (finished.asked_by != 0) throw AskedToEnd{finished.asked_by};
     return std::move(finished.captured);
 }
@@ -208,11 +208,7 @@ std::string captured_from(const std::vector<std::string>& command) {
 Finished run_reporting(const std::vector<std::string>& command) {
     std::vector<std::string> reporting = command;
     reporting.push_back(fmt::format("--report={}", report_descriptor));
-    return run(reporting, report_descriptor);
-}
-
-Finished run_capturing(const std::vector<std::string>& command, int descriptor) {
-    return run(command, descriptor);
+    return run_capturing(reporting, report_descriptor);
 }
 
 }  // namespace tally::lesson

@@ -13,13 +13,14 @@
 #include <filesystem>
 #include <functional>
 
-#include "tally/lesson/devices.hpp"
+#include "tally/kernels/kernels.hpp"
 #include "tally/lesson/files.hpp"
 #include "tally/lesson/json.hpp"
 #include "tally/lesson/ranks.hpp"
 #include "tally/lesson/reporting.hpp"
 #include "tally/lesson/running.hpp"
 #include "tally/lesson/terminal.hpp"
+#include "tally/memory/peer.hpp"
 
 namespace tally::lesson {
 
@@ -40,6 +41,14 @@ void add_private(CLI::App& app, Flags& flags, Private& asked) {
     app.add_flag("--describe", asked.describe, "print what this lesson is, as one line of JSON");
     app.add_option("--report", asked.report)->group("");
     app.add_option("--rank-says", asked.rank_says)->group("");
+}
+
+// Nothing where there is no such device.
+std::optional<Device> device_named(const std::string& name) {
+    if (name == "cpu") return Device::cpu;
+    if (name == "pretend") peer::choose(name);
+    if (available(Device::cuda)) return Device::cuda;
+    return name == "auto" ? std::optional(Device::cpu) : std::nullopt;
 }
 
 // The terminal must be put back even where the runner is killed, or crashes. Its end of the report says
@@ -72,7 +81,7 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
     std::string detail;
     try {
         if (!device)
-            throw Skipped{"no CUDA device: " + no_cuda() +
+            throw Skipped{"no CUDA device: " + peer::absent() +
                           " (--device pretend has the host compute for one)"};
         start();
         body();
@@ -182,14 +191,14 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
                               .dials = settings_of(lesson.dials, flags.dials)};
         for (const Dial& dial : lesson.dials)  // given as it is anyway, it is not turned
             if (options.dials.at(dial.name) == dial.usual) flags.dials.erase(dial.name);
-        use_threads(flags.threads);
-        use_products(flags.products);
+        set_threads(flags.threads);
+        if (!flags.products.empty()) set_products(tally::detail::products_named(flags.products));
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
 
         const auto viewer = viewer_for(lesson, flags, mode, asked.report);
         Running running(lesson, options, *viewer, flags.from, what_matters(flags));
         running.emit(
-            Title{lesson, name_of(device ? *device : Device::cuda), dtype, flags.seed, turned_in(flags)});
+            Title{lesson, device == Device::cpu ? "cpu" : peer::name(), dtype, flags.seed, turned_in(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };
         run_body(running, device, start, dtype == "float64" ? in_double : in_float);
         if (is_rank()) return good;  // what it checked, the program that shows checks, too

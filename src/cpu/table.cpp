@@ -11,7 +11,6 @@
 
 extern "C" {
 void openblas_set_num_threads(int);
-char* openblas_get_config();
 char* openblas_get_corename();
 }
 
@@ -56,9 +55,6 @@ void set_threads(int threads) {
 
 int threads() { return thread_count.load(std::memory_order_relaxed); }
 
-detail::BlasKernels detail::blas_kernels() {
-    return {openblas_get_corename(),
-            std::string_view(openblas_get_config()).find("DYNAMIC_ARCH") != std::string_view::npos};
-}
+std::string detail::blas_kernels() { return openblas_get_corename(); }
 
 }  // namespace tally

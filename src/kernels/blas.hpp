@@ -5,10 +5,6 @@
 
 namespace tally::detail {
 
-struct BlasKernels {
-    std::string name;  // "SkylakeX"
-    bool chosen;       // by the processor it runs on; otherwise these are the only ones it was built with
-};
-BlasKernels blas_kernels();
+std::string blas_kernels();  // "SkylakeX"
 
 }  // namespace tally::detail

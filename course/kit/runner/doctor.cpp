@@ -15,9 +15,9 @@
 
 #include "tally/base/version.hpp"
 #include "tally/kernels/blas.hpp"
-#include "tally/lesson/devices.hpp"
 #include "tally/lesson/runner/course.hpp"
 #include "tally/lesson/terminal.hpp"
+#include "tally/memory/peer.hpp"
 
 namespace tally::lesson {
 
@@ -49,29 +49,6 @@ bool is_there(std::string_view what) {
     return false;
 }
 
-bool has_avx512() {
-#ifdef __x86_64__
-    return __builtin_cpu_supports("avx512bw");
-#else
-    return false;
-#endif
-}
-
-// By which kernels OpenBLAS multiplies (Products::blas), and which may be faster: it falls back to those of AVX2 on a
-// processor that is younger than itself.
-std::string openblas_kernels() {
-    const auto [kernels, chooses] = detail::blas_kernels();
-    const bool wide = kernels == "SkylakeX" || kernels == "Cooperlake" || kernels == "SapphireRapids";
-    std::string text = fmt::format("{} kernels", kernels);
-    if (!chooses) text += ", the only ones it was built with";
-    if (chooses && std::getenv("OPENBLAS_CORETYPE") != nullptr) text += ", where OPENBLAS_CORETYPE is set";
-    if (chooses && has_avx512() && !wide)
-        text +=
-            "; they leave this processor's AVX-512 unused: OPENBLAS_CORETYPE=SkylakeX in the environment may "
-            "be faster (./learn bench measures it)";
-    return text;
-}
-
 }  // namespace
 
 std::vector<Finding> findings(const Flags& flags, const std::string& lessons_folder) {
@@ -95,8 +72,8 @@ std::vector<Finding> findings(const Flags& flags, const std::string& lessons_fol
                     NLOHMANN_JSON_VERSION_PATCH));
 
     add("devices", "cpu", fmt::format("yes, {} hardware threads", std::thread::hardware_concurrency()));
-    add("devices", "OpenBLAS", openblas_kernels());
-    add("devices", "cuda", no_cuda().empty() ? "yes" : "no: " + no_cuda());
+    add("devices", "OpenBLAS", detail::blas_kernels() + " kernels");
+    add("devices", "cuda", peer::absent().empty() ? "yes" : "no: " + peer::absent());
 
     try {
         add("lessons", "built",

@@ -301,16 +301,13 @@ private:
     }
 
     // Looks again whenever the file was saved. Some editors write a file in several goes: it must have come to rest.
-    // Its time alone does not tell: a file that is saved twice between two ticks of the system's clock has one.
     int watch_over(const Exercise& exercise) {
         const std::string file = notebook_.file(exercise);
         const auto state = [&] {
-            std::error_code gone;
-            const auto time = fs::last_write_time(file, gone).time_since_epoch().count();
             std::ifstream text(file, std::ios::binary);
-            return std::pair{time, std::string(std::istreambuf_iterator<char>(text), {})};
+            return std::string(std::istreambuf_iterator<char>(text), {});
         };
-        std::optional<decltype(state())> checked;
+        std::optional<std::string> checked;
         for (auto seen = state();; seen = state()) {
             if (seen != checked) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(100));

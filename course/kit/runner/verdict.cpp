@@ -12,6 +12,7 @@
 #include <memory>
 #include <regex>
 #include <sstream>
+#include <string_view>
 
 #include "tally/lesson/child.hpp"
 #include "tally/lesson/files.hpp"
@@ -21,56 +22,44 @@ namespace tally::lesson {
 namespace {
 
 struct InWords {
-    const char* part;  // of what a compiler says
+    std::array<std::string_view, 6> parts;  // of what a compiler says, any of them
     const char* sentence;
 };
 
 constexpr const char* no_memory = "out of memory";
 
 // What g++ and clang++ say, and what it most often means. The first that fits is taken.
-constexpr std::array in_words{
-    InWords{no_memory,
-            "The compiler asked for more memory than it is given (4 GiB). Does something that it computes or "
-            "includes grow without end?"},
-    InWords{"signal terminated", "The compiler itself was ended, perhaps for want of memory. Try once more."},
-    InWords{"';' before", "A semicolon is missing, here or at the end of the line before."},
-    InWords{"expected ';'", "A semicolon is missing, here or at the end of the line before."},
-    InWords{"expected '}' at end", "A closing brace } is missing: the file ends inside of a block."},
-    InWords{"expected '}'", "A closing brace } is missing, or one thing too many stands before it."},
-    InWords{"expected ')'", "A closing parenthesis ) is missing, here or a little before."},
-    InWords{"no return statement", "The function can end without returning anything."},
-    InWords{"non-void function does not return", "The function can end without returning anything."},
-    InWords{"control reaches end", "The function can end without returning anything."},
-    InWords{"ambiguating new declaration",
-            "The function's first line was changed: what it returns is part of the exercise."},
-    InWords{"differ only in their return type",
-            "The function's first line was changed: what it returns is part of the exercise."},
-    InWords{"redefinition", "The same thing is defined twice."},
-    InWords{"was not declared",
-            "There is nothing of this name here: a slip of the pen, or a variable of another block?"},
-    InWords{"use of undeclared",
-            "There is nothing of this name here: a slip of the pen, or a variable of another block?"},
-    InWords{"is not a member of 'std'",
-            "The standard library has nothing of this name, or it lies in a header that is not included."},
-    InWords{"in namespace 'std'",
-            "The standard library has nothing of this name, or it lies in a header that is not included."},
-    InWords{"has no member", "It has nothing of this name. What a tensor has is in docs/tensors.md."},
-    InWords{"no member named", "It has nothing of this name. What a tensor has is in docs/tensors.md."},
-    InWords{"no match for", "These two do not fit together: what is the type of each of them?"},
-    InWords{"invalid operands", "These two do not fit together: what is the type of each of them?"},
-    InWords{"no matching function",
-            "No function of this name takes such arguments: how many are there, and of which types?"},
-    InWords{"cannot convert", "This is of another type than what is wanted here."},
-    InWords{"could not convert", "This is of another type than what is wanted here."},
-    InWords{"no viable conversion", "This is of another type than what is wanted here."},
-    InWords{"ambiguous", "Several functions of this name would do: of which types are the arguments?"},
-    InWords{"discards qualifiers", "Something that was promised not to change is changed here."},
-    InWords{"read-only", "Something that was promised not to change is changed here."},
-    InWords{"const-qualified", "Something that was promised not to change is changed here."},
-    InWords{"not marked const", "Something that was promised not to change is changed here."},
-    InWords{"drops 'const'", "Something that was promised not to change is changed here."},
-    InWords{"returns a const value", "Something that was promised not to change is changed here."},
-    InWords{"No such file", "This file was not found. What an exercise needs is included already."},
+constexpr InWords in_words[] = {
+    {{no_memory},
+     "The compiler asked for more memory than it is given (4 GiB). Does something that it computes or "
+     "includes grow without end?"},
+    {{"signal terminated"}, "The compiler itself was ended, perhaps for want of memory. Try once more."},
+    {{"';' before", "expected ';'"}, "A semicolon is missing, here or at the end of the line before."},
+    {{"expected '}' at end"}, "A closing brace } is missing: the file ends inside of a block."},
+    {{"expected '}'"}, "A closing brace } is missing, or one thing too many stands before it."},
+    {{"expected ')'"}, "A closing parenthesis ) is missing, here or a little before."},
+    {{"no return statement", "non-void function does not return", "control reaches end"},
+     "The function can end without returning anything."},
+    {{"ambiguating new declaration", "differ only in their return type"},
+     "The function's first line was changed: what it returns is part of the exercise."},
+    {{"redefinition"}, "The same thing is defined twice."},
+    {{"was not declared", "use of undeclared"},
+     "There is nothing of this name here: a slip of the pen, or a variable of another block?"},
+    {{"is not a member of 'std'", "in namespace 'std'"},
+     "The standard library has nothing of this name, or it lies in a header that is not included."},
+    {{"has no member", "no member named"},
+     "It has nothing of this name. What a tensor has is in docs/tensors.md."},
+    {{"no match for", "invalid operands"},
+     "These two do not fit together: what is the type of each of them?"},
+    {{"no matching function"},
+     "No function of this name takes such arguments: how many are there, and of which types?"},
+    {{"cannot convert", "could not convert", "no viable conversion"},
+     "This is of another type than what is wanted here."},
+    {{"ambiguous"}, "Several functions of this name would do: of which types are the arguments?"},
+    {{"discards qualifiers", "read-only", "const-qualified", "not marked const", "drops 'const'",
+      "returns a const value"},
+     "Something that was promised not to change is changed here."},
+    {{"No such file"}, "This file was not found. What an exercise needs is included already."},
 };
 
 std::string plain_quotes(std::string text) {
@@ -82,7 +71,8 @@ std::string plain_quotes(std::string text) {
 
 std::string meaning_of(const std::string& error) {
     for (const auto& known : in_words)
-        if (error.find(known.part) != std::string::npos) return known.sentence;
+        for (const std::string_view part : known.parts)
+            if (!part.empty() && error.find(part) != std::string::npos) return known.sentence;
     return "It does not compile.";
 }
 
