@@ -14,10 +14,10 @@
 #include <functional>
 
 #include "tally/kernels/kernels.hpp"
+#include "tally/lesson/answers.hpp"
 #include "tally/lesson/files.hpp"
 #include "tally/lesson/json.hpp"
 #include "tally/lesson/ranks.hpp"
-#include "tally/lesson/reporting.hpp"
 #include "tally/lesson/running.hpp"
 #include "tally/lesson/terminal.hpp"
 #include "tally/memory/peer.hpp"
@@ -65,13 +65,6 @@ void end_with_the_runner(int report) {
 int exit_code(const End& end) {
     if (end.outcome == Outcome::skip) return skipped;
     return end.outcome == Outcome::fail || end.failed > 0 ? check_failed : good;
-}
-
-// The runner is told of what somebody was asked, if it was what everybody is asked: of turned numbers it may be less.
-std::unique_ptr<Viewer> viewer_for(const Lesson& lesson, const Flags& flags, const Mode& mode, int report) {
-    auto viewer = make_viewer(lesson, flags, mode);
-    if (report < 0 || !mode.waits || !flags.dials.empty()) return viewer;
-    return std::make_unique<ReportingViewer>(std::move(viewer), lesson, report);
 }
 
 // Runs the body to its end, whatever that is.
@@ -195,8 +188,14 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         if (!flags.products.empty()) set_products(tally::detail::products_named(flags.products));
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
 
-        const auto viewer = viewer_for(lesson, flags, mode, asked.report);
+        const auto viewer = make_viewer(lesson, flags, mode);
         Running running(lesson, options, *viewer, flags.from, what_matters(flags));
+        // Of what somebody was asked, if it was what everybody is asked: of turned numbers it may be less.
+        if (asked.report >= 0 && mode.waits && flags.dials.empty())
+            running.answered = [&](const Reveal& reveal) {
+                for (const auto& answer : answers_of(reveal, lesson.slug))
+                    write_to(asked.report, line_of(answer) + "\n");
+            };
         running.emit(
             Title{lesson, device == Device::cpu ? "cpu" : peer::name(), dtype, flags.seed, turned_in(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };

@@ -62,7 +62,9 @@ void Running::ask(Prediction prediction) {
     shuffle(prediction, options_.seed, lesson_.number);
     emit(prediction);
     auto tries = on_screen() ? viewer_.ask(prediction, record_) : std::vector<Try>();
-    emit(Reveal{std::move(prediction), std::move(tries)});
+    Reveal reveal{std::move(prediction), std::move(tries)};
+    if (answered && on_screen()) answered(reveal);
+    emit(std::move(reveal));
 }
 
 // Not recorded: going back shows what came of the work, not how long it took.

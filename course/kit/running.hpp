@@ -2,6 +2,7 @@
 // to the viewer.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,8 @@ public:
     Running& operator=(const Running&) = delete;
 
     static Running& now();  // an error outside a lesson
+
+    std::function<void(const Reveal&)> answered;  // is told of each question that was asked
 
     const Lesson& lesson() const { return lesson_; }
     const Options& options() const { return options_; }

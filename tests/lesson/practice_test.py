@@ -51,7 +51,7 @@ class Learner:
         """What the file of answers says of exercises: "divide wrong not_divided"."""
         with open(self.work + "/answers", encoding="utf-8") as file:
             lines = [line.split("\t") for line in file.read().split("\n")[1:-1]]
-        return [" ".join(filter(None, (of, how, which))) for what, of, _, how, which, *_ in lines if what == "exercise"]
+        return [" ".join(filter(None, (of, how, which))) for what, of, _, how, which, *_ in (line for line in lines if len(line) == 8) if what == "exercise"]
 
     def answer(self, slug):
         """The code that ./learn solution shows, without the words below it."""
@@ -225,6 +225,18 @@ def test_an_unknown_exercise_names_the_nearest(runner):
 
 def line(slug, how):
     return f"exercise\t{slug}\t\t{how}\t\t\t\t\n"
+
+
+def test_a_line_that_says_nothing_is_said_and_the_others_count(runner):
+    with Learner(runner) as learner:
+        learner.run("hint", "divide")
+        broken = line("divide", "passed") + "\x00\x01 rubbish\n\n" + line("ring", "hint") + "exercise\tring\twro"
+        with open(learner.work + "/answers", "a", encoding="utf-8") as answers:
+            answers.write(broken)
+        result = learner.run("score")
+        assert result.returncode == 0 and "says nothing" in result.stderr and "1 of 27 passed" in result.stdout, result
+        assert "Hint 2 " in learner.run("hint", "ring").stdout
+        assert learner.log() == ["divide hint", "divide passed", "ring hint", "ring hint"]
 
 
 def test_a_full_disk_leaves_no_half_of_a_line_and_a_kill_costs_only_its_own(runner):

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,22 +32,14 @@ namespace {
 class Locked {
 public:
     explicit Locked(const std::string& path) : path_(path) {
-        for (;;) {
-            file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-            if (file_ < 0) refuse("write", path_, errno);
-            while (::flock(file_, LOCK_EX) != 0)
-                if (errno != EINTR) {
-                    const int error = errno;
-                    ::close(file_);
-                    refuse("lock", path_, error);
-                }
-            struct stat mine {
-            }, named{};
-            if (::fstat(file_, &mine) == 0 && ::stat(path.c_str(), &named) == 0 &&
-                mine.st_ino == named.st_ino && mine.st_dev == named.st_dev)
-                return;
-            ::close(file_);  // it was replaced while this one waited
-        }
+        file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (file_ < 0) refuse("write", path_, errno);
+        while (::flock(file_, LOCK_EX) != 0)
+            if (errno != EINTR) {
+                const int error = errno;
+                ::close(file_);
+                refuse("lock", path_, error);
+            }
     }
     ~Locked() { ::close(file_); }
     Locked(const Locked&) = delete;
@@ -88,41 +79,20 @@ AnswersRead read_answers(const std::string& path) {
     for (std::string line; std::getline(file, line); ++number) {
         if (number == 0 && line == answers_heading) continue;
         auto answer = parse_answer(line);
-        const bool headless = number == 0;  // the first line of such a file names its fields
-        if (answer) read.answers.push_back(std::move(*answer));
-        if ((!answer || headless) && ++read.broken == 1) read.first_broken = line.substr(0, 40);
+        if (answer)
+            read.answers.push_back(std::move(*answer));
+        else if (++read.broken == 1)
+            read.first_broken = line.substr(0, 40);
     }
     return read;
 }
 
 AnswerFile::AnswerFile(const std::string& work) : folder_(work), path_(work + "/answers") {
     AnswersRead read = read_answers(path_);
-    answers_ = read.answers;
-    if (read.broken == 0) return;
-    try {
-        repair();
-    } catch (const WriteError& error) {  // it can be read all the same
-        complain("learn", fmt::format("{} has a line that says nothing ('{}'), and is not repaired: {}",
-                                      path_, in_one_line(read.first_broken), error.what()));
-    }
-}
-
-// The old one stays where it is until the new one takes its place.
-void AnswerFile::repair() {
-    const Locked alone(path_);
-    const AnswersRead read = read_answers(path_);
-    answers_ = read.answers;
-    if (read.broken == 0) return;
-    std::string text = std::string(answers_heading) + "\n";
-    for (const auto& answer : answers_) text += line_of(answer) + "\n";
-    const std::string aside = free_name(path_, ".broken");
-    std::error_code unknown;
-    fs::copy_file(path_, aside, unknown);
-    if (unknown) throw WriteError(fmt::format("cannot write {}: {}", aside, unknown.message()));
-    write_whole(path_, text);
-    complain("learn", fmt::format("{} has a line that says nothing ('{}'): it is kept as {}, and the other "
-                                  "lines go on in a new one",
-                                  path_, in_one_line(read.first_broken), aside));
+    answers_ = std::move(read.answers);
+    if (read.broken > 0)
+        complain("learn", fmt::format("{} has a line that says nothing ('{}'): it is left out", path_,
+                                      in_one_line(read.first_broken)));
 }
 
 void AnswerFile::add(const std::vector<Noted>& more) {

@@ -18,7 +18,7 @@ AnswersRead read_answers(const std::string& path);
 
 class AnswerFile {
 public:
-    // A broken one is kept aside, and said; what was understood goes on in a new one.
+    // Of a broken one what is understood counts; the rest is said.
     explicit AnswerFile(const std::string& work);
 
     const std::vector<Noted>& all() const { return answers_; }
@@ -32,8 +32,6 @@ public:
     bool all_answered(const std::string& lesson, bool from_its_start) const;
 
 private:
-    void repair();
-
     std::string folder_, path_;
     std::vector<Noted> answers_;
 };

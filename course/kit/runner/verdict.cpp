@@ -259,11 +259,9 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
     command.insert(command.end(), exercises.compiler.begin(), exercises.compiler.end());
     for (const auto& word : {std::string("-shared"), std::string("-o"), library, file})
         command.push_back(word);
-    Finished compiled = run_capturing(command, STDERR_FILENO);
+    const Finished compiled = run_capturing(command, STDERR_FILENO);
     const bool failed = compiled.code != 0 || compiled.signal != 0;
     const auto said = [&](const char* words) { return compiled.captured.find(words) != std::string::npos; };
-    if (failed && compiled.asked_by == 0 && !said(": error: ") && !said(no_memory))
-        compiled = run_capturing(command, STDERR_FILENO);  // the compiler itself failed: once more
     Verdict verdict;
     // The disk's fault, which is said like one of the answer.
     for (const char* const full :
@@ -271,7 +269,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
         if (failed && said(full)) throw WriteError(fmt::format("cannot write {}: {}", library, full));
     if (compiled.asked_by != 0) {
         verdict.asked_by = compiled.asked_by;
-    } else if (compiled.code != 0 || compiled.signal != 0) {
+    } else if (failed) {
         verdict = first_error(compiled.captured, file);
     } else {
         const Finished ran = run_capturing(
