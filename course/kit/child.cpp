@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sys/select.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -15,7 +14,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 

@@ -2,9 +2,7 @@
 #include "tally/lesson/text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
-#include <utility>
 
 namespace tally::lesson {
 
@@ -22,21 +20,6 @@ std::size_t bytes_for(std::string_view text, std::size_t columns) {
     }
     return at;
 }
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 67> names{{
-    {"×", "x"},     {"·", "*"},     {"÷", "/"},     {"−", "-"},      {"–", "-"},     {"—", "--"},
-    {"…", "..."},   {"≤", "<="},    {"≥", ">="},    {"≠", "!="},     {"≈", "~="},    {"±", "+/-"},
-    {"→", "->"},    {"←", "<-"},    {"↑", "^"},     {"↓", "v"},      {"⇒", "=>"},    {"∂", "d"},
-    {"∇", "grad "}, {"Σ", "sum "},  {"∑", "sum "},  {"√", "sqrt "},  {"∞", "inf"},   {"∈", "in"},
-    {"½", "1/2"},   {"¼", "1/4"},   {"¾", "3/4"},   {"²", "^2"},     {"³", "^3"},    {"⁰", "^0"},
-    {"¹", "^1"},    {"⁶", "^6"},    {"ᵀ", "^T"},    {"₀", "_0"},     {"₁", "_1"},    {"₂", "_2"},
-    {"₃", "_3"},    {"₈", "_8"},    {"α", "alpha"}, {"β", "beta"},   {"γ", "gamma"}, {"δ", "delta"},
-    {"ε", "eps"},   {"η", "eta"},   {"θ", "theta"}, {"λ", "lambda"}, {"μ", "mu"},    {"π", "pi"},
-    {"ρ", "rho"},   {"σ", "sigma"}, {"τ", "tau"},   {"φ", "phi"},    {"ω", "omega"}, {"Δ", "Delta"},
-    {"ℓ", "l"},     {"“", "\""},    {"”", "\""},    {"‘", "'"},      {"’", "'"},     {"⌊", "floor("},
-    {"⌋", ")"},     {"⌈", "ceil("}, {"⌉", ")"},     {"é", "e"},      {"ö", "o"},     {"ü", "u"},
-    {"ä", "a"},
-}};
 
 }  // namespace
 
@@ -115,18 +98,8 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::
 
 std::string to_ascii(std::string_view text) {
     std::string ascii;
-    while (!text.empty()) {
-        const std::size_t length = bytes_for(text, 1);
-        const std::string_view point = text.substr(0, length);
-        if (length == 1 && static_cast<unsigned char>(point[0]) < 0x80U) {
-            ascii += point;
-        } else {
-            const auto* known =
-                std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.first == point; });
-            ascii += known == names.end() ? "?" : known->second;
-        }
-        text.remove_prefix(length);
-    }
+    for (const char byte : text)
+        if (!continues_code_point(byte)) ascii += static_cast<unsigned char>(byte) < 0x80U ? byte : '?';
     return ascii;
 }
 

@@ -21,8 +21,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::
 std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::string_view between,
                                  std::size_t width, std::size_t indent = 0);
 
-std::string to_ascii(
-    std::string_view text);  // "σ² ≤ 3 × 2" -> "sigma^2 <= 3 x 2"; what has no such name becomes "?"
+std::string to_ascii(std::string_view text);  // what is none becomes "?"
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 }  // namespace tally::lesson

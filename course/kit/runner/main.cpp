@@ -34,11 +34,6 @@ namespace tally::lesson {
 namespace {
 
 void print(const std::string& line) { write_to(STDOUT_FILENO, line + "\n"); }
-int shown(const std::string& text) {
-    print(text);
-    return good;
-}
-
 std::string work_folder() {
     const char* folder = std::getenv("TALLY_WORK");
     return folder == nullptr ? "work" : folder;
@@ -373,7 +368,11 @@ int main_of_the_runner(int argc, const char* const* argv) {
         Runner runner(flags, lessons);
         if (*list) return runner.list();
         if (*graph) return runner.graph(which, file);
-        if (*run && help) return which == "all" ? shown(app.help()) : runner.help(which);
+        if (*run && help && which != "all") return runner.help(which);
+        if (*run && help) {
+            print(app.help());
+            return good;
+        }
         if (*on_paper) return runner.handout(lessons_on_paper, file);
         if (*run) return which == "all" ? runner.run_all() : runner.run_named(which);
         return runner.next_or_all();

@@ -134,26 +134,21 @@ std::string of_cases(const std::string& three) {  // right, all, seed
                                       right == 1 ? "is" : "are", seed);
 }
 
-struct Ending {
-    const char* verdict;
-    const char* sentence;
-};
-
-constexpr std::array endings{
-    Ending{"too-long",
-           "It was stopped after 5 seconds. Is there a loop that never ends, or something found again and "
-           "again?"},
-    Ending{"waits",
-           "It was stopped after half a minute in which it mostly waited. Does it read from the keyboard, "
-           "sleep, "
-           "or print without end?"},
-    Ending{"crashed",
-           "It crashed: it read or wrote where nothing is. An index out of range? A function that calls "
-           "itself without end?"},
-    Ending{"aborted", "It ended itself (abort). An index out of range, or an error that nobody caught?"},
-    Ending{"divided-by-zero", "It divided a whole number by zero."},
-    Ending{"too-much-memory",
-           "It asked for more memory than an exercise has (2 GiB). Does something grow without end?"},
+constexpr std::pair<const char*, const char*> endings[] = {
+    {"too-long",
+     "It was stopped after 5 seconds. Is there a loop that never ends, or something found again and "
+     "again?"},
+    {"waits",
+     "It was stopped after half a minute in which it mostly waited. Does it read from the keyboard, "
+     "sleep, "
+     "or print without end?"},
+    {"crashed",
+     "It crashed: it read or wrote where nothing is. An index out of range? A function that calls "
+     "itself without end?"},
+    {"aborted", "It ended itself (abort). An index out of range, or an error that nobody caught?"},
+    {"divided-by-zero", "It divided a whole number by zero."},
+    {"too-much-memory",
+     "It asked for more memory than an exercise has (2 GiB). Does something grow without end?"},
 };
 
 Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const Finished& finished) {
@@ -178,8 +173,8 @@ Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const F
         verdict.sentence = "Not done yet: the check has come upon todo(), where something is missing.";
         return verdict;
     }
-    for (const auto& known : endings)
-        if (report.verdict == known.verdict) verdict.sentence = known.sentence;
+    for (const auto& [ended, sentence] : endings)
+        if (report.verdict == ended) verdict.sentence = sentence;
     if (report.verdict == "threw")
         verdict.sentence =
             "It ended in an error that nobody caught: " +
