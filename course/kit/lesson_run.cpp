@@ -67,6 +67,11 @@ int exit_code(const End& end) {
     return end.outcome == Outcome::fail || end.failed > 0 ? check_failed : good;
 }
 
+// Of what somebody was asked, if it was what everybody is asked.
+void tell_runner(int report, const Reveal& reveal, const std::string& lesson) {
+    for (const auto& answer : answers_of(reveal, lesson)) write_to(report, line_of(answer) + "\n");
+}
+
 // Runs the body to its end, whatever that is.
 void run_body(Running& running, const std::optional<Device>& device, const std::function<void()>& start,
               void (*body)()) {
@@ -190,12 +195,8 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
 
         const auto viewer = make_viewer(lesson, flags, mode);
         Running running(lesson, options, *viewer, flags.from, what_matters(flags));
-        // Of what somebody was asked, if it was what everybody is asked: of turned numbers it may be less.
-        if (asked.report >= 0 && mode.waits && flags.dials.empty())
-            running.answered = [&](const Reveal& reveal) {
-                for (const auto& answer : answers_of(reveal, lesson.slug))
-                    write_to(asked.report, line_of(answer) + "\n");
-            };
+        if (asked.report >= 0 && mode.waits && flags.dials.empty())  // of turned numbers it may be less
+            running.answered = [&](const Reveal& reveal) { tell_runner(asked.report, reveal, lesson.slug); };
         running.emit(
             Title{lesson, device == Device::cpu ? "cpu" : peer::name(), dtype, flags.seed, turned_in(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };

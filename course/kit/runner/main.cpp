@@ -110,7 +110,11 @@ public:
         return program == nullptr ? usage : run({program});
     }
 
-    int help(const std::string& which) {
+    int help(const std::string& which, const std::string& of_all) {
+        if (which == "all") {
+            print(of_all);
+            return good;
+        }
         const Program* program = named(which);
         return program == nullptr ? usage : run_reporting({program->path, "--help"}).code;
     }
@@ -368,11 +372,7 @@ int main_of_the_runner(int argc, const char* const* argv) {
         Runner runner(flags, lessons);
         if (*list) return runner.list();
         if (*graph) return runner.graph(which, file);
-        if (*run && help && which != "all") return runner.help(which);
-        if (*run && help) {
-            print(app.help());
-            return good;
-        }
+        if (*run && help) return runner.help(which, app.help());
         if (*on_paper) return runner.handout(lessons_on_paper, file);
         if (*run) return which == "all" ? runner.run_all() : runner.run_named(which);
         return runner.next_or_all();
