@@ -12,7 +12,7 @@ struct Style {
     std::size_t width = 80;
     int digits = 4;
     bool ascii = false;
-    bool colour = false;      // 16 ANSI colours; every state is a word as well
+    bool colour = false;  // 16 ANSI colours; every state is a word as well
 };
 
 // The lines of one event, each at most style.width columns, without line ends. Some events have none.

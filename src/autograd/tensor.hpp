@@ -55,7 +55,7 @@ Var<Array<S>> uniform(const Shape& shape, double low = 0, double high = 1, const
 }
 
 // Value, shape, and how it was made: "[0.5000 -1.2500  0.7500] (3), parameter".
-template <Value T> std::ostream& operator<<(std::ostream& out, const Var<T>& x) {
+template <detail::Value T> std::ostream& operator<<(std::ostream& out, const Var<T>& x) {
     if (!x) return out << "empty variable";
     out << x.value();
     if (x.shape().rank() > 0) out << ' ' << to_string(x.shape());

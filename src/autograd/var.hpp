@@ -103,7 +103,7 @@ private:
     bool spare_;
 };
 
-template <Value T> class Var;
+template <detail::Value T> class Var;
 
 namespace detail {
 template <class T> struct Visit {  // what an observer of the sweep sees: a node about to be pulled
@@ -113,7 +113,7 @@ template <class T> struct Visit {  // what an observer of the sweep sees: a node
 };
 }  // namespace detail
 
-template <Value T> class [[nodiscard]] Var {
+template <detail::Value T> class [[nodiscard]] Var {
 public:
     using value_type = T;
 
@@ -138,7 +138,7 @@ public:
     template <class Other> void operator=(const Other&) && { not_in_place<Other>(); }  // x[0] = y
     // It would make a constant of what was a parameter.
     template <class Plain>
-    requires(std::same_as<std::remove_cvref_t<Plain>, T> && !Number<T>) Var& operator=(Plain&&) & {
+    requires(std::same_as<std::remove_cvref_t<Plain>, T> && !detail::Number<T>) Var& operator=(Plain&&) & {
         static_assert(!sizeof(Plain),
                       "numbers are given to a parameter by assign(parameter, numbers); to make a variable "
                       "a constant write variable = constant(numbers)");
@@ -160,8 +160,8 @@ public:
     const Shape& shape() const& { return detail::shape_of(value()); }
     Shape shape() const&& { return detail::shape_of(checked("shape").value); }
     // x[i]: the i-th along the first axis, which goes; -1 is the last. x.t(): the last two axes swapped. (ops/shape.hpp)
-    Var operator[](std::int64_t i) const requires(!Number<T>) { return at(*this, i); }
-    Var t() const requires(!Number<T>) { return transpose(*this); }
+    Var operator[](std::int64_t i) const requires(!detail::Number<T>) { return at(*this, i); }
+    Var t() const requires(!detail::Number<T>) { return transpose(*this); }
     bool wants_grad() const { return node_ && node_->state != detail::State::constant; }
 
     // ---- the gradient of a leaf ----
@@ -324,8 +324,8 @@ private:
 };
 
 // Not in the class, where it would be inline, and each program that calls it would compile it.
-template <Value T> void Var<T>::start(const char* what, const T* seed, std::uint64_t oldest_target,
-                                      const detail::Sweep::Visitor* visitor) const {
+template <detail::Value T> void Var<T>::start(const char* what, const T* seed, std::uint64_t oldest_target,
+                                              const detail::Sweep::Visitor* visitor) const {
     expect_start(what, seed, oldest_target);
     detail::ValueNode<T>& node = *node_;
     detail::Sweep sweep(oldest_target, visitor);
@@ -338,7 +338,7 @@ template <Value T> void Var<T>::start(const char* what, const T* seed, std::uint
 // ---- leaves and constants ----
 
 // A leaf that wants a gradient; of a variable, such as parameter(randn({3, 2}, {.seed = 1})), it takes the numbers.
-template <Value T> Var<T> parameter(T value) {
+template <detail::Value T> Var<T> parameter(T value) {
     detail::own(value);  // it will be stepped in place
     detail::settle(value, MemoryClass::parameter);
     return Var<T>(std::move(value), detail::State::leaf);
@@ -353,11 +353,15 @@ template <detail::Variable V> V parameter(const V& numbers) {
 }
 
 // One that wants no gradient.
-template <Value T> Var<T> constant(T value) { return Var<T>(std::move(value), detail::State::constant); }
+template <detail::Value T> Var<T> constant(T value) {
+    return Var<T>(std::move(value), detail::State::constant);
+}
 template <detail::Variable V> V constant(const V& numbers) { return constant(numbers.value()); }
 
 // Its value as a constant: nothing goes back through it.
-template <Value T> Var<T> detach(const Var<T>& x) { return Var<T>(x.value(), detail::State::constant); }
+template <detail::Value T> Var<T> detach(const Var<T>& x) {
+    return Var<T>(x.value(), detail::State::constant);
+}
 
 // ---- gradients without touching any leaf ----
 
@@ -409,11 +413,12 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
 
 }  // namespace detail
 
-template <Value T> std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
+template <detail::Value T> std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {
     return detail::gradients<T>(y, nullptr, xs);
 }
 
-template <Value T> std::vector<T> grad(const Var<T>& y, const T& seed, const std::vector<Var<T>>& xs) {
+template <detail::Value T>
+std::vector<T> grad(const Var<T>& y, const T& seed, const std::vector<Var<T>>& xs) {
     return detail::gradients<T>(y, &seed, xs);
 }
 

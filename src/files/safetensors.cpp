@@ -60,7 +60,7 @@ std::string quoted(const std::string& text) {
 class Writer {
 public:
     // Wider numbers come first, so that every array is aligned.
-    explicit Writer(const std::map<std::string, detail::AnyArray>& tensors) {
+    explicit Writer(const std::map<std::string, AnyArray>& tensors) {
         append<double>(tensors);
         append<float>(tensors);
         append<std::int32_t>(tensors);
@@ -92,7 +92,7 @@ public:
     }
 
 private:
-    template <class S> void append(const std::map<std::string, detail::AnyArray>& tensors) {
+    template <class S> void append(const std::map<std::string, AnyArray>& tensors) {
         for (const auto& [name, any] : tensors) {
             const auto* array = std::get_if<Array<S>>(&any);
             if (!array) continue;
@@ -220,7 +220,7 @@ void check_checksum(const ByteReader& reader, std::span<const std::byte> file, s
             at);
 }
 
-detail::AnyArray read_array(const ByteReader& file, const Entry& entry, std::span<const std::byte> numbers) {
+AnyArray read_array(const ByteReader& file, const Entry& entry, std::span<const std::byte> numbers) {
     if (entry.type == "F32") return array_of<float>(entry.shape, numbers);
     if (entry.type == "F64") return array_of<double>(entry.shape, numbers);
     if (entry.type == "I32") return array_of<std::int32_t>(entry.shape, numbers);
@@ -276,7 +276,7 @@ Safetensors detail::parse_safetensors(std::span<const std::byte> file, const std
     return content;
 }
 
-void save_safetensors(const std::string& path, const std::map<std::string, detail::AnyArray>& tensors,
+void save_safetensors(const std::string& path, const std::map<std::string, AnyArray>& tensors,
                       const std::map<std::string, std::string>& metadata) {
     write_file_atomically(path, Writer(tensors).finish(metadata));
 }

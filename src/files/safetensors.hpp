@@ -13,14 +13,12 @@
 
 namespace tally {
 
-namespace detail {
 // F32, F64 and I32; I64 is read as int32 when its numbers fit.
 using AnyArray = std::variant<Array<float>, Array<double>, Array<std::int32_t>>;
-}  // namespace detail
 
 // What a .safetensors file holds.
 struct Safetensors {
-    std::map<std::string, detail::AnyArray> tensors;
+    std::map<std::string, AnyArray> tensors;
     std::map<std::string, std::string> metadata;
 };
 
@@ -31,7 +29,7 @@ std::map<std::string, std::string> checked_metadata(std::map<std::string, std::s
 }  // namespace detail
 
 // The same bytes as the safetensors library writes; the file appears whole or not at all.
-void save_safetensors(const std::string& path, const std::map<std::string, detail::AnyArray>& tensors,
+void save_safetensors(const std::string& path, const std::map<std::string, AnyArray>& tensors,
                       const std::map<std::string, std::string>& metadata = {});
 // What is wrong with a file is an Error that names it and the byte.
 Safetensors load_safetensors(const std::string& path);

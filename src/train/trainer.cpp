@@ -372,7 +372,7 @@ template <class S> void Trainer<S>::log() {
     }
 }
 
-template <class S> detail::TrainingSummary Trainer<S>::summary() const {
+template <class S> TrainingSummary Trainer<S>::summary() const {
     const memory::Report report = memory::report(device());
     const auto peak = [&](MemoryClass row) { return report.peak_by[static_cast<std::size_t>(row)]; };
     const std::size_t kept = peak(MemoryClass::parameter) + peak(MemoryClass::gradient);

@@ -94,7 +94,7 @@ public:
     void save(const std::string& path) const;
     void load(const std::string& path);
 
-    detail::TrainingSummary summary() const;
+    TrainingSummary summary() const;
     void print_summary(std::ostream& out) const { out << to_string(summary()); }
 
 private:

@@ -56,7 +56,7 @@ std::string detail::progress_line(const detail::Progress& p) {  // short enough 
            clock(p.seconds_left) + " left";
 }
 
-std::string to_string(const detail::TrainingSummary& s) {
+std::string to_string(const TrainingSummary& s) {
     std::string text = "epochs " + std::to_string(s.epochs) + ", updates " + std::to_string(s.updates) +
                        "; " + std::to_string(s.samples) + " samples in " + detail::in_words(s.seconds, 4) +
                        " s: " + detail::in_words(s.samples_per_second(), 4) + " samples/s\n";

@@ -41,6 +41,8 @@ struct Progress {
 // epoch 2/3 [####......] update 40, loss 0.4297 = 27.5/64, 1234/s, 1:12 left
 std::string progress_line(const Progress& progress);
 
+}  // namespace detail
+
 // What training has taken in this process.
 struct TrainingSummary {
     double seconds = 0;
@@ -56,9 +58,7 @@ struct TrainingSummary {
     double samples_per_second() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 };
 
-}  // namespace detail
-
 // In two to four lines.
-std::string to_string(const detail::TrainingSummary& summary);
+std::string to_string(const TrainingSummary& summary);
 
 }  // namespace tally

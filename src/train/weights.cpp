@@ -49,7 +49,7 @@ Shape turned(const Shape& shape) { return {shape[1], shape[0]}; }
 }  // namespace
 
 template <class S> void save_weights(const std::string& path, Module<S>& model, WeightOrder order) {
-    std::map<std::string, detail::AnyArray> tensors;
+    std::map<std::string, AnyArray> tensors;
     for (const detail::Member<S>& member : members(model)) {
         if (member.counter) {
             tensors.emplace(member.name, *member.counter);
@@ -68,7 +68,7 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
     const WeightOrder order = agreed_order(path, file, named);
 
     std::string wrong;
-    std::vector<std::pair<detail::Member<S>, detail::AnyArray>> found;
+    std::vector<std::pair<detail::Member<S>, AnyArray>> found;
     for (const detail::Member<S>& member : members(model)) {
         const auto entry = file.tensors.extract(member.name);
         const std::string name = "'" + member.name + "'";

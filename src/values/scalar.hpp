@@ -18,14 +18,14 @@ namespace detail {
 template <class T> inline constexpr bool is_dual = false;
 template <class S> inline constexpr bool is_dual<Dual<S>> = true;
 
-}  // namespace detail
-
 // float, double, or a Dual of one.
 template <class T>
-concept Number = std::floating_point<T> || detail::is_dual<T>;
+concept Number = std::floating_point<T> || is_dual<T>;
+
+}  // namespace detail
 
 // dx = value, or dx += value.
-template <Number T> void take(Into<T> into, const T& value) {
+template <detail::Number T> void take(Into<T> into, const T& value) {
     if (into.how == Write::set)
         into.dst = value;
     else
@@ -33,33 +33,33 @@ template <Number T> void take(Into<T> into, const T& value) {
 }
 
 // x += factor * y.
-template <Number T> void add_scaled(T& x, double factor, const T& y) { x += T(factor) * y; }
+template <detail::Number T> void add_scaled(T& x, double factor, const T& y) { x += T(factor) * y; }
 
 namespace functor {  // where they are found: the first argument is one
 
-template <detail::UnaryFunctor F, Number T> T map(const F& f, const T& x) { return f.value(x); }
+template <detail::UnaryFunctor F, detail::Number T> T map(const F& f, const T& x) { return f.value(x); }
 
-template <detail::UnaryFunctor F, Number T> T map_over(const F& f, const T& x) { return f.value(x); }
+template <detail::UnaryFunctor F, detail::Number T> T map_over(const F& f, const T& x) { return f.value(x); }
 
-template <detail::UnaryFunctor F, Number T>
+template <detail::UnaryFunctor F, detail::Number T>
 void map_back(const F& f, const T& dy, const T& kept, Into<T> dx, bool = false) {
     take(dx, f.back(dy, kept));
 }
 
-template <detail::BinaryFunctor F, Number T> T zip(const F& f, const T& a, const T& b) {
+template <detail::BinaryFunctor F, detail::Number T> T zip(const F& f, const T& a, const T& b) {
     return f.value(a, b);
 }
 
-template <detail::BinaryFunctor F, Number T> T zip_over(const F& f, const T& a, const T& b) {
+template <detail::BinaryFunctor F, detail::Number T> T zip_over(const F& f, const T& a, const T& b) {
     return f.value(a, b);
 }
 
-template <detail::BinaryFunctor F, Number T>
+template <detail::BinaryFunctor F, detail::Number T>
 void zip_back_a(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> da, bool = false) {
     take(da, f.back_a(dy, a, b, y));
 }
 
-template <detail::BinaryFunctor F, Number T>
+template <detail::BinaryFunctor F, detail::Number T>
 void zip_back_b(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> db, bool = false) {
     take(db, f.back_b(dy, a, b, y));
 }

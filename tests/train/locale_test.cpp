@@ -54,7 +54,7 @@ TEST_CASE("A locale with commas changes no number in messages and reports") {
     progress.last.count = 5;
     progress.samples_per_second = 12.5;
     CHECK(has(detail::progress_line(progress), "loss 0.9648 = 4.824/5, 12.5/s"));
-    detail::TrainingSummary summary;
+    TrainingSummary summary;
     summary.samples = 3;
     summary.seconds = 1.5;
     CHECK(has(to_string(summary), "3 samples in 1.5 s: 2 samples/s"));

@@ -18,7 +18,7 @@ namespace tally::test {
 namespace {
 
 using namespace std::string_literals;
-using Tensors = std::map<std::string, detail::AnyArray>;
+using Tensors = std::map<std::string, AnyArray>;
 
 const std::string layers = TALLY_SOURCE_DIR "/tests/fixtures/layers/";
 
@@ -62,7 +62,7 @@ std::string random_name(Random& random) {
 Safetensors random_content(Random& random) {
     Safetensors content;
     for (auto n = random.whole(0, 6); n > 0; --n) {
-        detail::AnyArray& any = content.tensors[random_name(random)];
+        AnyArray& any = content.tensors[random_name(random)];
         switch (random.whole(0, 2)) {
             case 0:
                 any = random.array<float>(random.shape(6));

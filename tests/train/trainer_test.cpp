@@ -305,7 +305,7 @@ TEST_CASE("The summary tells what was trained and what the ledger held") {
     SmallTraining training(SmallTraining::options());
     const std::size_t before = memory::report().in_use;
     training.trainer.train();
-    const detail::TrainingSummary summary = training.trainer.summary();
+    const TrainingSummary summary = training.trainer.summary();
     CHECK(summary.epochs == 4);
     CHECK(summary.updates == 10);
     CHECK(summary.samples == 4 * small_items);
@@ -318,14 +318,14 @@ TEST_CASE("The summary tells what was trained and what the ledger held") {
     training.trainer.print_summary(out);
     CHECK_THAT(out.str(), contains("epochs 4, updates 10; 88 samples in "));
     CHECK_THAT(out.str(), contains("of it beyond parameters and gradients"));
-    CHECK(to_string(detail::TrainingSummary{.seconds = 2,
-                                            .epochs = 1,
-                                            .updates = 3,
-                                            .samples = 8,
-                                            .dropped_micro_batches = 2,
-                                            .peak = 2048,
-                                            .beyond = 1024,
-                                            .saved = 512}) ==
+    CHECK(to_string(TrainingSummary{.seconds = 2,
+                                    .epochs = 1,
+                                    .updates = 3,
+                                    .samples = 8,
+                                    .dropped_micro_batches = 2,
+                                    .peak = 2048,
+                                    .beyond = 1024,
+                                    .saved = 512}) ==
           "epochs 1, updates 3; 8 samples in 2 s: 4 samples/s\n2 micro-batches were dropped\nmemory: 2.0 KiB "
           "at most, 1.0 KiB of it beyond parameters and gradients; saved for backward 512 B at most\n");
 }

@@ -84,7 +84,7 @@ TEST_CASE("Weights that do not fit are all named and the model is as it was") {
         auto& array = std::get<Array<double>>(tensor);
         array = Array<double>::full(array.shape(), 9);
     }
-    const auto said = [&](const std::map<std::string, detail::AnyArray>& tensors) {
+    const auto said = [&](const std::map<std::string, AnyArray>& tensors) {
         save_safetensors(path, tensors, good.metadata);
         const std::string words = message_of([&] { load_weights(path, model); });
         CHECK(same_values(values(model), before));

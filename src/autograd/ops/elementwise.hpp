@@ -15,7 +15,7 @@ namespace functor {  // where apply() is found: its first argument is one
 
 template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) {
     constexpr bool keeps_x = F::keeps == detail::Keep::input;
-    T y = !Number<T> && !keeps_x && x.last() ? map_over(f, x.node()->value) : map(f, x.value());
+    T y = !detail::Number<T> && !keeps_x && x.last() ? map_over(f, x.node()->value) : map(f, x.value());
     if constexpr (detail::passes_a<F>)
         return record<F::name>(
             std::move(y), keep(), [](Pull<T> to, const T& dy) { to.give(0, dy); }, std::move(x));
@@ -35,7 +35,7 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
 template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool ever_a = F::for_a.a || F::for_b.a, ever_b = F::for_a.b || F::for_b.b,
                    ever_y = F::for_a.y || F::for_b.y;
-    constexpr bool cheap = Number<T>;
+    constexpr bool cheap = detail::Number<T>;
     const bool for_a = cheap || a.wants_grad(), for_b = cheap || b.wants_grad();
     const bool keeps_a = (F::for_a.a && for_a) || (F::for_b.a && for_b),
                keeps_b = (F::for_a.b && for_a) || (F::for_b.b && for_b),
