@@ -82,7 +82,7 @@ inline Array<std::int32_t> integers(const Fixture& f, const char* name, Device d
     return {n.shape, std::vector<std::int32_t>(n.values.begin(), n.values.end()), device};
 }
 
-template <class T> std::vector<Var<T>> detail::listed(const Inputs<T>& in) {
+template <class T> std::vector<Var<T>> listed(const Inputs<T>& in) {
     std::vector<Var<T>> parts;
     for (const auto& [name, part] : in.variables) parts.push_back(part);
     return parts;
