@@ -22,7 +22,6 @@
 namespace tally {
 
 namespace detail {
-
 // Something that every micro-batch contributes to and that happens once per update, such as batch
 // norm's running statistics.
 class Effect {
@@ -36,7 +35,6 @@ public:
         throw Error("[effect] what '" + under + "' has left cannot be saved before the update");
     }
 };
-
 }  // namespace detail
 
 // Collected while a window runs; whoever closes it commits them, or lets them go unseen.
@@ -86,7 +84,6 @@ private:
 };
 
 namespace detail {
-
 // Which numbers a layer draws while it trains: those of the stream it was told, or of its place among the
 // layers of its model that were told none. The place is a function of the model's structure: of the largest
 // model that has listed the layer, whoever was listed first.
@@ -149,7 +146,6 @@ private:
     std::map<std::uint64_t, Rows>
         rows_;  // by stream: the window's first item that drew, and its numbers of rows
 };
-
 }  // namespace detail
 
 // One way forward through a model. Whatever is random in it is a function of (seed, stream of
@@ -181,7 +177,6 @@ struct Pass {
 };
 
 namespace detail {
-
 // A layer that was called without a pass while the graph was recorded; null when a pass begins.
 inline constinit thread_local const char* called_without_pass = nullptr;
 void note_made_without_pass(const Node& result);
@@ -190,7 +185,6 @@ void expect_made_in_pass(const std::string& what, const Node& graph);
 
 // Asked by a layer that does something else in training. Says whether it trains.
 bool trains(const char* layer, const Pass& pass);
-
 }  // namespace detail
 
 // Where a layer's randomness comes from. No two layers of a model share a stream.
@@ -203,7 +197,6 @@ struct Stream {
 template <class S> class Module;
 
 namespace detail {
-
 // A parameter or a buffer of a model, by its name.
 template <class S> struct Member {
     std::string name;
@@ -212,7 +205,6 @@ template <class S> struct Member {
     bool turned = false;                     // a matrix that PyTorch stores transposed
     Array<std::int32_t>* counter = nullptr;  // a buffer of whole numbers, which stays on the CPU
 };
-
 }  // namespace detail
 
 // What a model lists in list(): parameters, buffers, and other modules.
@@ -424,7 +416,6 @@ template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& v
 }
 
 namespace detail {
-
 // What a parameter, a buffer or a counter will hold. It is made with all the memory that is needed, so that
 // of many either all are committed or none: commit() cannot fail.
 template <class S> class NewNumbers {
@@ -471,7 +462,6 @@ private:
     Array<S> numbers_;
     Array<std::int32_t> whole_;
 };
-
 }  // namespace detail
 
 // Parameters stay the same for whoever holds them, as an optimizer does, which brings along what it remembers;

@@ -399,11 +399,6 @@ def test_presenting_gives_each_step_the_screen(lesson):
         t.expect("[2/5]")
         assert "[3/5]" not in pages(t)[-1]
         t.expect(BAR)
-        t.type("r")
-        t.expect("== Lesson")
-        t.expect("[1/5]")
-        assert "== Lesson" in pages(t)[-1]
-        t.expect(BAR)
         t.type("q")
         assert t.wait() == 0 and t.restored()
     with Terminal([lesson, "--step"]) as t:
