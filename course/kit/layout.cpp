@@ -178,9 +178,9 @@ public:
     }
 
     Lines operator()(const ProgressMade& progress) const {
-        return body(fmt::format("{}: {} % ({} of {})", progress.name,
+        return body(fmt::format("{} % ({} of {}): {}",
                                 progress.done * 100 / std::max<std::int64_t>(progress.total, 1),
-                                progress.done, progress.total));
+                                progress.done, progress.total, progress.name));
     }
 
     Lines operator()(const End& end) const {

@@ -1,4 +1,4 @@
-// The real terminal: raw keys, and restoring it on every way out.
+// The real terminal: raw keys, and restoring it when the program ends or stops.
 #include "tally/lesson/terminal.hpp"
 
 #include <poll.h>
@@ -92,7 +92,8 @@ void on_stop(int signal, siginfo_t* info, void* context) {
 // a signal came.
 enum class Got : std::uint8_t { byte, nothing, interrupted, gone };
 Got read_byte(char& byte, int milliseconds) {
-    if (milliseconds < 0 && was_stopped != 0) return Got::interrupted;
+    if (milliseconds < 0 && was_stopped != 0)
+        return Got::interrupted;  // a stop right after this waits for a key
     pollfd keyboard{STDIN_FILENO, POLLIN, 0};
     const int count = ::poll(&keyboard, 1, milliseconds);
     if (count == 0) return Got::nothing;
@@ -138,6 +139,7 @@ std::size_t text_width() { return std::clamp<std::size_t>(window_width().value_o
 
 void catch_interrupts() {
     reader = ::pthread_self();
+    ::signal(SIGINT, SIG_DFL);  // a shell's background job ignores it
     handle_unless_ignored(SIGINT, on_end);
     ::signal(SIGPIPE, SIG_IGN);
 }

@@ -36,8 +36,7 @@ template <class T, int Place> struct NeverSaved {  // takes no room in the node
 
 }  // namespace detail
 
-// Values that a rule reads, in the order of its arguments after dy; none: keep(). Of keep_if only where they
-// are needed.
+// Values that a rule reads, in the order of its arguments after dy: keep() keeps none, keep_if only what is needed.
 template <class... T> std::tuple<detail::SaveRequest<T>...> keep(const T&... x) {
     return {detail::SaveRequest<T>{&x}...};
 }

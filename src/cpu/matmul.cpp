@@ -142,7 +142,7 @@ template <class S> void multiply_by_blas(const Product& p, const S* a, const S* 
                    p.transpose_a, p.transpose_b, S(1), static_cast<S>(static_cast<int>(c.how)));
 }
 
-// False where single rows and columns are multiplied, or nobody asked for it.
+// False for a single row or a single summand, or where BLAS was not asked for.
 template <class S>
 [[gnu::noinline]] bool multiplied_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (products() != Products::blas || p.m == 1 || p.k == 1) return false;

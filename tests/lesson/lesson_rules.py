@@ -70,6 +70,10 @@ def test_ratios_hold_as_printed(lesson, schema):
                 assert c > 0 and low <= max(a / c, a / d, b / c, b / d) and min(a / c, a / d, b / c, b / d) <= high, row
 
 
+def test_the_other_scalar_type(lesson, schema):
+    run(lesson, "--dtype=float32", "--quiet")  # printed_test.py runs float64
+
+
 def test_a_step_is_at_most_14_lines_of_80_columns(lesson, schema):
     plain = run(lesson, "--plain")
     for line in plain.splitlines():
@@ -91,7 +95,7 @@ def test_fits_a_narrow_window(lesson, schema):
 def test_pure_ascii(lesson, schema):
     spoken = run(lesson, "--plain", "--ascii")
     assert spoken.isascii()
-    assert spoken.count("?") == run(lesson, "--plain").count("?"), "--ascii has no word for something in it"
+    assert spoken.count("?") == run(lesson, "--plain").count("?"), "something in it is not ASCII"
 
 
 if __name__ == "__main__":

@@ -58,8 +58,8 @@ def printed(event):
         return [event["columns"], [row_of(event["columns"], row) for row in event["text"]]]
     if kind == "plot":
         return [event["name"], event["kind"], [[series["label"], rounded(series["x"]), rounded(series["y"])] for series in event["series"]]]
-    fields = {"title": ("title", "minutes", "steps", "dtype"), "tensor": ("name", "text"), "check": ("name", "ok"),
-              "source": ("text",), "sentence": ("text",), "reveal": ("text", "why"), "graph": ("name", "svg"),
+    fields = {"title": ("title", "minutes", "steps", "dtype"), "tensor": ("name", "text"),
+              "sentence": ("text",), "graph": ("name", "svg"),
               "prediction": ("kind", "question", "options", "ids", "mistakes", "answer", "hints", "why"), "end": ("outcome", "steps", "checks", "failed", "detail")}
     return [event[name] for name in fields[kind]] if kind in fields else {name: event[name] for name in event if name not in ("v", "slug")}
 

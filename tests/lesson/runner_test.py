@@ -344,8 +344,12 @@ def test_answers_that_cannot_be_written_are_exit_5_before_anything_is_asked(runn
 def test_answers_that_say_nothing_are_said(runner, sample):
     with Course(runner, THREE[0]) as course:
         course.write_answers(line("lesson", "divide", "", "done"), "rub\tbish")
+        with open(course.work + "/answers", "rb") as answers:
+            before = answers.read()
         result = course.run("list")
         assert "done" in result.stdout and "'rub bish'" in result.stderr, result
+        with open(course.work + "/answers", "rb") as answers:
+            assert answers.read() == before
 
 
 def test_output_that_cannot_be_written_is_exit_5(runner, sample):

@@ -91,8 +91,8 @@ AnswerFile::AnswerFile(const std::string& work) : folder_(work), path_(work + "/
     AnswersRead read = read_answers(path_);
     answers_ = std::move(read.answers);
     if (read.broken > 0)
-        complain("learn", fmt::format("{} has a line that says nothing ('{}'): it is left out", path_,
-                                      in_one_line(read.first_broken)));
+        complain("learn", fmt::format("{} has a line that says nothing ('{}'): it is left out; delete it",
+                                      path_, in_one_line(read.first_broken)));
 }
 
 void AnswerFile::add(const std::vector<Noted>& more) {

@@ -34,6 +34,7 @@ namespace tally::lesson {
 namespace {
 
 void print(const std::string& line) { write_to(STDOUT_FILENO, line + "\n"); }
+
 std::string work_folder() {
     const char* folder = std::getenv("TALLY_WORK");
     return folder == nullptr ? "work" : folder;

@@ -300,7 +300,7 @@ private:
         }
     }
 
-    // Looks again whenever the file was saved. Some editors write a file in several goes: it must have come to rest.
+    // Looks again whenever the text has changed. Some editors write a file in several goes: it must have come to rest.
     int watch_over(const Exercise& exercise) {
         const std::string file = notebook_.file(exercise);
         const auto state = [&] {
@@ -331,7 +331,7 @@ private:
 void add_practice(CLI::App& app, PracticeWords& words) {
     words.check = app.add_subcommand("check", "check your answer to an exercise (default: the next one)");
     words.check->add_option("SLUG", words.which, "a slug or a part of one, or a number");
-    words.check->add_flag("--watch", words.watch, "again whenever you save");
+    words.check->add_flag("--watch", words.watch, "again whenever you save a change");
     words.hint = app.add_subcommand("hint", "the next hint: a question, a pointer, almost the code");
     words.reset = app.add_subcommand("reset", "begin an exercise again (asks; yours is kept)");
     words.solution = app.add_subcommand("solution", "an answer, after yours has passed (or with --yes)");
