@@ -70,7 +70,7 @@ def test_ascii_is_pure(lesson, schema):
 
 
 def test_long_work_elsewhere_is_a_line_for_each_tenth(lesson, schema):
-    shares = [int(s) for s in re.findall(r"adding numbers: (\d+) %", run(lesson, behaviour="slow").stdout)]
+    shares = [int(s) for s in re.findall(r"(\d+) % \(\d+ of \d+\): adding numbers", run(lesson, behaviour="slow").stdout)]
     assert shares and shares == sorted(set(shares)) and all(s % 10 == 0 for s in shares), shares
     assert shares[-1] == 100
     assert "adding numbers" not in run(lesson).stdout, "short work says nothing"
