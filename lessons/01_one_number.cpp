@@ -1,5 +1,5 @@
 // Lesson 1: one expression of three numbers, forward and backward, by the engine and by hand.
-#include "tally/lesson/talk.hpp"
+#include "course/kit/talk.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

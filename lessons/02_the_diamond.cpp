@@ -1,5 +1,5 @@
 // Lesson 2: a value used twice gets two gradients, and they add; so the newest node is visited first.
-#include "tally/lesson/talk.hpp"
+#include "course/kit/talk.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

@@ -1,7 +1,7 @@
 // Lesson 3: arrays. What was repeated is summed on the way back, and a product has two gradients.
 #include <numeric>
 
-#include "tally/lesson/talk.hpp"
+#include "course/kit/talk.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

@@ -1,6 +1,6 @@
 // Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b. This is why batches are large.
-#include "tally/lesson/pictures.hpp"
-#include "tally/lesson/talk.hpp"
+#include "course/kit/pictures.hpp"
+#include "course/kit/talk.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

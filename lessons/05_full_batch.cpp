@@ -1,5 +1,5 @@
 // Lesson 5: the gradient of a batch is the mean of its items' gradients: six arrows back to one parameter.
-#include "tally/lesson/toy.hpp"
+#include "course/kit/toy.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

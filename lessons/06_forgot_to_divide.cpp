@@ -1,5 +1,5 @@
 // Lesson 6: micro-batch gradients left to add up are N times too large.
-#include "tally/lesson/toy.hpp"
+#include "course/kit/toy.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tally/lesson/toy.hpp"
+#include "course/kit/toy.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <type_traits>
 
-#include "tally/lesson/toy.hpp"
+#include "course/kit/toy.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

@@ -1,6 +1,6 @@
 // Lesson 9: backward belongs to each micro-batch, at once: later it reaches one of them only,
 // or saves nothing.
-#include "tally/lesson/toy.hpp"
+#include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

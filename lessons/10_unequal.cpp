@@ -1,5 +1,5 @@
 // Lesson 10: micro-batches of unequal sizes weigh b_k / B each; the mean of their means is another gradient.
-#include "tally/lesson/toy.hpp"
+#include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

@@ -1,5 +1,5 @@
 // Lesson 11: what an epoch leaves over: the last window is not full, and the last test batch is not either.
-#include "tally/lesson/toy.hpp"
+#include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

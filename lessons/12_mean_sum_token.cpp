@@ -1,7 +1,7 @@
 // Lesson 12: a sum needs no division, and a mean over tokens is divided by the tokens of the whole window.
 #include <numeric>
 
-#include "tally/lesson/toy.hpp"
+#include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

@@ -1,6 +1,6 @@
 // Lesson 13: clip, decay, momentum, Adam's t, schedule and average: each once per window, after normalising.
-#include "tally/lesson/pictures.hpp"
-#include "tally/lesson/toy.hpp"
+#include "course/kit/pictures.hpp"
+#include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

@@ -1,7 +1,7 @@
 // Lesson 14: Adam cancels the size of a gradient, and with it hides a forgotten division.
 #include "adam_a.hpp"
-#include "tally/lesson/pictures.hpp"
-#include "tally/lesson/toy.hpp"
+#include "course/kit/pictures.hpp"
+#include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

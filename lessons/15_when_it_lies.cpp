@@ -1,7 +1,7 @@
 // Lesson 15: where items meet in the loss, accumulation computes something else; and how each
 // case is repaired.
-#include "tally/lesson/pictures.hpp"
-#include "tally/lesson/talk.hpp"
+#include "course/kit/pictures.hpp"
+#include "course/kit/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <limits>
 
-#include "tally/data/fashion.hpp"
-#include "tally/lesson/talk.hpp"
+#include "course/data/fashion.hpp"
+#include "course/kit/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

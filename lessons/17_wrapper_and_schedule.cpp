@@ -8,7 +8,7 @@
 #include <map>
 
 #include "accumulate.hpp"
-#include "tally/lesson/talk.hpp"
+#include "course/kit/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

@@ -1,7 +1,7 @@
 // Lesson 19: memory is fixed + items x A. Accumulation makes the second smaller; a budget shows where that ends.
 #include <chrono>
 
-#include "tally/lesson/talk.hpp"
+#include "course/kit/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

@@ -3,7 +3,7 @@
 #include <map>
 #include <numeric>
 
-#include "tally/lesson/talk.hpp"
+#include "course/kit/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

@@ -2,8 +2,8 @@
 // cures at once.
 #include <functional>
 
-#include "tally/lesson/pictures.hpp"
-#include "tally/lesson/talk.hpp"
+#include "course/kit/pictures.hpp"
+#include "course/kit/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "tally/data/fashion.hpp"
-#include "tally/lesson/toy.hpp"
+#include "course/data/fashion.hpp"
+#include "course/kit/toy.hpp"
 #include "tally/memory/peer.hpp"
 #include "tally/train.hpp"
 

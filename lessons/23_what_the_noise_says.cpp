@@ -1,6 +1,6 @@
 // Lesson 23: the norms of two gradients that a window has anyway say how noisy its gradient is, and so how large a batch pays.
-#include "tally/lesson/pictures.hpp"
-#include "tally/lesson/talk.hpp"
+#include "course/kit/pictures.hpp"
+#include "course/kit/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

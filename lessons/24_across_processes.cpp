@@ -2,8 +2,8 @@
 #include <numeric>
 #include <set>
 
-#include "tally/lesson/on_ranks.hpp"
-#include "tally/lesson/toy.hpp"
+#include "course/kit/on_ranks.hpp"
+#include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

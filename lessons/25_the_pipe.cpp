@@ -3,9 +3,9 @@
 #include <set>
 #include <sstream>
 
-#include "tally/lesson/on_ranks.hpp"
-#include "tally/lesson/pictures.hpp"
-#include "tally/lesson/talk.hpp"
+#include "course/kit/on_ranks.hpp"
+#include "course/kit/pictures.hpp"
+#include "course/kit/talk.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

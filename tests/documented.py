@@ -45,8 +45,8 @@ def faults(name, text, block, listing, compile_with):
         source.write_text(text)
         compiler, path, *libraries = compile_with
         command = [*compiler.split(), "-std=c++20", "-ffp-contract=off", "-Wall", "-Wextra", "-Wconversion", "-Werror", f"-I{path}", source]
-        a_lesson = "tally/lesson/" in text
-        done = subprocess.run([*command, f"-I{Path(path).parent / 'rooms' / 'course'}", "-fsyntax-only"] if a_lesson else [*command, *libraries, "-o", program], capture_output=True, text=True)
+        a_lesson = "course/kit/" in text
+        done = subprocess.run([*command, f"-I{ROOT}", "-fsyntax-only"] if a_lesson else [*command, *libraries, "-o", program], capture_output=True, text=True)
         if done.returncode:
             return f"{name} does not compile:\n{done.stderr[-2000:]}"
         if a_lesson:

@@ -17,12 +17,12 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "classroom.html"
 SCRIPTS = ["elements.js", "toy.js", "lessons.js", "chain.js", "noise.js", "page.js"]  # in this order; the last begins
-ROOMS = ["base", "kernels", "memory", "values", "watching", "autograd", "instances", "checkpoint", "drawing", "reports"]
+MODULES = ["base", "kernels", "memory", "values", "watching", "autograd", "instances", "checkpoint", "drawing", "reports"]
 
 
 def engine_sources():
     """What is compiled into the engine."""
-    for folder in [ROOT / "src" / room for room in ROOMS]:
+    for folder in [ROOT / "src" / module for module in MODULES]:
         yield from (path for path in sorted(folder.rglob("*")) if path.is_file())
     yield from sorted((ROOT / "src" / "cpu").glob("reference*.hpp"))
     yield from (ROOT / "src" / name for name in ("core.hpp", "tally.hpp"))

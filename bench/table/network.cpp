@@ -7,7 +7,7 @@
 #include "bench/table/libtorch.hpp"
 #include "bench/table/network_floor.hpp"
 #include "bench/table/rows.hpp"
-#include "tally/data/fashion.hpp"
+#include "course/data/fashion.hpp"
 #include "tally/tally.hpp"
 #include "tally/train.hpp"
 

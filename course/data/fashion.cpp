@@ -1,11 +1,11 @@
 // Reads the four files, or has their stand-in drawn; both become the same arrays.
-#include "tally/data/fashion.hpp"
+#include "course/data/fashion.hpp"
 
 #include <filesystem>
 #include <vector>
 
 #include "tally/base/error.hpp"
-#include "tally/data/garments.hpp"
+#include "course/data/garments.hpp"
 #include "tally/files/idx.hpp"
 
 namespace tally {

@@ -1,12 +1,12 @@
 // A garment is a few polygons, of which corners, size, place, cloth and light vary from picture to picture.
-#include "tally/data/garments.hpp"
+#include "course/data/garments.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "tally/base/random.hpp"
-#include "tally/data/wardrobe.hpp"
+#include "course/data/wardrobe.hpp"
 
 namespace tally::garments {
 namespace {

@@ -1,6 +1,6 @@
 // What differs little between these is so on purpose: pullovers, coats and shirts are hard to tell apart,
 // too, when they are real.
-#include "tally/data/wardrobe.hpp"
+#include "course/data/wardrobe.hpp"
 
 namespace tally::garments {
 

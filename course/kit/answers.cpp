@@ -1,5 +1,5 @@
 // Answers as lines of text.
-#include "tally/lesson/answers.hpp"
+#include "course/kit/answers.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <map>
 
 #include "tally/base/text.hpp"
-#include "tally/lesson/text.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tally/lesson/event.hpp"
+#include "course/kit/event.hpp"
 
 namespace tally::lesson {
 

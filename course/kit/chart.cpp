@@ -1,5 +1,5 @@
 // Small charts made of characters: a block chart of heights, or points in the plane.
-#include "tally/lesson/chart.hpp"
+#include "course/kit/chart.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tally/lesson/text.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

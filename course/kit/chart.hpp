@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tally/lesson/event.hpp"
+#include "course/kit/event.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // Starting a child, waiting for it, and reading what it says.
-#include "tally/lesson/child.hpp"
+#include "course/kit/child.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 #include <system_error>
 #include <utility>
 
-#include "tally/lesson/signals.hpp"
+#include "course/kit/signals.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // Comparisons of numbers.
-#include "tally/lesson/compare.hpp"
+#include "course/kit/compare.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tally/lesson/event.hpp"
+#include "course/kit/event.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // Dials: what a lesson's numbers may be, what was given for them, and why something else is refused.
-#include "tally/lesson/dials.hpp"
+#include "course/kit/dials.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "tally/lesson/running.hpp"
-#include "tally/lesson/text.hpp"
-#include "tally/lesson/wording.hpp"
+#include "course/kit/running.hpp"
+#include "course/kit/text.hpp"
+#include "course/kit/wording.hpp"
 
 namespace tally::lesson {
 

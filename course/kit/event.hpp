@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "tally/lesson/lesson.hpp"
+#include "course/kit/lesson.hpp"
 
 namespace tally::lesson {
 

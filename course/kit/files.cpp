@@ -1,5 +1,5 @@
 // Writing that is whole or not at all.
-#include "tally/lesson/files.hpp"
+#include "course/kit/files.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

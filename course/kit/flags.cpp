@@ -1,5 +1,5 @@
 // Flags and surroundings.
-#include "tally/lesson/flags.hpp"
+#include "course/kit/flags.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <limits>
 
-#include "tally/lesson/files.hpp"
-#include "tally/lesson/terminal.hpp"
-#include "tally/lesson/text.hpp"
+#include "course/kit/files.hpp"
+#include "course/kit/terminal.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tally/lesson/dials.hpp"
-#include "tally/lesson/layout.hpp"
+#include "course/kit/dials.hpp"
+#include "course/kit/layout.hpp"
 
 namespace CLI {
 class App;

@@ -1,13 +1,13 @@
 // From an event to one line of JSON; docs/lesson-events.schema.json describes them.
-#include "tally/lesson/json.hpp"
+#include "course/kit/json.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "tally/lesson/layout.hpp"
-#include "tally/lesson/text.hpp"
+#include "course/kit/layout.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

@@ -1,12 +1,12 @@
 // From an event to lines of text.
-#include "tally/lesson/layout.hpp"
+#include "course/kit/layout.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "tally/lesson/chart.hpp"
-#include "tally/lesson/text.hpp"
+#include "course/kit/chart.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // The free functions a lesson speaks with.
-#include "tally/lesson/lesson.hpp"
+#include "course/kit/lesson.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "tally/lesson/compare.hpp"
-#include "tally/lesson/running.hpp"
+#include "course/kit/compare.hpp"
+#include "course/kit/running.hpp"
 
 namespace tally::lesson {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "tally/kernels/device.hpp"
-#include "tally/lesson/dials.hpp"
-#include "tally/lesson/numbers.hpp"
-#include "tally/lesson/prediction.hpp"
+#include "course/kit/dials.hpp"
+#include "course/kit/numbers.hpp"
+#include "course/kit/prediction.hpp"
 
 namespace tally::lesson {
 

@@ -14,12 +14,12 @@
 #include <functional>
 
 #include "tally/kernels/kernels.hpp"
-#include "tally/lesson/answers.hpp"
-#include "tally/lesson/files.hpp"
-#include "tally/lesson/json.hpp"
-#include "tally/lesson/ranks.hpp"
-#include "tally/lesson/running.hpp"
-#include "tally/lesson/terminal.hpp"
+#include "course/kit/answers.hpp"
+#include "course/kit/files.hpp"
+#include "course/kit/json.hpp"
+#include "course/kit/ranks.hpp"
+#include "course/kit/running.hpp"
+#include "course/kit/terminal.hpp"
 #include "tally/memory/peer.hpp"
 
 namespace tally::lesson {

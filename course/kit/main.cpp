@@ -1,4 +1,4 @@
 // main() of every lesson.
-#include "tally/lesson/talk.hpp"
+#include "course/kit/talk.hpp"
 
 int main(int argc, char** argv) { return tally::lesson::run_given(argc, argv); }

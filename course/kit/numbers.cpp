@@ -1,5 +1,5 @@
 // How numbers are printed: "%7.4f" where that says something, scientific where it would hide the number.
-#include "tally/lesson/numbers.hpp"
+#include "course/kit/numbers.hpp"
 
 #include <fmt/format.h>
 

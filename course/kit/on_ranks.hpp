@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "tally/lesson/ranks.hpp"
+#include "course/kit/ranks.hpp"
 #include "tally/processes.hpp"
 
 namespace tally::lesson {

@@ -1,5 +1,5 @@
 // A link to a file, and xdg-open.
-#include "tally/lesson/open_file.hpp"
+#include "course/kit/open_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

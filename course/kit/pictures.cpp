@@ -1,5 +1,5 @@
 // The pictures of rows and their shares, of scissors, of matrices and of schedules: boxes, words and arrows.
-#include "tally/lesson/pictures.hpp"
+#include "course/kit/pictures.hpp"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "tally/base/text.hpp"
-#include "tally/lesson/pictures.hpp"
+#include "course/kit/pictures.hpp"
 
 namespace tally::lesson {
 

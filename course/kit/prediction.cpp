@@ -1,5 +1,5 @@
 // What a lesson asks, checked and shuffled; and what was answered, recognised.
-#include "tally/lesson/prediction.hpp"
+#include "course/kit/prediction.hpp"
 
 #include <fmt/format.h>
 

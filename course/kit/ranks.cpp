@@ -1,5 +1,5 @@
 // Starting ranks, and what they leave behind.
-#include "tally/lesson/ranks.hpp"
+#include "course/kit/ranks.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "tally/base/error.hpp"
-#include "tally/lesson/child.hpp"
-#include "tally/lesson/text.hpp"
+#include "course/kit/child.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // The lesson that is running.
-#include "tally/lesson/running.hpp"
+#include "course/kit/running.hpp"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "tally/lesson/event.hpp"
-#include "tally/lesson/viewer.hpp"
+#include "course/kit/event.hpp"
+#include "course/kit/viewer.hpp"
 
 namespace tally::lesson {
 

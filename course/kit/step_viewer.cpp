@@ -1,13 +1,13 @@
 // Step mode.
-#include "tally/lesson/step_viewer.hpp"
+#include "course/kit/step_viewer.hpp"
 
 #include <fmt/format.h>
 
 #include <cstdlib>
 
-#include "tally/lesson/files.hpp"
-#include "tally/lesson/open_file.hpp"
-#include "tally/lesson/text.hpp"
+#include "course/kit/files.hpp"
+#include "course/kit/open_file.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "tally/lesson/terminal.hpp"
-#include "tally/lesson/viewer.hpp"
+#include "course/kit/terminal.hpp"
+#include "course/kit/viewer.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // The talks of a program: each object of a lesson gives one before main().
-#include "tally/lesson/talk.hpp"
+#include "course/kit/talk.hpp"
 
 #include <map>
 #include <stdexcept>

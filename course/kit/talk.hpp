@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "tally/drawing/sheet.hpp"
-#include "tally/lesson/lesson.hpp"
-#include "tally/lesson/wording.hpp"
+#include "course/kit/lesson.hpp"
+#include "course/kit/wording.hpp"
 #include "tally/tally.hpp"
 
 #ifndef TALLY_REAL

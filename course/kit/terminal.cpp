@@ -1,5 +1,5 @@
 // The real terminal: raw keys, and restoring it when the program ends or stops.
-#include "tally/lesson/terminal.hpp"
+#include "course/kit/terminal.hpp"
 
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "tally/lesson/signals.hpp"
+#include "course/kit/signals.hpp"
 
 namespace tally::lesson {
 

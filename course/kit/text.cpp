@@ -1,5 +1,5 @@
 // Text on a terminal: widths, wrapping, pure ASCII.
-#include "tally/lesson/text.hpp"
+#include "course/kit/text.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "tally/lesson/pictures.hpp"
-#include "tally/lesson/talk.hpp"
+#include "course/kit/pictures.hpp"
+#include "course/kit/talk.hpp"
 
 namespace {
 

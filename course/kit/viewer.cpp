@@ -1,13 +1,13 @@
 // The renderers that never wait: text and JSON lines.
-#include "tally/lesson/viewer.hpp"
+#include "course/kit/viewer.hpp"
 
 #include <unistd.h>
 
-#include "tally/lesson/files.hpp"
-#include "tally/lesson/json.hpp"
-#include "tally/lesson/step_viewer.hpp"
-#include "tally/lesson/terminal.hpp"
-#include "tally/lesson/text.hpp"
+#include "course/kit/files.hpp"
+#include "course/kit/json.hpp"
+#include "course/kit/step_viewer.hpp"
+#include "course/kit/terminal.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

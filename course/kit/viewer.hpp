@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "tally/lesson/event.hpp"
-#include "tally/lesson/flags.hpp"
+#include "course/kit/event.hpp"
+#include "course/kit/flags.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // Sentences that follow their numbers.
-#include "tally/lesson/wording.hpp"
+#include "course/kit/wording.hpp"
 
 #include <fmt/format.h>
 

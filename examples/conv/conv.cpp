@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tally/data/fashion.hpp"
+#include "course/data/fashion.hpp"
 #include "tally/processes.hpp"
 #include "tally/tally.hpp"
 #include "tally/train.hpp"

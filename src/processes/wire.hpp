@@ -1,4 +1,4 @@
-// Wire: all that the room asks of MPI, and only mpi.cpp calls it. Nothing waits longer than it was told to.
+// Wire: all that the module asks of MPI, and only mpi.cpp calls it. Nothing waits longer than it was told to.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The kernels under test in this room: the GPU's own, the host waiting for each, on memory that
+// The kernels under test in this module: the GPU's own, the host waiting for each, on memory that
 // both can reach.
 #include <map>
 #include <vector>

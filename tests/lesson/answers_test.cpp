@@ -1,13 +1,13 @@
 // Answers as lines: what comes back is what was written, and what says nothing is refused.
-#include "tally/lesson/answers.hpp"
+#include "course/kit/answers.hpp"
 
 #include <random>
 
 #include "catch.hpp"
 #include "folder.hpp"
-#include "tally/lesson/runner/answer_file.hpp"
-#include "tally/lesson/runner/choose.hpp"
-#include "tally/lesson/runner/misconceptions.hpp"
+#include "course/kit/runner/answer_file.hpp"
+#include "course/kit/runner/choose.hpp"
+#include "course/kit/runner/misconceptions.hpp"
 
 using namespace tally::lesson;
 

@@ -1,5 +1,5 @@
 // Comparisons: what is exact, what is close, and what is refused.
-#include "tally/lesson/compare.hpp"
+#include "course/kit/compare.hpp"
 
 #include <cmath>
 #include <limits>

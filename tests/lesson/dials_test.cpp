@@ -1,13 +1,13 @@
 // Numbers that can be turned: what is taken, what is refused and how; and sentences that follow them.
-#include "tally/lesson/dials.hpp"
+#include "course/kit/dials.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "catch.hpp"
-#include "tally/lesson/flags.hpp"
-#include "tally/lesson/prediction.hpp"
-#include "tally/lesson/wording.hpp"
+#include "course/kit/flags.hpp"
+#include "course/kit/prediction.hpp"
+#include "course/kit/wording.hpp"
 
 using namespace tally::lesson;
 

@@ -1,5 +1,5 @@
 // What flags and surroundings decide: waiting, rewriting, colour, ASCII.
-#include "tally/lesson/flags.hpp"
+#include "course/kit/flags.hpp"
 
 #include "catch.hpp"
 

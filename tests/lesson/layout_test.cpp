@@ -1,8 +1,8 @@
 // Events as lines of text: golden copies.
-#include "tally/lesson/layout.hpp"
+#include "course/kit/layout.hpp"
 
 #include "catch.hpp"
-#include "tally/lesson/text.hpp"
+#include "course/kit/text.hpp"
 
 using namespace tally::lesson;
 

@@ -1,12 +1,12 @@
 // How numbers are taken in and printed.
-#include "tally/lesson/numbers.hpp"
+#include "course/kit/numbers.hpp"
 
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "catch.hpp"
-#include "tally/lesson/lesson.hpp"
+#include "course/kit/lesson.hpp"
 
 using namespace tally::lesson;
 

@@ -1,5 +1,5 @@
 // The pictures of lessons: laws of geometry over random numbers, and the numbers that were handed in.
-#include "tally/lesson/pictures.hpp"
+#include "course/kit/pictures.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Predictions: shuffled so that no place is better than another, and typed numbers that are recognised.
-#include "tally/lesson/prediction.hpp"
+#include "course/kit/prediction.hpp"
 
 #include <map>
 #include <set>

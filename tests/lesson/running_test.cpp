@@ -1,10 +1,10 @@
 // A running lesson: its steps, its record, its tables, its checks, and what stops it.
-#include "tally/lesson/running.hpp"
+#include "course/kit/running.hpp"
 
 #include <array>
 
 #include "catch.hpp"
-#include "tally/lesson/toy.hpp"
+#include "course/kit/toy.hpp"
 
 using namespace tally::lesson;
 using tally::test::contains;

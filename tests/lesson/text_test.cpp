@@ -1,5 +1,5 @@
 // Widths, wrapping, pure ASCII, the nearest name.
-#include "tally/lesson/text.hpp"
+#include "course/kit/text.hpp"
 
 #include "catch.hpp"
 

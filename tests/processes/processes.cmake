@@ -46,7 +46,7 @@ target_compile_definitions(processes_scenes PRIVATE TALLY_HAS_MPI=$<BOOL:${tally
 if(tally_has_mpi)
     target_link_libraries(processes_scenes PRIVATE MPI::MPI_CXX)
     tally_add_script(processes/scenes processes/scenes_test.py $<TARGET_FILE:processes_scenes> "${MPIEXEC_EXECUTABLE}")
-    tally_add_script(processes/page processes/page_test.py "${MPIEXEC_EXECUTABLE}" "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_FLAGS}" "${tally_public_path}"
+    tally_add_script(processes/page processes/page_test.py "${MPIEXEC_EXECUTABLE}" "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_FLAGS}" "${tally_include}"
         $<TARGET_FILE:tally_processes> $<TARGET_FILE:tally> "-Wl,-rpath,$<TARGET_FILE_DIR:tally>" -lopenblas -lz -ldl ${MPI_CXX_LIBRARIES})
     set_property(TEST processes/page APPEND PROPERTY ENVIRONMENT "${on_one_machine}")
 else()

@@ -1,6 +1,6 @@
 // FashionMNIST: its four files and what may be wrong with them; and that the generated stand-in is
 // worth training on.
-#include "tally/data/fashion.hpp"
+#include "course/data/fashion.hpp"
 
 #include <zlib.h>
 

@@ -1,5 +1,5 @@
 // Reading and adding to a file of answers.
-#include "tally/lesson/runner/answer_file.hpp"
+#include "course/kit/runner/answer_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,8 +15,8 @@
 #include <string>
 #include <system_error>
 
-#include "tally/lesson/files.hpp"
-#include "tally/lesson/flags.hpp"
+#include "course/kit/files.hpp"
+#include "course/kit/flags.hpp"
 
 namespace tally::lesson {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tally/lesson/answers.hpp"
+#include "course/kit/answers.hpp"
 
 namespace tally::lesson {
 

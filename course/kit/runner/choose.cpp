@@ -1,12 +1,12 @@
 // Finding what was meant.
-#include "tally/lesson/runner/choose.hpp"
+#include "course/kit/runner/choose.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 
-#include "tally/lesson/text.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

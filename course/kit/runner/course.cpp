@@ -1,5 +1,5 @@
 // Finding lessons.
-#include "tally/lesson/runner/course.hpp"
+#include "course/kit/runner/course.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,10 +9,10 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "tally/lesson/child.hpp"
-#include "tally/lesson/json.hpp"
-#include "tally/lesson/runner/choose.hpp"
-#include "tally/lesson/runner/syllabus.hpp"
+#include "course/kit/child.hpp"
+#include "course/kit/json.hpp"
+#include "course/kit/runner/choose.hpp"
+#include "course/kit/runner/syllabus.hpp"
 
 namespace tally::lesson {
 

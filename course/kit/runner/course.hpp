@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tally/lesson/lesson.hpp"
+#include "course/kit/lesson.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // Playing a learner who gives every answer that an exercise knows.
-#include "tally/lesson/runner/dev_check.hpp"
+#include "course/kit/runner/dev_check.hpp"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -13,8 +13,8 @@
 #include <sstream>
 #include <thread>
 
-#include "tally/lesson/files.hpp"
-#include "tally/lesson/runner/verdict.hpp"
+#include "course/kit/files.hpp"
+#include "course/kit/runner/verdict.hpp"
 
 namespace tally::lesson {
 

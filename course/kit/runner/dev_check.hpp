@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tally/lesson/runner/exercises.hpp"
+#include "course/kit/runner/exercises.hpp"
 
 namespace tally::lesson {
 

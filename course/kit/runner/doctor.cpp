@@ -1,5 +1,5 @@
 // The findings of ./learn doctor.
-#include "tally/lesson/runner/doctor.hpp"
+#include "course/kit/runner/doctor.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@
 
 #include "tally/base/version.hpp"
 #include "tally/kernels/blas.hpp"
-#include "tally/lesson/runner/course.hpp"
-#include "tally/lesson/terminal.hpp"
+#include "course/kit/runner/course.hpp"
+#include "course/kit/terminal.hpp"
 #include "tally/memory/peer.hpp"
 
 namespace tally::lesson {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tally/lesson/flags.hpp"
+#include "course/kit/flags.hpp"
 
 namespace tally::lesson {
 

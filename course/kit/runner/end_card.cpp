@@ -1,10 +1,10 @@
 // The card at the end of a lesson.
-#include "tally/lesson/runner/end_card.hpp"
+#include "course/kit/runner/end_card.hpp"
 
 #include <fmt/format.h>
 
-#include "tally/lesson/runner/syllabus.hpp"
-#include "tally/lesson/text.hpp"
+#include "course/kit/runner/syllabus.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

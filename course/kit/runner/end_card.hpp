@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "tally/lesson/answers.hpp"
-#include "tally/lesson/layout.hpp"
-#include "tally/lesson/lesson.hpp"
+#include "course/kit/answers.hpp"
+#include "course/kit/layout.hpp"
+#include "course/kit/lesson.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // Finding exercises and their texts.
-#include "tally/lesson/runner/exercises.hpp"
+#include "course/kit/runner/exercises.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "tally/lesson/child.hpp"
-#include "tally/lesson/runner/choose.hpp"
+#include "course/kit/child.hpp"
+#include "course/kit/runner/choose.hpp"
 
 namespace tally::lesson {
 

@@ -1,5 +1,5 @@
 // Handouts.
-#include "tally/lesson/runner/handout.hpp"
+#include "course/kit/runner/handout.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,13 +11,13 @@
 #include <sstream>
 
 #include "tally/drawing/xml.hpp"
-#include "tally/lesson/chart.hpp"
-#include "tally/lesson/child.hpp"
-#include "tally/lesson/files.hpp"
-#include "tally/lesson/open_file.hpp"
-#include "tally/lesson/runner/exit.hpp"
-#include "tally/lesson/runner/syllabus.hpp"
-#include "tally/lesson/text.hpp"
+#include "course/kit/chart.hpp"
+#include "course/kit/child.hpp"
+#include "course/kit/files.hpp"
+#include "course/kit/open_file.hpp"
+#include "course/kit/runner/exit.hpp"
+#include "course/kit/runner/syllabus.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tally/lesson/flags.hpp"
-#include "tally/lesson/runner/course.hpp"
+#include "course/kit/flags.hpp"
+#include "course/kit/runner/course.hpp"
 
 namespace tally::lesson {
 

@@ -14,20 +14,20 @@
 #include <optional>
 #include <sstream>
 
-#include "tally/lesson/child.hpp"
-#include "tally/lesson/files.hpp"
-#include "tally/lesson/json.hpp"
-#include "tally/lesson/runner/answer_file.hpp"
-#include "tally/lesson/runner/course.hpp"
-#include "tally/lesson/runner/doctor.hpp"
-#include "tally/lesson/runner/end_card.hpp"
-#include "tally/lesson/runner/exit.hpp"
-#include "tally/lesson/runner/handout.hpp"
-#include "tally/lesson/runner/misconceptions.hpp"
-#include "tally/lesson/runner/practice.hpp"
-#include "tally/lesson/runner/syllabus.hpp"
-#include "tally/lesson/terminal.hpp"
-#include "tally/lesson/text.hpp"
+#include "course/kit/child.hpp"
+#include "course/kit/files.hpp"
+#include "course/kit/json.hpp"
+#include "course/kit/runner/answer_file.hpp"
+#include "course/kit/runner/course.hpp"
+#include "course/kit/runner/doctor.hpp"
+#include "course/kit/runner/end_card.hpp"
+#include "course/kit/runner/exit.hpp"
+#include "course/kit/runner/handout.hpp"
+#include "course/kit/runner/misconceptions.hpp"
+#include "course/kit/runner/practice.hpp"
+#include "course/kit/runner/syllabus.hpp"
+#include "course/kit/terminal.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

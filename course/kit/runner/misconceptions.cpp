@@ -1,5 +1,5 @@
 // What a class got wrong, counted and drawn.
-#include "tally/lesson/runner/misconceptions.hpp"
+#include "course/kit/runner/misconceptions.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,10 +12,10 @@
 #include <tuple>
 
 #include "tally/drawing/svg.hpp"
-#include "tally/lesson/files.hpp"
-#include "tally/lesson/runner/answer_file.hpp"
-#include "tally/lesson/runner/exit.hpp"
-#include "tally/lesson/text.hpp"
+#include "course/kit/files.hpp"
+#include "course/kit/runner/answer_file.hpp"
+#include "course/kit/runner/exit.hpp"
+#include "course/kit/text.hpp"
 
 namespace tally::lesson {
 

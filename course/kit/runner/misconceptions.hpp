@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tally/lesson/answers.hpp"
-#include "tally/lesson/flags.hpp"
+#include "course/kit/answers.hpp"
+#include "course/kit/flags.hpp"
 
 namespace tally::lesson {
 

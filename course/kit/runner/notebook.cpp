@@ -1,5 +1,5 @@
 // Keeping what a learner has written.
-#include "tally/lesson/runner/notebook.hpp"
+#include "course/kit/runner/notebook.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "tally/lesson/files.hpp"
-#include "tally/lesson/runner/syllabus.hpp"
+#include "course/kit/files.hpp"
+#include "course/kit/runner/syllabus.hpp"
 
 namespace tally::lesson {
 

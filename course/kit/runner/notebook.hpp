@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tally/lesson/runner/answer_file.hpp"
-#include "tally/lesson/runner/exercises.hpp"
+#include "course/kit/runner/answer_file.hpp"
+#include "course/kit/runner/exercises.hpp"
 
 namespace tally::lesson {
 

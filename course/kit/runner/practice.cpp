@@ -1,5 +1,5 @@
 // Doing exercises: check one, ask for a hint, begin again, see the answer.
-#include "tally/lesson/runner/practice.hpp"
+#include "course/kit/runner/practice.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,15 +16,15 @@
 #include <string>
 #include <thread>
 
-#include "tally/lesson/child.hpp"
-#include "tally/lesson/files.hpp"
-#include "tally/lesson/runner/dev_check.hpp"
-#include "tally/lesson/runner/exit.hpp"
-#include "tally/lesson/runner/notebook.hpp"
-#include "tally/lesson/runner/syllabus.hpp"
-#include "tally/lesson/runner/verdict.hpp"
-#include "tally/lesson/text.hpp"
-#include "tally/lesson/wording.hpp"
+#include "course/kit/child.hpp"
+#include "course/kit/files.hpp"
+#include "course/kit/runner/dev_check.hpp"
+#include "course/kit/runner/exit.hpp"
+#include "course/kit/runner/notebook.hpp"
+#include "course/kit/runner/syllabus.hpp"
+#include "course/kit/runner/verdict.hpp"
+#include "course/kit/text.hpp"
+#include "course/kit/wording.hpp"
 
 namespace tally::lesson {
 

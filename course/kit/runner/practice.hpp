@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tally/lesson/flags.hpp"
+#include "course/kit/flags.hpp"
 
 namespace CLI {
 class App;

@@ -1,5 +1,5 @@
 // The syllabus.
-#include "tally/lesson/runner/syllabus.hpp"
+#include "course/kit/runner/syllabus.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Compiling an answer, running its check, and finding words for what happened.
-#include "tally/lesson/runner/verdict.hpp"
+#include "course/kit/runner/verdict.hpp"
 
 #include <cxxabi.h>
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 #include <sstream>
 #include <string_view>
 
-#include "tally/lesson/child.hpp"
-#include "tally/lesson/files.hpp"
+#include "course/kit/child.hpp"
+#include "course/kit/files.hpp"
 
 namespace tally::lesson {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tally/lesson/runner/exercises.hpp"
+#include "course/kit/runner/exercises.hpp"
 
 namespace tally::lesson {
 

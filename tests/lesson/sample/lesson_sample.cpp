@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "tally/lesson/lesson.hpp"
+#include "course/kit/lesson.hpp"
 
 using namespace tally::lesson;
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Whether the house is as docs/architecture.md says: rooms and who sees whom, budgets, comments, where things are defined.
+"""Checks the repository rules of docs/architecture.md: which module includes which, budgets of lines, comments, and where functions are defined.
 
-    house.py                    src/ and course/ as they stand
-    house.py --headers COMPILER BUILD
-                                each header compiles by itself, seeing only what its room may see
+    repository.py                       checks src/ and course/
+    repository.py --headers COMPILER    compiles each header alone
 
-The rooms are those of src/CMakeLists.txt and the two of course/, the budgets those of tests/house.txt.
+src/CMakeLists.txt lists the modules and what each may include; tests/budgets.txt has the budgets.
 """
 import concurrent.futures
 import os
@@ -16,30 +15,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
-COURSE = {"data": ROOT / "course" / "data", "lesson": ROOT / "course" / "kit"}  # rooms that are not the library's
+COURSE = {"course/data", "course/kit"}  # modules outside the library
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
-def rooms():
-    """{room: the rooms that it may include}"""
+def modules():
+    """{module: the modules that it may include}"""
     text = (SRC / "CMakeLists.txt").read_text()
-    found = {name: {name, *sees.split()} for name, sees in re.findall(r"^tally_room\((\w+)(?: SEES ([a-z ]+))?[^)]*\)", text, re.M)}
-    found |= {name: set(sees.split()) for name, sees in re.findall(r"^tally_room_path\(\w+ (\w+) ([\w ]+)\)", text, re.M)}
-    found["lesson"] = {*found, "lesson"} - {"cpu", "gpu", "processes"}
-    found["data"] = {"base", "kernels", "memory", "values", "files", "data"}
+    found = {name: {name, *sees.split()} for name, sees in re.findall(r"^tally_module\((\w+)(?: APART)?(?: SEES ([a-z ]+))?[^)]*\)", text, re.M)}
+    found["course/kit"] = {*found, "course/kit"} - {"cpu", "gpu", "processes"}
+    found["course/data"] = {"base", "kernels", "memory", "values", "files", "course/data"}
     return found
 
 
 def sources():
-    return [path for top in (SRC, *COURSE.values()) for path in sorted(top.rglob("*")) if path.suffix in (".hpp", ".cpp", ".cu")]
+    return [path for top in (SRC, *(ROOT / folder for folder in sorted(COURSE))) for path in sorted(top.rglob("*")) if path.suffix in (".hpp", ".cpp", ".cu")]
 
 
 def name(path):
-    """As an include has it after tally/."""
-    for room, folder in COURSE.items():
-        if path.is_relative_to(folder):
-            return f"{room}/{path.relative_to(folder)}"
-    return str(path.relative_to(SRC))
+    """As an include has it, without tally/."""
+    return str(path.relative_to(SRC if path.is_relative_to(SRC) else ROOT))
 
 
 def shown(path):
@@ -47,52 +42,55 @@ def shown(path):
 
 
 def path_of(place):
-    room, _, rest = place.partition("/")
-    return COURSE[room] / rest if room in COURSE else SRC / place
+    return ROOT / place if place.startswith("course/") else SRC / place
 
 
-def room_of(path):
-    return name(path).split("/")[0] if path.parent != SRC else None
+def module_of(path):
+    if not path.is_relative_to(SRC):
+        return "/".join(path.relative_to(ROOT).parts[:2])
+    return path.relative_to(SRC).parts[0] if path.parent != SRC else None
 
 
-def wrong_includes(seen):
+def wrong_includes(allowed):
     for path in sources():
         for line, include in enumerate(path.read_text().split("\n"), 1):
             if not (found := re.match(r'\s*#\s*include (?:"(.*)"|<(tally/.*)>)', include)):
                 continue
-            place, room = found.group(1) or found.group(2), room_of(path)
+            place, module = found.group(1) or found.group(2), module_of(path)
             where = f"{shown(path)}:{line}: includes \"{place}\""
-            other = place.split("/")[1] if place.count("/") > 1 else None  # none: tally/tally.hpp, which is for outside
-            if not place.startswith("tally/") or not path_of(place[6:]).is_file():
-                yield f"{where}, which is not tally/ and a path below src/"
-            elif room and other not in seen[room] and (other or room != "lesson"):
-                yield f"{where}, but {room} may not see {other or 'what is for outside'} (src/CMakeLists.txt)"
+            target = path_of(place.removeprefix("tally/"))
+            if not place.startswith(("tally/", "course/")) or not target.is_file():
+                yield f"{where}, which is neither a tally/ header in src/ nor a header of course/"
+                continue
+            other = module_of(target)  # None: a public header such as tally/tally.hpp
+            if module and other not in allowed[module] and (other or module != "course/kit"):
+                yield f"{where}, but {module} may not include {other or 'public headers'} (src/CMakeLists.txt)"
 
 
 def foreign_includes():
     """The array library stays behind two doors: what is compiled in src/cpu, and what a user asks for by name."""
     for path in sources():
-        if room_of(path) == "cpu" or name(path) == "xtensor.hpp":
+        if module_of(path) == "cpu" or name(path) == "xtensor.hpp":
             continue
         for line, text in enumerate(path.read_text().split("\n"), 1):
             if found := re.match(r"\s*#\s*include <((?:xtensor|xtensor-blas|xtl|xsimd)/.*|cblas.h)>", text):
                 yield f"{shown(path)}:{line}: includes <{found.group(1)}>, which only src/cpu and tally/xtensor.hpp may"
 
 
-def wrong_rooms(seen):
-    folders = {f"src/{path.name}" for path in SRC.iterdir() if path.is_dir()} | {shown(folder) for folder in COURSE.values()}
+def wrong_modules(allowed):
+    folders = {f"src/{path.name}" for path in SRC.iterdir() if path.is_dir()} | COURSE
     table = re.findall(r"^\| \*{0,2}`((?:src|course)/\w+)`\*{0,2} \|", (ROOT / "docs" / "architecture.md").read_text(), re.M)
-    for missing in sorted(folders - {shown(path_of(f"{room}/")) for room in seen}):
-        yield f"{missing} is no room of src/CMakeLists.txt"
+    for missing in sorted(folders - {shown(path_of(module)) for module in allowed}):
+        yield f"{missing} is not a module of src/CMakeLists.txt"
     for missing in sorted(folders - set(table)):
-        yield f"{missing} is missing in the table of rooms in docs/architecture.md"
+        yield f"{missing} is missing in the table of modules in docs/architecture.md"
     for gone in sorted(set(table) - folders):
-        yield f"docs/architecture.md has a room {gone}, which is no folder"
+        yield f"docs/architecture.md lists the module {gone}, which is not a folder"
 
 
 def budgets():
     found = {}
-    for line in (ROOT / "tests" / "house.txt").read_text().split("\n"):
+    for line in (ROOT / "tests" / "budgets.txt").read_text().split("\n"):
         if line and not line.startswith("#"):
             kind, what, number = line.split(maxsplit=3)[:3]
             found[kind, what] = int(number)
@@ -130,27 +128,27 @@ def wrong_sizes():
     for path in sources():
         text = path.read_text()
         count = text.count("\n")
-        room = room_of(path)
-        total[room] = total.get(room, 0) + count
+        module = module_of(path)
+        total[module] = total.get(module, 0) + count
         key = ("file", name(path)) if ("file", name(path)) in most else ("file", "any")
         used.add(key)
         if count > most[key]:
-            yield f"{shown(path)} has {count} lines; {most[key]} are its budget"
+            yield f"{shown(path)} has {count} lines; its budget is {most[key]}"
         for line, function, lines in functions(text):
             key = ("function", f"{name(path)}:{function}")
             key = key if key in most else ("function", "any")
             used.add(key)
             if lines > most[key]:
-                yield f"{shown(path)}:{line}: {function} has {lines} lines; {most[key]} are its budget"
-    for room, count in total.items():
-        if room:
-            used.add(("room", room))
-            if ("room", room) not in most:
-                yield f"{shown(path_of(f'{room}/'))} has no budget in tests/house.txt; it has {count} lines"
-            elif count > most["room", room]:
-                yield f"{shown(path_of(f'{room}/'))} has {count} lines; {most['room', room]} are its budget"
+                yield f"{shown(path)}:{line}: {function} has {lines} lines; its budget is {most[key]}"
+    for module, count in total.items():
+        if module:
+            used.add(("module", module))
+            if ("module", module) not in most:
+                yield f"{shown(path_of(module))} has no budget in tests/budgets.txt; it has {count} lines"
+            elif count > most["module", module]:
+                yield f"{shown(path_of(module))} has {count} lines; its budget is {most['module', module]}"
     for kind, what in sorted(each for each in set(most) - used if each[0] not in ("contract", "nvcc")):
-        yield f"tests/house.txt has a budget for the {kind} {what}, which is not there"
+        yield f"tests/budgets.txt has a budget for the {kind} {what}, which does not exist"
 
 
 def orphans():
@@ -192,35 +190,32 @@ def defined_elsewhere():
             yield f"{shown(path_of(header))}: declares {function}(), which is defined in {', '.join(others) or 'no file that could be found'}"
 
 
-def header_faults(compiler, build):
-    """Those that no .cpp of the same name includes first."""
+def header_faults(compiler):
+    """Headers that no .cpp of the same name includes first."""
     def compiles(path):
-        room = room_of(path)
-        apart = room and (Path(build) / "rooms" / room).is_dir()  # the lesson kit and the public headers see all
-        folder = Path(build) / "rooms" / room if apart else Path(build) / "include"
-        course = [f"-I{Path(build) / 'rooms' / 'course'}"] if room in COURSE else []
-        done = subprocess.run([compiler, *WARNINGS, "-std=c++20", "-fsyntax-only", f"-I{folder}", *course, "-include", f"tally/{name(path)}", "-x", "c++", "/dev/null"],
+        include = name(path) if name(path).startswith("course/") else f"tally/{name(path)}"
+        done = subprocess.run([compiler, *WARNINGS, "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", f"-I{ROOT}", "-include", include, "-x", "c++", "/dev/null"],
                               capture_output=True, text=True)
-        return None if done.returncode == 0 else f"{shown(path)} does not compile by itself:\n{done.stderr[:1000]}"
+        return None if done.returncode == 0 else f"{shown(path)} does not compile alone:\n{done.stderr[:1000]}"
 
     def first_include(path):
-        found = re.search(r'#include "tally/(.*)"', path.read_text()) if path.exists() else None
-        return found and found.group(1)
+        found = re.search(r'#include "(.*)"', path.read_text()) if path.exists() else None
+        return found and found.group(1).removeprefix("tally/")
 
     by_nvcc = {what for kind, what in budgets() if kind == "nvcc"}
     alone = [path for path in sources() if path.suffix == ".hpp" and name(path) not in by_nvcc and first_include(path.with_suffix(".cpp")) != name(path)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from filter(None, pool.map(compiles, alone))
-    print(f"{len(alone)} headers compile by themselves")
+    print(f"{len(alone)} headers compile alone")
 
 
 def main(words):
     if words[:1] == ["--headers"]:
         faults = list(header_faults(*words[1:]))
     else:
-        seen = rooms()
-        faults = [*wrong_rooms(seen), *wrong_includes(seen), *foreign_includes(), *wrong_sizes(), *orphans(), *names_of_one_catch(), *defined_elsewhere()]
-        print(f"{len(sources())} files in {len(seen)} rooms")
+        allowed = modules()
+        faults = [*wrong_modules(allowed), *wrong_includes(allowed), *foreign_includes(), *wrong_sizes(), *orphans(), *names_of_one_catch(), *defined_elsewhere()]
+        print(f"{len(sources())} files in {len(allowed)} modules")
     print("\n".join(faults))
     return 1 if faults else 0
 
