@@ -16,7 +16,7 @@
 #include "bench/gpu_floor.hpp"
 #include "bench/gpu_rows.hpp"
 #include "bench/timing.hpp"
-#include "tally/memory/peer.hpp"
+#include "tally/device/peer.hpp"
 
 namespace {
 

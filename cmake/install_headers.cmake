@@ -1,7 +1,7 @@
 # Installs the public headers and what they reach, which from outside is included through them; runs while installing.
 cmake_policy(VERSION 3.22)
 
-set(public core.hpp processes.hpp tally.hpp train.hpp xtensor.hpp)
+set(public core.hpp distributed.hpp tally.hpp train.hpp xtensor.hpp)
 set(to_visit ${public})
 set(reached "")
 while(to_visit)

@@ -1,4 +1,4 @@
-# TALLY_MPI: whether processes find each other by MPI. Sets tally_has_mpi; without it src/processes knows one process.
+# TALLY_MPI: whether processes find each other by MPI. Sets tally_has_mpi; without it src/distributed knows one process.
 set(TALLY_MPI AUTO CACHE STRING "Windows across processes by MPI: ON, OFF, or AUTO (where one is found)")
 set_property(CACHE TALLY_MPI PROPERTY STRINGS AUTO ON OFF)
 if(NOT TALLY_MPI MATCHES "^(AUTO|ON|OFF)$")

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "tally/autograd/observer.hpp"
 #include "tally/train/accumulation_steps.hpp"
 #include "tally/train/window.hpp"
-#include "tally/watching/observer.hpp"
 
 namespace tally::lesson {
 

@@ -2,6 +2,10 @@
 // tally.hpp has everything else beside it, train.hpp what trains.
 #pragma once
 
+#include "tally/array/array.hpp"
+#include "tally/array/flags.hpp"
+#include "tally/array/shape.hpp"
+#include "tally/autograd/instances/core_ops.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"
@@ -11,7 +15,3 @@
 #include "tally/autograd/tensor.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/base/error.hpp"
-#include "tally/instances/core.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/flags.hpp"
-#include "tally/values/shape.hpp"

@@ -1,10 +1,11 @@
 // tally for training: everything between a loss and an updated parameter, in one line.
 #pragma once
 
-#include "tally/files/idx.hpp"
-#include "tally/files/safetensors.hpp"
-#include "tally/files/state_file.hpp"
-#include "tally/files/training_state.hpp"
+#include "tally/array/exact_sum.hpp"
+#include "tally/io/idx.hpp"
+#include "tally/io/safetensors.hpp"
+#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/train/accumulation_steps.hpp"
 #include "tally/train/across.hpp"
 #include "tally/train/average.hpp"
@@ -24,4 +25,3 @@
 #include "tally/train/training_log.hpp"
 #include "tally/train/weights.hpp"
 #include "tally/train/window.hpp"
-#include "tally/values/exact_sum.hpp"

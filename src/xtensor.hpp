@@ -24,12 +24,12 @@
     "tally/xtensor.hpp wants xtensor on the include path: find_package(xtensor) and link xtensor (Debian: libxtensor-dev)"
 #endif
 
+#include "tally/array/array.hpp"
+#include "tally/array/shape.hpp"
 #include "tally/base/error.hpp"
 #include "tally/base/text.hpp"
 #include "tally/kernels/device.hpp"
 #include "tally/kernels/into.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/shape.hpp"
 
 namespace tally {
 

@@ -104,7 +104,7 @@ def scalars():
 
 
 def readers():
-    names = set(re.findall(r"\b(?:load|read)_(\w+)\(const std::string& path", text_of("src/files"))) - {"file"}
+    names = set(re.findall(r"\b(?:load|read)_(\w+)\(const std::string& path", text_of("src/io"))) - {"file"}
     assert len(names) >= 4, "the search finds no readers of files any more"
     for name in sorted(names):
         if not (ROOT / "tests" / "fuzz" / f"{name}.cpp").is_file():
@@ -114,10 +114,10 @@ def readers():
 
 
 def reports():
-    for header in sorted((SRC / "reports").glob("*.hpp")):
+    for header in sorted((SRC / "tools").glob("*.hpp")):
         for name in re.findall(r"class (\w+) final : Observer", header.read_text()):
-            if f"](../src/reports/{header.name})" not in text_of("docs/reports.md"):
-                yield f"docs/reports.md has no row for {name} (src/reports/{header.name})"
+            if f"](../src/tools/{header.name})" not in text_of("docs/reports.md"):
+                yield f"docs/reports.md has no row for {name} (src/tools/{header.name})"
 
 
 def lessons():
@@ -136,9 +136,9 @@ def checks():
         if f"`{name}`" not in page:
             yield f"docs/add-a-lesson.md does not name {name}()"
     broken = text_of("tests/mutations.txt")
-    for name in re.findall(r"\bvoid (fail_\w+)\(", text_of("src/watching/trial.hpp")):
+    for name in re.findall(r"\bvoid (fail_\w+)\(", text_of("src/autograd/trial.hpp")):
         if f"{name}(" not in broken:
-            yield f"tests/mutations.txt has no line that takes {name}() out of src/watching/trial.hpp: does a test see it?"
+            yield f"tests/mutations.txt has no line that takes {name}() out of src/autograd/trial.hpp: does a test see it?"
 
 
 def invariants():

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tally/values/shape.hpp"
+#include "tally/array/shape.hpp"
 
 namespace tally::test {
 

@@ -5,7 +5,7 @@
     reference.py --write    writes the page
 
 Public is what stands in namespace tally, but not in a detail of it, not among the formulas, nor below a ruler that names the engine, in a header that
-tally/core.hpp, tally/processes.hpp, tally/tally.hpp or tally/train.hpp includes by name, or in tally/xtensor.hpp. A comment belongs to the declarations that follow it without an
+tally/core.hpp, tally/distributed.hpp, tally/tally.hpp or tally/train.hpp includes by name, or in tally/xtensor.hpp. A comment belongs to the declarations that follow it without an
 empty line; one at the end of a line belongs to that line; what the first sentence of a header names has been said there.
 """
 import re
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC, PAGE = ROOT / "src", ROOT / "docs" / "reference.md"
-DOORS = ["core.hpp", "processes.hpp", "tally.hpp", "train.hpp"]
+DOORS = ["core.hpp", "distributed.hpp", "tally.hpp", "train.hpp"]
 OWN = "xtensor.hpp"  # a door that declares names itself
 HIDDEN = {"detail", "functor"}  # what a user never types; formulas, which are for who adds one
 HEAD = """<!-- Every public name with its signature and what its header says of it. Written by tests/reference.py. -->

@@ -23,8 +23,8 @@ def modules():
     """{module: the modules that it may include}"""
     text = (SRC / "CMakeLists.txt").read_text()
     found = {name: {name, *sees.split()} for name, sees in re.findall(r"^tally_module\((\w+)(?: APART)?(?: SEES ([a-z ]+))?[^)]*\)", text, re.M)}
-    found["course/kit"] = {*found, "course/kit"} - {"cpu", "gpu", "processes"}
-    found["course/data"] = {"base", "kernels", "memory", "values", "files", "course/data"}
+    found["course/kit"] = {*found, "course/kit"} - {"cpu", "gpu", "distributed"}
+    found["course/data"] = {"base", "kernels", "memory", "array", "io", "course/data"}
     return found
 
 

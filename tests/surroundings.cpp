@@ -1,15 +1,15 @@
 // Reads the threads of kernels, the devices' budgets and ledgers, and the modes of this thread and of all.
 #include "surroundings.hpp"
 
+#include "tally/array/turned.hpp"
 #include "tally/autograd/node.hpp"
+#include "tally/autograd/trial.hpp"
 #include "tally/base/text.hpp"
 #include "tally/checkpoint/block.hpp"
 #include "tally/kernels/device.hpp"
 #include "tally/kernels/kernels.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/reports/here.hpp"
-#include "tally/values/turned.hpp"
-#include "tally/watching/trial.hpp"
+#include "tally/tools/here.hpp"
 
 tally::test::Surroundings tally::test::surroundings() {
     const auto flag = [](bool on) { return std::string(on ? "on" : "off"); };

@@ -56,7 +56,7 @@ def main():
         code, seconds = compiled("ten_lines", lines, Path(folder))
         _, alone = compiled("iostream", "#include <iostream>\nint main() { std::cout << 1; }\n", Path(folder))
     print(f"the README's ten lines: {code} bytes of code, {seconds:.2f} s; <iostream> alone {alone:.2f} s")
-    assert 1000 < code <= MOST_BYTES, f"{code} bytes of code; {MOST_BYTES} are the bound: what is compiled there that src/instances could have?"
+    assert 1000 < code <= MOST_BYTES, f"{code} bytes of code; {MOST_BYTES} are the bound: what is compiled there that src/autograd/instances could have?"
 
 
 try:

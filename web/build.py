@@ -17,7 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "classroom.html"
 SCRIPTS = ["elements.js", "toy.js", "lessons.js", "chain.js", "noise.js", "page.js"]  # in this order; the last begins
-MODULES = ["base", "kernels", "memory", "values", "watching", "autograd", "instances", "checkpoint", "drawing", "reports"]
+MODULES = ["base", "kernels", "memory", "device", "array", "autograd", "checkpoint", "tools"]
 
 
 def engine_sources():

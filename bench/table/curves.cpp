@@ -5,7 +5,7 @@
 #include "bench/table/sweeps.hpp"
 #include "tally/base/error.hpp"
 #include "tally/base/text.hpp"
-#include "tally/drawing/svg.hpp"
+#include "tally/tools/svg.hpp"
 
 namespace tally::bench {
 namespace {

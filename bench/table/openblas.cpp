@@ -16,7 +16,7 @@
 #include "bench/table/aligned.hpp"
 #include "bench/table/child.hpp"
 #include "tally/base/text.hpp"
-#include "tally/drawing/svg.hpp"
+#include "tally/tools/svg.hpp"
 
 namespace tally::bench {
 namespace {

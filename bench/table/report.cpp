@@ -15,7 +15,7 @@
 #include "bench/table/openblas.hpp"
 #include "bench/table/rows.hpp"
 #include "tally/base/text.hpp"
-#include "tally/drawing/svg.hpp"
+#include "tally/tools/svg.hpp"
 
 namespace tally::bench {
 namespace {

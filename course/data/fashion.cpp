@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "tally/base/error.hpp"
 #include "course/data/garments.hpp"
-#include "tally/files/idx.hpp"
+#include "tally/base/error.hpp"
+#include "tally/io/idx.hpp"
 
 namespace tally {
 namespace {

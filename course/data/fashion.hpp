@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tally/values/array.hpp"
+#include "tally/array/array.hpp"
 
 namespace tally {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "tally/base/random.hpp"
 #include "course/data/wardrobe.hpp"
+#include "tally/base/random.hpp"
 
 namespace tally::garments {
 namespace {

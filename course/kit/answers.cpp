@@ -8,8 +8,8 @@
 #include <limits>
 #include <map>
 
-#include "tally/base/text.hpp"
 #include "course/kit/text.hpp"
+#include "tally/base/text.hpp"
 
 namespace tally::lesson {
 

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "tally/kernels/device.hpp"
 #include "course/kit/dials.hpp"
 #include "course/kit/numbers.hpp"
 #include "course/kit/prediction.hpp"
+#include "tally/kernels/device.hpp"
 
 namespace tally::lesson {
 

@@ -13,14 +13,14 @@
 #include <filesystem>
 #include <functional>
 
-#include "tally/kernels/kernels.hpp"
 #include "course/kit/answers.hpp"
 #include "course/kit/files.hpp"
 #include "course/kit/json.hpp"
 #include "course/kit/ranks.hpp"
 #include "course/kit/running.hpp"
 #include "course/kit/terminal.hpp"
-#include "tally/memory/peer.hpp"
+#include "tally/device/peer.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally::lesson {
 

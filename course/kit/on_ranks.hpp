@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "course/kit/ranks.hpp"
-#include "tally/processes.hpp"
+#include "tally/distributed.hpp"
 
 namespace tally::lesson {
 

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "tally/base/text.hpp"
-#include "tally/drawing/diagram.hpp"
+#include "tally/tools/diagram.hpp"
 
 namespace tally::lesson {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tally/drawing/sheet.hpp"
+#include "tally/tools/sheet.hpp"
 
 namespace tally::lesson {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "tally/base/text.hpp"
 #include "course/kit/pictures.hpp"
+#include "tally/base/text.hpp"
 
 namespace tally::lesson {
 

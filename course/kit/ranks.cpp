@@ -17,9 +17,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tally/base/error.hpp"
 #include "course/kit/child.hpp"
 #include "course/kit/text.hpp"
+#include "tally/base/error.hpp"
 
 namespace tally::lesson {
 

@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "tally/drawing/sheet.hpp"
 #include "course/kit/lesson.hpp"
 #include "course/kit/wording.hpp"
 #include "tally/tally.hpp"
+#include "tally/tools/sheet.hpp"
 
 #ifndef TALLY_REAL
 #define TALLY_REAL float  // for an editor, which looks at a lesson by itself

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "course/data/fashion.hpp"
-#include "tally/processes.hpp"
+#include "tally/distributed.hpp"
 #include "tally/tally.hpp"
 #include "tally/train.hpp"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tally/processes.hpp"
+#include "tally/distributed.hpp"
 #include "tally/tally.hpp"
 #include "tally/train.hpp"
 

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "tally/values/value.hpp"
+#include "tally/array/value.hpp"
 
 namespace tally {
 

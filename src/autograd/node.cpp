@@ -5,8 +5,8 @@
 #include <atomic>
 #include <string>
 
+#include "tally/autograd/trial.hpp"
 #include "tally/base/text.hpp"
-#include "tally/watching/trial.hpp"
 
 namespace tally::detail {
 

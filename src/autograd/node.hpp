@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "tally/array/gradient.hpp"
 #include "tally/base/meanwhile.hpp"
-#include "tally/values/gradient.hpp"
 
 namespace tally {
 

@@ -13,10 +13,10 @@
 #include <utility>
 
 #include "tally/autograd/keep.hpp"
+#include "tally/autograd/observer.hpp"
+#include "tally/autograd/recorder.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/base/checksum.hpp"
-#include "tally/watching/observer.hpp"
-#include "tally/watching/recorder.hpp"
 
 namespace tally::detail {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "tally/autograd/observer.hpp"
 #include "tally/autograd/offer.hpp"
 #include "tally/autograd/operation.hpp"
-#include "tally/watching/observer.hpp"
 
 namespace tally {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tally/array/array.hpp"
 #include "tally/autograd/var.hpp"
-#include "tally/values/array.hpp"
 
 namespace tally {
 

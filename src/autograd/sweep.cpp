@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tally/watching/observer.hpp"
+#include "tally/autograd/observer.hpp"
 
 namespace tally::detail {
 

@@ -6,9 +6,9 @@
 #include <ostream>
 #include <type_traits>
 
+#include "tally/array/array.hpp"
+#include "tally/array/making.hpp"
 #include "tally/autograd/var.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/making.hpp"
 
 namespace tally {
 

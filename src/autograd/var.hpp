@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "tally/array/pending_rows.hpp"
+#include "tally/array/shape.hpp"
+#include "tally/array/value.hpp"
 #include "tally/autograd/sweep.hpp"
 #include "tally/base/error.hpp"
 #include "tally/memory/pool.hpp"
-#include "tally/values/pending_rows.hpp"
-#include "tally/values/shape.hpp"
-#include "tally/values/value.hpp"
 
 namespace tally {
 

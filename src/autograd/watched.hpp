@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "tally/autograd/keep.hpp"
+#include "tally/autograd/observer.hpp"
+#include "tally/autograd/trial.hpp"
 #include "tally/autograd/var.hpp"
-#include "tally/watching/observer.hpp"
-#include "tally/watching/trial.hpp"
 
 namespace tally::detail {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tally/autograd/node.hpp"
+#include "tally/autograd/recorder.hpp"
 #include "tally/base/meanwhile.hpp"
-#include "tally/watching/recorder.hpp"
 
 namespace tally {
 

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "tally/autograd/observer.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/checkpoint/checkpoint.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/watching/observer.hpp"
 
 namespace tally {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "tally/base/error.hpp"
+#include "tally/device/peer_table.hpp"
 #include "tally/kernels/kernel_slots.hpp"
-#include "tally/memory/peer_table.hpp"
 
 namespace tally::gpu {
 

@@ -1,6 +1,6 @@
 // Across: what a window asks of the others that share it, one window each, and one update for all of them.
 //
-// The window knows nothing of processes: src/processes has one who asks MPI.
+// The window knows nothing of processes: src/distributed has one who asks MPI.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "tally/array/exact_sum.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/clip.hpp"
 #include "tally/train/module.hpp"
 #include "tally/train/optimizer.hpp"
-#include "tally/values/exact_sum.hpp"
 
 namespace tally {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "tally/array/array.hpp"
 #include "tally/autograd/var.hpp"
-#include "tally/files/training_state.hpp"
-#include "tally/values/array.hpp"
+#include "tally/io/training_state.hpp"
 
 namespace tally {
 

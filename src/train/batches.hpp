@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "tally/values/array.hpp"
+#include "tally/array/array.hpp"
 
 namespace tally {
 

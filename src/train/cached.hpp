@@ -11,10 +11,10 @@
 #include <functional>
 #include <vector>
 
-#include "tally/instances/core.hpp"
+#include "tally/array/array.hpp"
+#include "tally/autograd/instances/core_ops.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/window.hpp"
-#include "tally/values/array.hpp"
 
 namespace tally {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tally/array/array.hpp"
 #include "tally/autograd/var.hpp"
-#include "tally/values/array.hpp"
 
 namespace tally {
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "tally/instances/core.hpp"
-#include "tally/values/array.hpp"
+#include "tally/array/array.hpp"
+#include "tally/autograd/instances/core_ops.hpp"
 
 namespace tally {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "tally/array/array.hpp"
+#include "tally/array/exact_sum.hpp"
 #include "tally/autograd/var.hpp"
-#include "tally/files/training_state.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/exact_sum.hpp"
+#include "tally/io/training_state.hpp"
 
 namespace tally {
 

@@ -6,13 +6,13 @@
 #include <limits>
 #include <optional>
 
+#include "tally/autograd/instances/layer_ops.hpp"
+#include "tally/autograd/observer.hpp"
 #include "tally/base/random.hpp"
 #include "tally/base/text.hpp"
 #include "tally/checkpoint/chain.hpp"
-#include "tally/instances/layers.hpp"
-#include "tally/reports/here.hpp"
+#include "tally/tools/here.hpp"
 #include "tally/train/module.hpp"
-#include "tally/watching/observer.hpp"
 
 namespace tally {
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "tally/array/array.hpp"
 #include "tally/autograd/var.hpp"
-#include "tally/files/training_state.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/train/across.hpp"
 #include "tally/train/clip.hpp"
-#include "tally/values/array.hpp"
 
 namespace tally {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "tally/base/write_file.hpp"
-#include "tally/files/state_file.hpp"
+#include "tally/io/state_file.hpp"
 #include "tally/memory/memory.hpp"
 #include "tally/train/course.hpp"
 #include "tally/train/require.hpp"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tally/base/text.hpp"
-#include "tally/drawing/svg.hpp"
 #include "tally/memory/memory.hpp"
+#include "tally/tools/svg.hpp"
 #include "tally/train/require.hpp"
 
 namespace tally {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <map>
 
-#include "tally/files/safetensors.hpp"
-#include "tally/values/turned.hpp"
+#include "tally/array/turned.hpp"
+#include "tally/io/safetensors.hpp"
 
 namespace tally {
 namespace {

@@ -15,8 +15,13 @@
 #include <string>
 #include <vector>
 
-#include "tally/files/training_state.hpp"
-#include "tally/instances/core.hpp"
+#include "tally/array/array.hpp"
+#include "tally/array/pending_rows.hpp"
+#include "tally/array/turned.hpp"
+#include "tally/autograd/instances/core_ops.hpp"
+#include "tally/autograd/observer.hpp"
+#include "tally/autograd/trial.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/train/across.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/batches.hpp"
@@ -27,11 +32,6 @@
 #include "tally/train/noise.hpp"
 #include "tally/train/optimizer.hpp"
 #include "tally/train/schedule.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/pending_rows.hpp"
-#include "tally/values/turned.hpp"
-#include "tally/watching/observer.hpp"
-#include "tally/watching/trial.hpp"
 
 namespace tally {
 

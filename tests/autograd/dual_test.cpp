@@ -8,14 +8,14 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/array/array.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/ops/shape.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/reports/gradcheck.hpp"
-#include "tally/values/array.hpp"
+#include "tally/tools/gradcheck.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -7,14 +7,14 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/array/array.hpp"
 #include "tally/autograd/ops/custom.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/ops/where.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/reports/picture.hpp"
-#include "tally/values/array.hpp"
+#include "tally/tools/picture.hpp"
 
 using namespace tally;
 using namespace tally::test;

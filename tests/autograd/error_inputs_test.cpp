@@ -179,7 +179,7 @@ TEST_CASE("no public operation is missing among those whose errors are tried") {
     };
     for (const auto& header : std::filesystem::directory_iterator(TALLY_SOURCE_DIR "/src/autograd/ops"))
         search(header.path());
-    search(TALLY_SOURCE_DIR "/src/values/statistics.hpp");
+    search(TALLY_SOURCE_DIR "/src/array/statistics.hpp");
     for (const std::string& name : found) {
         INFO(name);
         CHECK(known.count(name) == 1);

@@ -6,6 +6,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/array/array.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"
@@ -15,7 +16,6 @@
 #include "tally/autograd/ops/where.hpp"
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/values/array.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -7,6 +7,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/array/array.hpp"
 #include "tally/autograd/ops/batch_norm.hpp"
 #include "tally/autograd/ops/conv.hpp"
 #include "tally/autograd/ops/custom.hpp"
@@ -21,7 +22,6 @@
 #include "tally/autograd/ops/where.hpp"
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/values/array.hpp"
 
 using namespace tally;
 using namespace tally::test;

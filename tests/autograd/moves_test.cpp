@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "tally/array/array.hpp"
 #include "tally/autograd/ops/where.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/values/array.hpp"
 
 using namespace tally;
 

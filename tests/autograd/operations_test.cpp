@@ -7,7 +7,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "tally/reports/gradcheck.hpp"
+#include "tally/tools/gradcheck.hpp"
 
 using namespace tally;
 using namespace tally::test;

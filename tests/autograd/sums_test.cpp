@@ -3,13 +3,13 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "tally/array/array.hpp"
 #include "tally/autograd/ops/batch_norm.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"
 #include "tally/autograd/ops/norm.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/values/array.hpp"
 
 using namespace tally;
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "here.hpp"
+#include "tally/array/array.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/values/array.hpp"
 
 namespace tally::test {
 

@@ -11,6 +11,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/array/array.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"
@@ -20,8 +21,7 @@
 #include "tally/autograd/tensor.hpp"
 #include "tally/base/random.hpp"
 #include "tally/checkpoint/checkpoint.hpp"
-#include "tally/reports/check_rules.hpp"
-#include "tally/values/array.hpp"
+#include "tally/tools/check_rules.hpp"
 
 using namespace tally;
 using namespace tally::test;

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "catch.hpp"
-#include "files/file_testing.hpp"
 #include "folder.hpp"
+#include "io/file_testing.hpp"
 #include "tally/base/error.hpp"
 
 using namespace tally;

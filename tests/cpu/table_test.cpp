@@ -2,8 +2,8 @@
 // are not there.
 #include "count_allocations.hpp"
 #include "kernel_testing.hpp"
+#include "tally/device/peer.hpp"
 #include "tally/kernels/kernel_slots.hpp"
-#include "tally/memory/peer.hpp"
 
 namespace tally::test {
 

@@ -3,8 +3,8 @@
 #include <map>
 #include <vector>
 
+#include "tally/device/peer.hpp"
 #include "tally/kernels/kernels.hpp"
-#include "tally/memory/peer.hpp"
 #include "under_test.hpp"
 
 namespace tally::test {

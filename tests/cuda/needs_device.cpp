@@ -1,6 +1,6 @@
 // These tests want a GPU; where there is none they are skipped, with the reason.
 #include "catch.hpp"
-#include "tally/memory/peer.hpp"
+#include "tally/device/peer.hpp"
 
 [[maybe_unused]] static const bool told = [] {
     tally::test::why_not = [] { return tally::peer::absent(); };

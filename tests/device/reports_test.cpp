@@ -4,9 +4,9 @@
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/reports/profile.hpp"
-#include "tally/reports/saved_values.hpp"
-#include "tally/reports/timeline.hpp"
+#include "tally/tools/profile.hpp"
+#include "tally/tools/saved_values.hpp"
+#include "tally/tools/timeline.hpp"
 
 namespace tally::test {
 

@@ -1,5 +1,5 @@
 // IDX from memory, plain and packed: an array with as many bytes as its shape says, or an Error.
-#include "tally/files/idx.hpp"
+#include "tally/io/idx.hpp"
 
 #include <cstdlib>
 #include <span>

@@ -1,5 +1,5 @@
 // .npy through a file in memory: an array no larger than the file, or an Error that names the file.
-#include "tally/files/npy.hpp"
+#include "tally/io/npy.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,13 +1,13 @@
 // Fuzzing the reader of safetensors files: what it accepts must come out of the writer and be read as
 // the same again.
-#include "tally/files/safetensors.hpp"
+#include "tally/io/safetensors.hpp"
 
 #include <cstdlib>
 #include <string>
 
 #include "reader.hpp"
 #include "tally/base/error.hpp"
-#include "tally/files/file_bytes.hpp"
+#include "tally/io/file_bytes.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {

@@ -6,9 +6,9 @@
 
 #include "reader.hpp"
 #include "tally/base/error.hpp"
-#include "tally/files/crc64.hpp"
-#include "tally/files/file_bytes.hpp"
-#include "tally/files/state_file.hpp"
+#include "tally/io/crc64.hpp"
+#include "tally/io/file_bytes.hpp"
+#include "tally/io/state_file.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // The device of this program's tests.
 #include "here.hpp"
 
-#include "tally/memory/peer.hpp"
+#include "tally/device/peer.hpp"
 
 [[maybe_unused]] static const bool chosen = (tally::peer::choose("pretend"), true);
 

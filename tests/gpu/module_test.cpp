@@ -3,11 +3,11 @@
 #include <cstdlib>
 
 #include "catch.hpp"
+#include "tally/array/array.hpp"
+#include "tally/device/peer.hpp"
 #include "tally/gpu/on_host.hpp"
 #include "tally/kernels/kernel_slots.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/memory/peer.hpp"
-#include "tally/values/array.hpp"
 
 namespace tally::test {
 

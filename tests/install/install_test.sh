@@ -94,8 +94,8 @@ fi
 while IFS= read -r header; do
     said=$(echo "#include <$header>" | eval "$CXX" -std=c++20 -E -x c++ - "$(pkg-config --cflags tally)" 2>&1 >"$scratch/read") && refused=no || refused=yes
     case $header:$refused:$said in
-        tally/core.hpp:no:* | tally/processes.hpp:no:* | tally/tally.hpp:no:* | tally/train.hpp:no:* | tally/xtensor.hpp:no:*) ;;
-        tally/core.hpp:* | tally/processes.hpp:* | tally/tally.hpp:* | tally/train.hpp:* | tally/xtensor.hpp:*) echo "cannot be included: $header" >&2 && exit 1 ;;
+        tally/core.hpp:no:* | tally/distributed.hpp:no:* | tally/tally.hpp:no:* | tally/train.hpp:no:* | tally/xtensor.hpp:no:*) ;;
+        tally/core.hpp:* | tally/distributed.hpp:* | tally/tally.hpp:* | tally/train.hpp:* | tally/xtensor.hpp:*) echo "cannot be included: $header" >&2 && exit 1 ;;
         *:yes:*"$header is internal: include <tally/tally.hpp>"*) ;;
         *) echo "is not refused with its sentence: $header: $said" >&2 && exit 1 ;;
     esac

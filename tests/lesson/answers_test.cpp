@@ -4,10 +4,10 @@
 #include <random>
 
 #include "catch.hpp"
-#include "folder.hpp"
 #include "course/kit/runner/answer_file.hpp"
 #include "course/kit/runner/choose.hpp"
 #include "course/kit/runner/misconceptions.hpp"
+#include "folder.hpp"
 
 using namespace tally::lesson;
 

@@ -10,10 +10,10 @@
 #include <span>
 
 #include "catch.hpp"
-#include "drawing/xml_fault.hpp"
 #include "tally/base/text.hpp"
-#include "tally/drawing/diagram.hpp"
-#include "tally/drawing/xml.hpp"
+#include "tally/tools/diagram.hpp"
+#include "tally/tools/xml.hpp"
+#include "tools/xml_fault.hpp"
 
 using namespace tally;
 using namespace tally::lesson;

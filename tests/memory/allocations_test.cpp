@@ -12,6 +12,7 @@
 #include "catch.hpp"
 #include "memory/memory_helpers.hpp"
 #include "own_new.hpp"
+#include "tally/array/array.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"
@@ -21,7 +22,6 @@
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/memory/arena.hpp"
-#include "tally/values/array.hpp"
 
 namespace {
 

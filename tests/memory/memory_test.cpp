@@ -17,7 +17,7 @@
 #include "catch.hpp"
 #include "memory_helpers.hpp"
 #include "tally/base/text.hpp"
-#include "tally/memory/peer.hpp"
+#include "tally/device/peer.hpp"
 
 using namespace tally;
 using namespace tally::test;

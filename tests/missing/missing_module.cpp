@@ -6,7 +6,7 @@
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/memory/peer.hpp"
+#include "tally/device/peer.hpp"
 
 namespace {
 

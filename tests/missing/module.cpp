@@ -1,7 +1,7 @@
 // Modules that are none, each in its own way: MODULE_IS says which.
 #include <algorithm>
 
-#include "tally/memory/peer_table.hpp"
+#include "tally/device/peer_table.hpp"
 
 // As numbered in tests/CMakeLists.txt.
 #define OTHER_VERSION 1

@@ -330,7 +330,7 @@ for reason, names in {
     "for operations of one's own, whose arguments the compiler checks: tests/autograd": "keep keep_if record on destination take add_scaled empty_like",
     "its arguments are the functions of a program: its own tests make their mistakes": """
         add_with_exact_batch_norm cached_backward measure_layers recomputing""",
-    "for several processes: tests/processes makes the mistakes on several": "own_stages sum_of_all timetable",
+    "for several processes: tests/distributed makes the mistakes on several": "own_stages sum_of_all timetable",
     "xtensor's expressions: tests/xtensor and tests/train/does_not_compile.py": "array_of as_writable_xtensor as_xtensor",
     "prints anything": "operator<<",
 }.items():

@@ -6,7 +6,7 @@
 
 #include "bench/scaling/update.hpp"
 #include "catch.hpp"
-#include "tally/processes/schedule.hpp"
+#include "tally/distributed/schedule.hpp"
 
 using namespace tally::scaling;
 using tally::PipeSchedule, tally::timetable;

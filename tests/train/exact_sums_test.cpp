@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "files/file_testing.hpp"
-#include "tally/files/state_file.hpp"
+#include "io/file_testing.hpp"
+#include "tally/io/state_file.hpp"
 #include "tally/train/cached.hpp"
 #include "tally/train/exact_batch_norm.hpp"
 #include "train/law_nets.hpp"

@@ -9,15 +9,15 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "memory/memory_helpers.hpp"
+#include "tally/autograd/observer.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/shape.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/checkpoint/checkpoint.hpp"
-#include "tally/files/training_state.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/train/clip.hpp"
 #include "tally/train/window.hpp"
-#include "tally/watching/observer.hpp"
 #include "train/overwrite.hpp"
 
 namespace tally::test {

@@ -1,5 +1,5 @@
 // IDX files: what was written is read, plain or packed, and every way in which a file can be wrong.
-#include "tally/files/idx.hpp"
+#include "tally/io/idx.hpp"
 
 #include <filesystem>
 #include <random>

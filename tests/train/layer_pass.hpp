@@ -6,7 +6,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "tally/files/safetensors.hpp"
+#include "tally/io/safetensors.hpp"
 #include "tally/train/module.hpp"
 
 namespace tally::test {

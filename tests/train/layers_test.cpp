@@ -4,7 +4,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "tally/reports/gradcheck.hpp"
+#include "tally/tools/gradcheck.hpp"
 #include "tally/train/weights.hpp"
 #include "train/layer_pass.hpp"
 

@@ -6,9 +6,9 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "files/file_testing.hpp"
 #include "folder.hpp"
-#include "tally/files/state_file.hpp"
+#include "io/file_testing.hpp"
+#include "tally/io/state_file.hpp"
 #include "tally/train/weights.hpp"
 #include "train/failing_new.hpp"
 #include "train/trained.hpp"

@@ -8,12 +8,12 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "folder.hpp"
+#include "tally/array/statistics.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/base/text.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/training_log.hpp"
-#include "tally/values/statistics.hpp"
 
 namespace tally::test {
 namespace {

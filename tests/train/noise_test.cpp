@@ -11,9 +11,9 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "files/file_testing.hpp"
+#include "io/file_testing.hpp"
 #include "tally/base/random.hpp"
-#include "tally/files/state_file.hpp"
+#include "tally/io/state_file.hpp"
 #include "tally/tally.hpp"
 #include "tally/train.hpp"
 

@@ -11,11 +11,11 @@
 
 #include "../lessons/adam_a.hpp"
 #include "catch.hpp"
-#include "files/file_testing.hpp"
+#include "io/file_testing.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/files/state_file.hpp"
+#include "tally/io/state_file.hpp"
 #include "tally/train/window.hpp"
 
 namespace tally::test {

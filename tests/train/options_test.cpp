@@ -7,10 +7,10 @@
 #include "../lessons/adam_a.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "files/file_testing.hpp"
 #include "folder.hpp"
+#include "io/file_testing.hpp"
 #include "tally/base/write_file.hpp"
-#include "tally/files/state_file.hpp"
+#include "tally/io/state_file.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {

@@ -1,8 +1,8 @@
 // A write to an array's memory behind every handle, as a kernel of the program's own may make it.
 #pragma once
 
+#include "tally/array/array.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/values/array.hpp"
 
 namespace tally::test {
 

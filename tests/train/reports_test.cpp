@@ -5,8 +5,8 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "tally/autograd/ops/loss.hpp"
-#include "tally/reports/here.hpp"
-#include "tally/reports/saved_values.hpp"
+#include "tally/tools/here.hpp"
+#include "tally/tools/saved_values.hpp"
 #include "tally/train/layers.hpp"
 
 namespace tally::test {

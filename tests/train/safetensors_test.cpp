@@ -1,6 +1,6 @@
 // safetensors files: what others write is read and written again byte for byte, what we write others read,
 // and whatever is wrong is refused by name and byte.
-#include "tally/files/safetensors.hpp"
+#include "tally/io/safetensors.hpp"
 
 #include <cstdlib>
 #include <limits>
@@ -9,10 +9,10 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "files/file_testing.hpp"
 #include "folder.hpp"
+#include "io/file_testing.hpp"
 #include "tally/base/utf8.hpp"
-#include "tally/files/file_bytes.hpp"
+#include "tally/io/file_bytes.hpp"
 
 namespace tally::test {
 namespace {

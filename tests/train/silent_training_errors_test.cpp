@@ -8,7 +8,7 @@
 #include "../lessons/adam_a.hpp"
 #include "catch.hpp"
 #include "tally/checkpoint/checkpoint.hpp"
-#include "tally/files/training_state.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/cached.hpp"

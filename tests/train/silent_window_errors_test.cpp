@@ -1,6 +1,6 @@
 // Plausible programs that a window must not train wrongly: each is right, or an Error that says what to do.
 #include "catch.hpp"
-#include "tally/files/training_state.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/cached.hpp"

@@ -1,6 +1,6 @@
 // State files: what is saved is loaded, whatever is wrong is refused by name and byte, and a killed process
 // leaves the old file or the new one.
-#include "tally/files/state_file.hpp"
+#include "tally/io/state_file.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -11,10 +11,10 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "files/file_testing.hpp"
 #include "folder.hpp"
-#include "tally/files/crc64.hpp"
-#include "tally/files/file_bytes.hpp"
+#include "io/file_testing.hpp"
+#include "tally/io/crc64.hpp"
+#include "tally/io/file_bytes.hpp"
 #include "train/file_faults.hpp"
 #include "train/killed.hpp"
 

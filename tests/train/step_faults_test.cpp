@@ -7,7 +7,7 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/files/state_file.hpp"
+#include "tally/io/state_file.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/image_layers.hpp"
 #include "tally/train/micro_batch.hpp"

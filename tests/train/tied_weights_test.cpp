@@ -1,8 +1,8 @@
 // Weights files that a model with tied weights must not load.
 #include "catch.hpp"
-#include "files/file_testing.hpp"
 #include "folder.hpp"
-#include "tally/files/safetensors.hpp"
+#include "io/file_testing.hpp"
+#include "tally/io/safetensors.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/weights.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "catch.hpp"
 #include "folder.hpp"
-#include "tally/files/state_file.hpp"
+#include "tally/io/state_file.hpp"
 #include "train/file_faults.hpp"
 #include "train/killed.hpp"
 #include "train/trained.hpp"

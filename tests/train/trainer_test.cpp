@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "catch.hpp"
-#include "files/file_testing.hpp"
 #include "folder.hpp"
-#include "tally/files/state_file.hpp"
+#include "io/file_testing.hpp"
+#include "tally/io/state_file.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {

@@ -1,5 +1,5 @@
 // TrainingState: what was put in comes out, and what is not there is an error with its name.
-#include "tally/files/training_state.hpp"
+#include "tally/io/training_state.hpp"
 
 #include "catch.hpp"
 

@@ -4,11 +4,11 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "files/file_testing.hpp"
 #include "folder.hpp"
-#include "tally/files/crc64.hpp"
-#include "tally/files/file_bytes.hpp"
-#include "tally/files/safetensors.hpp"
+#include "io/file_testing.hpp"
+#include "tally/io/crc64.hpp"
+#include "tally/io/file_bytes.hpp"
+#include "tally/io/safetensors.hpp"
 #include "tally/train/layers.hpp"
 
 namespace tally::test {

@@ -12,8 +12,8 @@
 #include "tally/autograd/tensor.hpp"
 #include "tally/checkpoint/checkpoint.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/reports/check_rules.hpp"
-#include "tally/reports/gradcheck.hpp"
+#include "tally/tools/check_rules.hpp"
+#include "tally/tools/gradcheck.hpp"
 #include "tally/xtensor.hpp"
 
 using namespace tally;

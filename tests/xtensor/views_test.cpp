@@ -8,13 +8,13 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
+#include "tally/array/array.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/reports/check_rules.hpp"
-#include "tally/values/array.hpp"
+#include "tally/tools/check_rules.hpp"
 #include "tally/xtensor.hpp"
 
 using namespace tally;

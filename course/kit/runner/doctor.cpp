@@ -13,11 +13,11 @@
 #include <string_view>
 #include <thread>
 
-#include "tally/base/version.hpp"
-#include "tally/kernels/blas.hpp"
 #include "course/kit/runner/course.hpp"
 #include "course/kit/terminal.hpp"
-#include "tally/memory/peer.hpp"
+#include "tally/base/version.hpp"
+#include "tally/device/peer.hpp"
+#include "tally/kernels/blas.hpp"
 
 namespace tally::lesson {
 

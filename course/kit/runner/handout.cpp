@@ -10,7 +10,6 @@
 #include <optional>
 #include <sstream>
 
-#include "tally/drawing/xml.hpp"
 #include "course/kit/chart.hpp"
 #include "course/kit/child.hpp"
 #include "course/kit/files.hpp"
@@ -18,6 +17,7 @@
 #include "course/kit/runner/exit.hpp"
 #include "course/kit/runner/syllabus.hpp"
 #include "course/kit/text.hpp"
+#include "tally/tools/xml.hpp"
 
 namespace tally::lesson {
 

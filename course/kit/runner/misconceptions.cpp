@@ -11,11 +11,11 @@
 #include <set>
 #include <tuple>
 
-#include "tally/drawing/svg.hpp"
 #include "course/kit/files.hpp"
 #include "course/kit/runner/answer_file.hpp"
 #include "course/kit/runner/exit.hpp"
 #include "course/kit/text.hpp"
+#include "tally/tools/svg.hpp"
 
 namespace tally::lesson {
 

@@ -4,10 +4,10 @@
 
 #include <utility>
 
+#include "tally/array/array.hpp"
+#include "tally/array/axes.hpp"
+#include "tally/array/statistics.hpp"
 #include "tally/autograd/record.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/axes.hpp"
-#include "tally/values/statistics.hpp"
 
 namespace tally {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "tally/array/array.hpp"
+#include "tally/array/convolution.hpp"
 #include "tally/autograd/record.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/convolution.hpp"
 
 namespace tally {
 

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "tally/array/array.hpp"
+#include "tally/array/axes.hpp"
+#include "tally/array/plans.hpp"
 #include "tally/autograd/record.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/axes.hpp"
-#include "tally/values/plans.hpp"
 
 namespace tally {
 

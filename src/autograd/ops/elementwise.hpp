@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "tally/array/plans.hpp"
 #include "tally/autograd/record.hpp"
-#include "tally/values/plans.hpp"
 
 namespace tally {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "tally/array/array.hpp"
 #include "tally/autograd/ops/shape.hpp"
 #include "tally/autograd/record.hpp"
-#include "tally/values/array.hpp"
 
 namespace tally {
 

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <utility>
 
+#include "tally/array/array.hpp"
+#include "tally/array/pending_rows.hpp"
 #include "tally/autograd/record.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/pending_rows.hpp"
 
 namespace tally {
 

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <utility>
 
+#include "tally/array/array.hpp"
+#include "tally/array/making.hpp"
+#include "tally/array/plans.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/record.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/making.hpp"
-#include "tally/values/plans.hpp"
 
 namespace tally {
 

@@ -4,9 +4,9 @@
 
 #include <utility>
 
+#include "tally/array/array.hpp"
+#include "tally/array/plans.hpp"
 #include "tally/autograd/record.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/plans.hpp"
 
 namespace tally {
 

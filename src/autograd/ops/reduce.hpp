@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <utility>
 
+#include "tally/array/array.hpp"
+#include "tally/array/axes.hpp"
+#include "tally/array/indices.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/shape.hpp"
 #include "tally/autograd/record.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/axes.hpp"
-#include "tally/values/indices.hpp"
 
 namespace tally {
 

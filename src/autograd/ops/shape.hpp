@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "tally/array/array.hpp"
+#include "tally/array/axes.hpp"
+#include "tally/array/plans.hpp"
 #include "tally/autograd/record.hpp"
-#include "tally/values/array.hpp"
-#include "tally/values/axes.hpp"
-#include "tally/values/plans.hpp"
 
 namespace tally {
 

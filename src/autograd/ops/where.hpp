@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "tally/array/array.hpp"
 #include "tally/autograd/record.hpp"
-#include "tally/values/array.hpp"
 
 namespace tally {
 

@@ -1,5 +1,5 @@
 // A program that mpirun may start: alone it is one process.
-#include <tally/processes.hpp>
+#include <tally/distributed.hpp>
 
 int main() {
     tally::Processes processes;

@@ -1,0 +1,233 @@
+// Making, copying and printing arrays.
+#include "tally/array/array.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <ostream>
+#include <type_traits>
+
+#include "tally/device/peer.hpp"
+
+namespace tally {
+
+namespace detail::device_copy {
+
+void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count) {
+    if (to_device != Device::cpu || from_device != Device::cpu)
+        peer::copy(to, to_device, from, from_device, count);
+    else if (count)
+        std::memcpy(to, from, count);
+}
+
+}  // namespace detail::device_copy
+
+template <class S> Array<S>::Array(Shape shape, std::span<const S> values, Device device)
+    : Array(Unwritten(), shape, device) {  // so that its memory goes back should the copy be refused
+    if (values.size() != size())
+        throw Error("[array] " + std::to_string(values.size()) + " values do not fill the shape " +
+                    to_string(shape_));
+    materialise();
+    detail::device_copy::bytes(storage_->data, device_, values.data(), Device::cpu, size() * sizeof(S));
+}
+
+template <class S> Array<S> Array<S>::full(const Shape& shape, S value, Device device) {
+    Array made = empty(shape, device);
+    if constexpr (std::is_integral_v<S>) {
+        const std::vector<S> values(made.size(), value);
+        detail::device_copy::bytes(made.storage_->data, device, values.data(), Device::cpu,
+                                   made.size() * sizeof(S));
+    } else {
+        detail::waking_kernels<S>(device).fill(value, made.raw(), made.size());
+    }
+    return made;
+}
+
+template <class S> void Array<S>::materialise_zeros() { *this = zeros(shape_, device_); }
+
+template <class S> std::span<const S> Array<S>::span() const& {
+    if (!storage_) throw Error("[span] this array has no memory: nothing was assigned to it");
+    if (device_ != Device::cpu)
+        throw Error("[span] the array is on cuda; read it with to(Device::cpu) or to_vector()");
+    return {data_, size()};
+}
+
+template <class S> std::vector<S> Array<S>::to_vector() const {
+    if (!storage_) throw Error("[to_vector] this array has no memory: nothing was assigned to it");
+    std::vector<S> values(size());
+    detail::device_copy::bytes(values.data(), Device::cpu, data_, device_, size() * sizeof(S));
+    return values;
+}
+
+template <class S> S Array<S>::item() const {
+    if (size() != 1) throw Error("[item] wants exactly one element; the array is " + to_string(shape_));
+    if (!storage_) throw Error("[item] this array has no memory: nothing was assigned to it");
+    S value{};
+    detail::device_copy::bytes(&value, Device::cpu, data_, device_, sizeof(S));
+    return value;
+}
+
+template <class S> S* Array<S>::writable() & {
+    if (!storage_) throw Error("[writable] this array has no memory: nothing was assigned to it");
+    if (memory::detail::holders(storage_) > 1) part();
+    memory::detail::raise_version(storage_);
+    return data_;
+}
+
+template <class S> void Array<S>::part() {
+    const MemoryClass held_as = memory::detail::held_as(storage_);
+    const std::uint32_t version = storage_->version;
+    *this = clone();
+    storage_->version = version;  // whoever noted it must see it raised
+    if (held_as == MemoryClass::parameter) memory::detail::reclassify(storage_, held_as);
+}
+
+template <class S> Array<S> Array<S>::to(Device device) const {
+    if (!storage_) detail::fail_without_memory("to");
+    if (device == device_) return *this;
+    if (!available(device)) throw Error("[to] " + peer::absent());
+    Array made = empty(shape_, device);
+    detail::device_copy::bytes(made.raw(), device, data(), device_, size() * sizeof(S));
+    return made;
+}
+
+template <class S> Array<S> Array<S>::clone() const {
+    if (!storage_) detail::fail_without_memory("clone");
+    Array made = empty(shape_, device_);
+    detail::device_copy::bytes(made.raw(), device_, data(), device_, size() * sizeof(S));
+    return made;
+}
+
+template <class S> Array<S> Array<S>::reshaped(const Shape& shape) const {
+    if (shape.size() != size())
+        throw Error("[reshape] " + to_string(shape_) + " has " + std::to_string(size()) + " elements, " +
+                    to_string(shape) + " has " + std::to_string(shape.size()));
+    Array same = *this;
+    same.shape_ = shape;
+    return same;
+}
+
+template <class S> Array<S> Array<S>::leading(std::int64_t from, std::int64_t to) const {
+    if (shape_.rank() == 0) throw Error("[slice] a single number has no rows");
+    if (from < 0 || to < from || to > shape_[0])
+        throw Error("[slice] rows " + std::to_string(from) + " to " + std::to_string(to) +
+                    " are not within " + to_string(shape_));
+    Array part = *this;
+    part.shape_ = shape_.with_rows(to - from);
+    if (part.data_ && part.size())  // there is none where a checkpoint rests
+        part.data_ += static_cast<std::size_t>(from) * (part.size() / static_cast<std::size_t>(to - from));
+    return part;
+}
+
+namespace detail {
+
+std::string form(const Shape& shape, Device device) {
+    return "shape " + to_string(shape) + (device == Device::cpu ? "" : " on cuda");
+}
+
+void expect_left(const char* op, const memory::detail::Storage* saved, std::uint32_t version,
+                 const Shape& shape) {
+    if (memory::detail::left_by_another(saved, version)) return;
+    throw Error(
+        std::string("[backward] '") + op + "' saved version " + std::to_string(version) + " of an array of " +
+        to_string(shape) + ", which is now at version " + std::to_string(saved->version.load()) +
+        ": it was changed in place between forward and backward; step the optimizer after backward()");
+}
+
+void fail_without_memory(const char* op) {
+    throw Error(std::string("[") + op +
+                "] an operand has no memory: nothing was assigned to it, or it was moved away");
+}
+
+void fail_devices(const char* op, Device a, Device b) {
+    throw Error(std::string("[") + op + "] operands are on different devices: " + to_string(a) + " and " +
+                to_string(b));
+}
+
+}  // namespace detail
+
+// ---- printing ----
+
+namespace {
+
+constexpr double longest = 1e16;  // from here on a double's places after the point say nothing
+
+std::string number(double x, int digits, std::chars_format format) {
+    std::string text(static_cast<std::size_t>(std::max(digits, 6)) + 24, ' ');  // below 0 means 6
+    text.resize(static_cast<std::size_t>(
+        std::to_chars(text.data(), text.data() + text.size(), x, format, digits).ptr - text.data()));
+    return text;
+}
+std::string number(double x, int digits) {
+    if (!(std::abs(x) < longest)) return number(x, digits, std::chars_format::scientific);
+    const std::string text = number(x, digits, std::chars_format::fixed);
+    const bool vanishes = x != 0 && text.find_first_of("123456789") == std::string::npos;
+    return vanishes ? number(x, digits, std::chars_format::scientific) : text;
+}
+std::string number(float x, int digits) { return number(static_cast<double>(x), digits); }
+std::string number(std::int32_t x, int) { return std::to_string(x); }
+std::string number(Dual<double> x, int digits) {
+    return number(x.value, digits) + "+" + number(x.rate, digits) + "e";
+}
+
+constexpr std::size_t edge = 4;  // elements shown at either end of a long axis
+constexpr std::size_t long_axis = 12;
+
+// What text(i) says of each element that is shown.
+template <class Text>
+void print(std::string& out, Text text, const Shape& shape, int axis, std::size_t from, std::size_t step) {
+    if (axis == shape.rank()) {
+        out += text(from);
+        return;
+    }
+    const auto extent = static_cast<std::size_t>(shape[axis]);
+    const bool innermost = axis + 1 == shape.rank();
+    step = extent ? step / extent : 0;
+    out += '[';
+    for (std::size_t i = 0; i < extent; ++i) {
+        if (i) out += innermost ? " " : "\n" + std::string(static_cast<std::size_t>(axis) + 1, ' ');
+        if (extent > long_axis && i == edge) {
+            out += "...";
+            i = extent - edge - 1;
+            continue;
+        }
+        print(out, text, shape, axis + 1, from + i * step, step);
+    }
+    out += ']';
+}
+
+}  // namespace
+
+template <class S> std::string to_string(const Array<S>& array, int digits) {
+    if (!array.storage()) return "[no memory]";
+    const std::vector<S> values = array.to_vector();
+    std::size_t width = 0;
+    const auto aligned = [&](std::size_t i) {
+        const std::string text = number(values[i], digits);
+        width = std::max(width, text.size());
+        return std::string(width - text.size(), ' ') + text;
+    };
+    std::string out;
+    for (int time = 0; time < 2; ++time) {  // the first time it finds the width
+        out.clear();
+        print(out, aligned, array.shape(), 0, 0, array.size());
+    }
+    return out;
+}
+
+template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array) {
+    return out << to_string(array);
+}
+
+#define TALLY_ARRAY(S)                                    \
+    template class Array<S>;                              \
+    template std::string to_string(const Array<S>&, int); \
+    template std::ostream& operator<<(std::ostream&, const Array<S>&);
+TALLY_ARRAY(float)
+TALLY_ARRAY(double)
+TALLY_ARRAY(Dual<double>)
+TALLY_ARRAY(std::int32_t)
+#undef TALLY_ARRAY
+
+}  // namespace tally

@@ -1,0 +1,280 @@
+// Folding axes for reductions, and the strided walks of permutations and broadcasts.
+#include "tally/array/axes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "tally/array/array.hpp"
+#include "tally/base/error.hpp"
+#include "tally/base/text.hpp"
+
+namespace tally::detail {
+
+namespace {
+
+using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
+
+// Whether more neighbours than `ordered_row`, all of one index of the first axis, go into one number.
+bool rows_meet(const Shape& out, const Strides& stride) {
+    std::size_t row = 1;
+    for (int axis = out.rank() - 1;
+         axis > 0 && (out.begin()[axis] == 1 || stride[static_cast<std::size_t>(axis)] == 0); --axis)
+        row *= static_cast<std::size_t>(out.begin()[axis]);
+    return row > ordered_row;
+}
+
+// An axis is merged with the one before it where every operand steps through both as through one.
+template <int N> void merge(Walk<N>& walk, const Shape& out, const std::array<Strides, N>& stride) {
+    bool first_alone = false;
+    for (std::size_t i = 0; i < N; ++i) first_alone = first_alone || rows_meet(out, stride[i]);
+    for (int axis = 0; axis < out.rank(); ++axis) {
+        const auto at = static_cast<std::size_t>(axis);
+        const auto extent = static_cast<std::size_t>(out.begin()[axis]);
+        if (extent == 1 && !(first_alone && axis == 0)) continue;
+        bool merges = walk.rank > (first_alone ? 1 : 0);
+        const auto last = static_cast<std::size_t>(walk.rank - 1);
+        for (std::size_t i = 0; merges && i < N; ++i)
+            merges = walk.stride[i][last] == stride[i][at] * static_cast<std::ptrdiff_t>(extent);
+        const auto into = merges ? last : static_cast<std::size_t>(walk.rank++);
+        walk.extent[into] = merges ? walk.extent[into] * extent : extent;
+        for (std::size_t i = 0; i < N; ++i) walk.stride[i][into] = stride[i][at];
+    }
+    if (walk.rank == 0) {  // a single element
+        walk.rank = 1;
+        walk.extent[0] = 1;
+        for (auto& s : walk.stride) s[0] = 1;
+    }
+}
+
+template <int N> Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operands) {
+    Walk<N> walk;
+    walk.size = out.size();
+    bool plain = true;
+    for (std::size_t i = 0; i < N; ++i) {
+        walk.reach[i] = operands[i]->size();
+        plain = plain && *operands[i] == out;
+    }
+    if (plain) {
+        walk.rank = 1;
+        walk.extent[0] = out.size();
+        for (auto& stride : walk.stride) stride[0] = 1;
+        return walk;
+    }
+    std::array<Strides, N> stride{};
+    for (std::size_t i = 0; i < N; ++i) {
+        const Shape& shape = *operands[i];
+        std::ptrdiff_t step = 1;
+        for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+            const auto at = static_cast<std::size_t>(axis + out.rank() - shape.rank());
+            stride[i][at] = shape.begin()[axis] == 1 ? 0 : step;
+            step *= shape.begin()[axis];
+        }
+    }
+    merge<N>(walk, out, stride);
+    return walk;
+}
+
+std::array<bool, max_rank> named_axes(const char* op, const Shape& shape, const Axes& axes) {
+    std::array<bool, max_rank> named{};
+    for (std::int64_t axis : axes) {
+        bool& flag = named[static_cast<std::size_t>(checked_axis(op, axis, shape))];
+        if (flag)
+            throw Error(std::string("[") + op + "] axis " + std::to_string(axis) + " is named twice for " +
+                        to_string(shape));
+        flag = true;
+    }
+    return named;
+}
+
+}  // namespace
+
+ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
+    if (axes.empty() && !keepdims)
+        return {{1, shape.size(), 1, shape.size() <= ordered_sum}, {}, {}};  // everything
+    std::array<bool, max_rank> reduced = named_axes(op, shape, axes);
+    if (axes.empty()) reduced.fill(true);
+
+    ReductionPlan r{{1, 1, 1}, {}, {}};
+    Axes extents, kept, gone;
+    int changes = 0;  // kept -> reduced -> kept is one fold; more needs a permutation
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+        const auto at = static_cast<std::size_t>(axis);
+        if (axis > 0 && reduced[at] != reduced[at - 1]) ++changes;
+        (reduced[at] ? gone : kept).push_back(axis);
+        if (!reduced[at])
+            extents.push_back(shape.begin()[axis]);
+        else if (keepdims)
+            extents.push_back(1);
+        const auto extent = static_cast<std::size_t>(shape.begin()[axis]);
+        if (reduced[at])
+            r.fold.reduced *= extent;
+        else if (gone.empty())
+            r.fold.outer *= extent;
+        else
+            r.fold.inner *= extent;
+    }
+    r.shape = Shape(extents);
+    r.fold.in_order = reduced[0] && r.fold.reduced <= ordered_sum;
+    if (changes > 2 || (changes == 2 && reduced[0])) {
+        r.fold.outer *= r.fold.inner;
+        r.fold.inner = 1;
+        r.order = kept;
+        r.order.insert(r.order.end(), gone.begin(), gone.end());
+    }
+    return r;
+}
+
+void expect_elements(const char* op, const ReductionPlan& plan, const Shape& shape) {
+    if (plan.fold.reduced == 0 && plan.shape.size() > 0)
+        throw Error(std::string("[") + op + "] there is no largest of no elements: " + to_string(shape));
+}
+
+Fold fold_around(const char* op, const Shape& shape, std::int64_t axis) {
+    const int middle = checked_axis(op, axis, shape);
+    Fold fold{1, static_cast<std::size_t>(shape.begin()[middle]), 1};
+    for (int a = 0; a < middle; ++a) fold.outer *= static_cast<std::size_t>(shape.begin()[a]);
+    for (int a = middle + 1; a < shape.rank(); ++a) fold.inner *= static_cast<std::size_t>(shape.begin()[a]);
+    return fold;
+}
+
+Shape unsqueezed(const char* op, const Shape& shape, std::int64_t axis) {
+    const std::int64_t rank = shape.rank(), at = axis < 0 ? axis + rank + 1 : axis;
+    if (at < 0 || at > rank)
+        throw Error(std::string("[") + op + "] a new axis of " + to_string(shape) + " can be number " +
+                    std::to_string(-rank - 1) + " to " + std::to_string(rank) + ", not " +
+                    std::to_string(axis));
+    if (rank == max_rank)
+        throw Error(std::string("[") + op + "] " + to_string(shape) + " has " + std::to_string(max_rank) +
+                    " axes already, the most there can be");
+    Axes extents(shape.begin(), shape.end());
+    extents.insert(extents.begin() + at, 1);
+    return Shape(extents);
+}
+
+Shape squeezed(const Shape& shape, const Axes& axes) {
+    const std::array<bool, max_rank> named = named_axes("squeeze", shape, axes);
+    Axes extents;
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+        const bool is_named = named[static_cast<std::size_t>(axis)];
+        if (is_named && shape.begin()[axis] != 1)
+            throw Error("[squeeze] axis " + std::to_string(axis) + " of " + to_string(shape) +
+                        " has extent " + std::to_string(shape[axis]) + ": only one of extent 1 can go");
+        if (!is_named && !(axes.empty() && shape.begin()[axis] == 1)) extents.push_back(shape.begin()[axis]);
+    }
+    return Shape(extents);
+}
+
+Axes checked_order(const char* op, const Shape& shape, const Axes& order) {
+    Axes checked;
+    for (std::int64_t axis : order) checked.push_back(checked_axis(op, axis, shape));
+    Axes sorted = checked;
+    std::sort(sorted.begin(), sorted.end());
+    Axes all(static_cast<std::size_t>(shape.rank()));
+    std::iota(all.begin(), all.end(), 0);
+    if (sorted != all)
+        throw Error(std::string("[") + op + "] the order " + in_words(order) +
+                    " does not name every axis of " + to_string(shape) + " once");
+    return checked;
+}
+
+Shape permuted(const Shape& shape, const Axes& order) {
+    Axes extents;
+    for (std::int64_t axis : order) extents.push_back(shape.begin()[static_cast<int>(axis)]);
+    return Shape(extents);
+}
+
+Walk<1> permuted_walk(const Shape& shape, const Axes& order) {
+    Walk<1> walk;
+    walk.size = walk.reach[0] = shape.size();
+    std::array<Strides, 1> stride{};
+    for (std::size_t axis = 0; axis < order.size(); ++axis)
+        stride[0][axis] = static_cast<std::ptrdiff_t>(stride_of(shape, static_cast<int>(order[axis])));
+    merge<1>(walk, permuted(shape, order), stride);
+    return walk;
+}
+
+Walk<1> broadcast_walk(const Shape& out, const Shape& x) { return merged_walk<1>(out, {&x}); }
+
+Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b) {
+    return merged_walk<2>(out, {&a, &b});
+}
+
+Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) {
+    return merged_walk<3>(out, {&a, &b, &c});
+}
+
+void check_eps(const char* op, double eps, const Shape& x) {
+    if (!(eps >= 0 && std::isfinite(eps)))
+        throw Error(std::string("[") + op + "] eps must be finite and at least 0; for " + to_string(x) +
+                    " it is " + in_words(eps));
+}
+
+Shape completed(const char* op, const Shape& shape, const Axes& extents) {
+    const auto made_of = [&](const Axes& known) {
+        try {
+            return Shape(known);
+        } catch (const Error& error) {
+            throw Error(std::string("[") + op + "] for " + to_string(shape) + ": " + error.what());
+        }
+    };
+    Axes known = extents;
+    const auto open = std::find(known.begin(), known.end(), -1);
+    if (open == known.end()) return made_of(known);
+    *open = 1;
+    const bool unique = std::count(known.begin(), known.end(), -1) == 0;
+    const std::size_t known_size = unique ? made_of(known).size() : 0;
+    if (known_size == 0 || shape.size() % known_size)
+        throw Error(std::string("[") + op + "] the extent -1 of " + in_words(extents) +
+                    " cannot be told for " + to_string(shape));
+    *open = static_cast<std::int64_t>(shape.size() / known_size);
+    return made_of(known);
+}
+
+Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {
+    Axes extents(shape.begin(), shape.end());
+    extents[static_cast<std::size_t>(axis)] = extent;
+    return Shape(extents);
+}
+
+std::size_t stride_of(const Shape& shape, int axis) {
+    std::size_t stride = 1;
+    for (int a = axis + 1; a < shape.rank(); ++a) stride *= static_cast<std::size_t>(shape.begin()[a]);
+    return stride;
+}
+
+void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole) {
+    if (index.device() != Device::cpu)
+        throw Error(std::string("[") + op +
+                    "] the indices must be on cpu, where they are checked; they are on " +
+                    to_string(index.device()));
+    for (std::size_t i = 0; i < index.size(); ++i)
+        if (index.span()[i] < 0 || index.span()[i] >= whole[0])
+            throw Error(std::string("[") + op + "] index " + std::to_string(index.span()[i]) + " at place " +
+                        std::to_string(i) + " is outside the rows of " + to_string(whole));
+}
+
+Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole) {
+    if (whole.rank() == 0) throw Error("[rows] a single number has no rows");
+    if (index.shape().rank() != 1)
+        throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()) + ", x is " +
+                    to_string(whole));
+    const auto fits = [&](std::int32_t i) { return i < 0 && i >= -whole[0]; };
+    if (index.device() == Device::cpu && std::any_of(index.span().begin(), index.span().end(), fits))
+        for (std::int32_t* i = index.writable(); std::int32_t & each : std::span(i, index.size()))
+            if (fits(each)) each += static_cast<std::int32_t>(whole[0]);
+    check_rows("rows", index, whole);
+    return index;
+}
+
+std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i) {
+    const std::int64_t count = whole.rank() == 0 ? 0 : whole[0], from = i < 0 ? i + count : i;
+    if (from < 0 || from >= count)
+        throw Error(std::string("[") + op + "] there is no " + std::to_string(i) +
+                    " along the first axis of " + to_string(whole));
+    return from;
+}
+
+}  // namespace tally::detail

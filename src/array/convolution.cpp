@@ -1,0 +1,98 @@
+// Where a window stops on an image: shapes checked, and the images of a convolution put into groups.
+#include "tally/array/convolution.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "tally/base/error.hpp"
+
+namespace tally::detail {
+
+namespace {
+
+// How large the columns of a group may be, and its result: a CPU wants them in a cache, a GPU few launches.
+std::size_t room_for_group(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
+
+constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // of an axis
+
+SlidingWindow plan_windows(const char* op, const Shape& x, std::int64_t tall, std::int64_t wide,
+                           std::int64_t stride, std::int64_t padding) {
+    const auto fail = [&](const std::string& what) {
+        throw Error(std::string("[") + op + "] " + what + "; x is " + to_string(x));
+    };
+    const std::string window = "a window of " + std::to_string(tall) + " x " + std::to_string(wide);
+    if (tall < 1 || wide < 1) fail(window + " sees nothing");
+    if (stride < 1) fail("the stride must be at least 1, not " + std::to_string(stride));
+    if (padding < 0 || padding > longest)
+        fail("the padding must be between 0 and " + std::to_string(longest) + ", not " +
+             std::to_string(padding));
+    const std::int64_t height = x[2] + 2 * padding, width = x[3] + 2 * padding;
+    if (tall > height || wide > width)
+        fail(window + " does not fit into images with padding of " + std::to_string(height) + " x " +
+             std::to_string(width));
+    const auto size = [](std::int64_t extent) { return static_cast<std::size_t>(extent); };
+    return {size(x[2]),
+            size(x[3]),
+            size(tall),
+            size(wide),
+            size(stride),
+            size(padding),
+            size((height - tall) / stride + 1),
+            size((width - wide) / stride + 1)};
+}
+
+Shape result_of(const char* op, const Shape& x, std::int64_t channels, const SlidingWindow& w) {
+    const auto down = static_cast<std::int64_t>(w.down), across = static_cast<std::int64_t>(w.across);
+    try {
+        return {x[0], channels, down, across};
+    } catch (const Error& error) {
+        throw Error(std::string("[") + op + "] windows " + std::to_string(down) + " down and " +
+                    std::to_string(across) + " across are too many; x is " + to_string(x) + ", the padding " +
+                    std::to_string(w.padding) + ": " + error.what());
+    }
+}
+
+}  // namespace
+
+ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::int64_t stride,
+                   std::int64_t padding, Device device) {
+    if (x.rank() != 4 || weight.rank() != 4 || weight[1] != x[1])
+        throw Error(
+            "[conv2d] wants x (items, channels, height, width) and weight (out, channels, tall, wide); "
+            "they are " +
+            to_string(x) + " and " + to_string(weight));
+    if (bias && *bias != Shape{weight[0]})
+        throw Error("[conv2d] the bias of weight " + to_string(weight) + " must be " +
+                    to_string(Shape{weight[0]}) + "; it is " + to_string(*bias));
+    ConvPlan plan;
+    plan.windows = plan_windows("conv2d", x, weight[2], weight[3], stride, padding);
+    const SlidingWindow& w = plan.windows;
+    plan.images = static_cast<std::size_t>(x[0]);
+    plan.in = static_cast<std::size_t>(x[1]);
+    plan.out = static_cast<std::size_t>(weight[0]);
+    plan.weights = plan.in * w.tall * w.wide;
+    plan.shape = result_of("conv2d", x, weight[0], w);  // first: no product below overflows where this fits
+    plan.stops = w.down * w.across;
+    std::size_t columns = 0;
+    if (__builtin_mul_overflow(plan.weights, plan.stops, &columns) ||
+        columns > static_cast<std::size_t>(longest))
+        throw Error("[conv2d] the windows of one image hold more than " + std::to_string(longest) +
+                    " numbers: " + std::to_string(w.down) + " x " + std::to_string(w.across) +
+                    " windows of weight " + to_string(weight) + "; x is " + to_string(x));
+    const std::size_t largest = std::max<std::size_t>(std::max(plan.weights, plan.out) * plan.stops, 1);
+    plan.group =
+        std::clamp<std::size_t>(room_for_group(device) / largest, 1, std::max<std::size_t>(plan.images, 1));
+    return plan;
+}
+
+PoolPlan plan_pool(const Shape& x, std::int64_t size, std::int64_t stride) {
+    if (x.rank() != 4)
+        throw Error("[max_pool2d] wants x (items, channels, height, width); it is " + to_string(x));
+    const SlidingWindow w = plan_windows("max_pool2d", x, size, size, stride, 0);
+    if (w.height * w.width > static_cast<std::size_t>(longest))
+        throw Error("[max_pool2d] places are counted up to 2147483647 in an image; x is " + to_string(x));
+    return {w, static_cast<std::size_t>(x[0] * x[1]), result_of("max_pool2d", x, x[1], w)};
+}
+
+}  // namespace tally::detail

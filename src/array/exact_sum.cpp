@@ -1,0 +1,301 @@
+// Fixed point in digits: cutting numbers into them, carrying, and the one rounding.
+#include "tally/array/exact_sum.hpp"
+
+#include <array>
+#include <bit>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace tally {
+
+namespace {
+
+constexpr int digit_bits = 32;
+constexpr std::uint64_t digit_mask = 0xffffffff;
+constexpr std::int64_t digit_base = std::int64_t{1} << digit_bits;
+
+// Three counts share the word of marks; each has room for the additions of two sums.
+constexpr std::int64_t positive_infinity = 1, negative_infinity = std::int64_t{1} << 21,
+                       not_negative_zero = std::int64_t{1} << 42, one_mark = (std::int64_t{1} << 21) - 1;
+
+// Of IEEE 754: a number is its fraction, with a leading 1 unless it is denormal, times 2^place of the smallest one.
+template <class S> struct Format {
+    using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
+    static constexpr int mantissa = std::numeric_limits<S>::digits - 1;
+    static constexpr Word sign = Word{1} << (sizeof(S) * 8 - 1), leading = Word{1} << mantissa,
+                          infinity = std::bit_cast<Word>(std::numeric_limits<S>::infinity());
+
+    static Word bits(S x) { return std::bit_cast<Word>(x); }
+    static Word finite(Word magnitude) { return magnitude < infinity ? magnitude : Word{0}; }
+    static int place(Word magnitude) {
+        const auto exponent = static_cast<int>(magnitude >> mantissa);
+        return exponent - (exponent > 0);
+    }
+    static std::uint64_t fraction(Word magnitude) {
+        return (magnitude & (leading - 1)) | (magnitude >= leading ? leading : 0);
+    }
+};
+
+// The digits of one sum as a sign and a magnitude.
+class Magnitude {
+public:
+    explicit Magnitude(const detail::ExactRange& range)
+        : lowest_(range.lowest), digits_(range.digits()), magnitude_(range.digits() + 2) {}
+
+    void read(const std::int64_t* digits, std::size_t step) {
+        std::int64_t carried = 0;
+        for (std::size_t k = 0; k < digits_; ++k) {
+            carried += digits[k * step];
+            magnitude_[k] = static_cast<std::uint64_t>(carried) & digit_mask;
+            carried >>= digit_bits;
+        }
+        magnitude_[digits_] = static_cast<std::uint64_t>(carried) & digit_mask;
+        magnitude_[digits_ + 1] = static_cast<std::uint64_t>(carried >> digit_bits) & digit_mask;
+        negative_ = carried < 0;
+        if (negative_) negate();
+    }
+    bool negative() const { return negative_; }
+
+    // How many binary places it has, counted from that of the smallest number.
+    int places() const {
+        std::size_t k = magnitude_.size();
+        while (k > 0 && magnitude_[k - 1] == 0) --k;
+        if (k == 0) return 0;
+        return (static_cast<int>(k - 1) + static_cast<int>(lowest_)) * digit_bits +
+               static_cast<int>(std::bit_width(magnitude_[k - 1]));
+    }
+    // The 64 bits from a place on.
+    std::uint64_t from(int place) const {
+        const int k = place / digit_bits, shift = place % digit_bits;
+        const std::uint64_t two = digit(k) | digit(k + 1) << digit_bits;
+        return two >> shift | (digit(k + 2) << 1) << (63 - shift);
+    }
+    bool any_below(int place) const {
+        const int k = place / digit_bits;
+        for (int below = static_cast<int>(lowest_); below < k; ++below)
+            if (digit(below)) return true;
+        return (digit(k) & ((std::uint64_t{1} << place % digit_bits) - 1)) != 0;
+    }
+
+private:
+    std::uint64_t digit(int k) const {
+        const auto at = static_cast<std::size_t>(k - static_cast<int>(lowest_));
+        return at < magnitude_.size() ? magnitude_[at] : 0;  // below the lowest `at` is huge
+    }
+    void negate() {
+        std::uint64_t carried = 1;
+        for (std::uint64_t& digit : magnitude_) {
+            carried += digit ^ digit_mask;
+            digit = carried & digit_mask;
+            carried >>= digit_bits;
+        }
+    }
+
+    std::int64_t lowest_;
+    std::size_t digits_;
+    std::vector<std::uint64_t> magnitude_;  // and two digits for what is carried out of the highest
+    bool negative_ = false;
+};
+
+// To nearest, ties to even. A fraction that is rounded up to the next power of two carries into the exponent, and
+// the largest one into infinity.
+template <class S> S rounded(const Magnitude& sum, int places) {
+    using F = Format<S>;
+    const int place = std::max(places - (F::mantissa + 1), 0);
+    std::uint64_t fraction = sum.from(std::max(place - 1, 0));
+    if (place > 0) {
+        const bool half = fraction & 1;
+        fraction >>= 1;
+        if (half && ((fraction & 1) || sum.any_below(place - 1))) ++fraction;
+    }
+    const std::uint64_t word = (static_cast<std::uint64_t>(place) << F::mantissa) + fraction;
+    const auto magnitude =
+        static_cast<typename F::Word>(std::min(word, static_cast<std::uint64_t>(F::infinity)));
+    return std::bit_cast<S>(
+        static_cast<typename F::Word>(magnitude | (sum.negative() ? F::sign : typename F::Word{0})));
+}
+
+// Of a sum whose digits are 0, or to which an infinity or a NaN has come.
+template <class S> bool special(std::int64_t marks, bool zero, S& to) {
+    const bool plus = (marks & one_mark) != 0, minus = ((marks / negative_infinity) & one_mark) != 0;
+    if (plus && minus)
+        to = std::numeric_limits<S>::quiet_NaN();
+    else if (plus || minus)
+        to = plus ? std::numeric_limits<S>::infinity() : -std::numeric_limits<S>::infinity();
+    else if (zero)
+        to = marks / not_negative_zero ? S(0) : S(-0.0);
+    else
+        return false;
+    return true;
+}
+
+}  // namespace
+
+template <class S> detail::ExactRange ExactSum<S>::range_of(std::span<const S> summand) {
+    using F = Format<S>;
+    using Word = typename F::Word;
+    Word below_smallest = ~Word{0}, largest = 0, any = 0, negative_zero = 1;
+    for (const S x : summand) {
+        const Word bits = F::bits(x), magnitude = bits & ~F::sign;
+        below_smallest = std::min<Word>(below_smallest, magnitude - 1);  // of 0 it is larger than all
+        largest = std::max(largest, F::finite(magnitude));
+        any = std::max(any, magnitude);
+        negative_zero = std::min<Word>(negative_zero, bits ^ F::sign);
+    }
+    detail::ExactRange range{.marks = any >= F::infinity || negative_zero == 0};
+    if (largest == 0) return range;
+    range.lowest = F::place(below_smallest + 1) / digit_bits;
+    range.highest = (F::place(largest) + F::mantissa) / digit_bits;
+    return range;
+}
+
+template <class S> void ExactSum<S>::widen(const detail::ExactRange& to) {
+    const detail::ExactRange wider = range_.with(to);
+    if (wider == range_) return;
+    const std::size_t count = shape_.size();
+    auto digits = Array<std::int64_t>::empty({static_cast<std::int64_t>(count * wider.width())});
+    memory::detail::reclassify(digits.storage(), MemoryClass::gradient);
+    std::fill_n(digits.raw(), digits.size(), 0);
+    if (range_.digits())
+        std::copy_n(digits_.data(), count * range_.digits(),
+                    digits.raw() + count * static_cast<std::size_t>(range_.lowest - wider.lowest));
+    std::int64_t* const marks = digits.raw() + count * wider.digits();
+    if (range_.marks)
+        std::copy_n(digits_.data() + count * range_.digits(), count, marks);
+    else if (wider.marks && additions_ > 0)
+        std::fill_n(marks, count, not_negative_zero);
+    digits_ = std::move(digits);
+    range_ = wider;
+}
+
+template <class S> void ExactSum<S>::add(const Array<S>& summand) {
+    if (!detail::ready(summand)) detail::fail_without_memory("exact_sum");
+    if (summand.shape() != shape_)
+        throw Error("[exact_sum] " + to_string(summand.shape()) + " cannot be added to a sum of " +
+                    to_string(shape_));
+    const Array<S> here = summand.to(Device::cpu);
+    widen(range_of(here.span()));
+    if (additions_ >= most_additions) carry();
+    if (range_.digits()) add_digits(here.span());
+    if (range_.marks) add_marks(here.span());
+    ++additions_;
+}
+
+// Some numbers at a time, digit after digit: nothing branches, so that compilers add up whole registers.
+template <class S> void ExactSum<S>::add_digits(std::span<const S> summand) {
+    using F = Format<S>;
+    constexpr std::size_t most = 256;
+    std::array<std::uint64_t, most> fractions;
+    std::array<std::int64_t, most> places, signs;
+    for (std::size_t from = 0; from < summand.size(); from += most) {
+        const std::size_t count = std::min(most, summand.size() - from);
+        std::int64_t highest = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto bits = F::bits(summand[from + i]), magnitude = F::finite(bits & ~F::sign);
+            fractions[i] = F::fraction(magnitude);
+            places[i] = F::place(magnitude);
+            signs[i] = bits & F::sign ? -1 : 0;
+            highest = std::max(highest, places[i] + F::mantissa);
+        }
+        highest = std::min(highest / digit_bits, range_.highest);  // zeros may stand beyond it
+        for (std::int64_t k = range_.lowest; k <= highest; ++k) {
+            std::int64_t* const digits =
+                digits_.raw() + shape_.size() * static_cast<std::size_t>(k - range_.lowest) + from;
+            for (std::size_t i = 0; i < count; ++i) {  // what is moved by 63 is no part of this digit
+                const std::int64_t up = places[i] - k * digit_bits,
+                                   left = std::min<std::int64_t>(std::max<std::int64_t>(up, 0), 63),
+                                   right = std::min<std::int64_t>(std::max<std::int64_t>(-up, 0), 63);
+                const auto part = static_cast<std::int64_t>(fractions[i] << left >> right & digit_mask);
+                digits[i] += (part ^ signs[i]) - signs[i];
+            }
+        }
+    }
+}
+
+template <class S> void ExactSum<S>::add_marks(std::span<const S> summand) {
+    using F = Format<S>;
+    std::int64_t* const marks = digits_.raw() + shape_.size() * range_.digits();
+    for (std::size_t i = 0; i < summand.size(); ++i) {
+        const auto bits = F::bits(summand[i]);
+        const bool nan = (bits & ~F::sign) > F::infinity;
+        marks[i] += bits == F::sign                   ? 0
+                    : nan                             ? positive_infinity + negative_infinity
+                    : bits == F::infinity             ? positive_infinity
+                    : bits == (F::infinity | F::sign) ? negative_infinity
+                                                      : not_negative_zero;
+    }
+}
+
+template <class S> void ExactSum<S>::merge(const ExactSum& summands) {
+    if (summands.shape_ != shape_)
+        throw Error("[exact_sum] a sum of " + to_string(summands.shape_) + " cannot be merged into one of " +
+                    to_string(shape_));
+    if (&summands == this) throw Error("[exact_sum] a sum cannot be merged into itself");
+    if (summands.empty()) return;
+    if (additions_ + summands.additions_ > 2 * most_additions) carry();  // marks have room for no more
+    widen(summands.range_);
+    const std::size_t count = shape_.size(), digits = count * summands.range_.digits();
+    if (digits) {
+        std::int64_t* const place =
+            digits_.raw() + count * static_cast<std::size_t>(summands.range_.lowest - range_.lowest);
+        for (std::size_t i = 0; i < digits; ++i) place[i] += summands.digits_.data()[i];
+    }
+    if (range_.marks) {
+        std::int64_t* const marks = digits_.raw() + count * range_.digits();
+        for (std::size_t i = 0; i < count; ++i)
+            marks[i] += summands.range_.marks ? summands.digits_.data()[digits + i] : not_negative_zero;
+    }
+    additions_ += summands.additions_;
+    if (additions_ > most_additions) carry();
+}
+
+template <class S> void ExactSum<S>::carry() {
+    if (additions_ <= 1) return;
+    while (carry_within()) widen({range_.lowest, range_.highest + 1, range_.marks});
+    additions_ = 1;
+}
+
+// Says whether a highest digit is too large for one.
+template <class S> bool ExactSum<S>::carry_within() {
+    const std::size_t count = shape_.size(), digits = range_.digits();
+    std::int64_t* at = digits_.raw();
+    for (std::size_t k = 0; k + 1 < digits; ++k, at += count)
+        for (std::size_t i = 0; i < count; ++i) {
+            at[count + i] += at[i] >> digit_bits;
+            at[i] &= static_cast<std::int64_t>(digit_mask);
+        }
+    bool beyond = false;
+    for (std::size_t i = 0; digits && i < count; ++i) beyond |= at[i] >= digit_base || at[i] < -digit_base;
+    std::int64_t* const marks = digits_.raw() + count * digits;
+    for (std::size_t i = 0; range_.marks && i < count; ++i) {
+        std::int64_t once = 0;
+        for (const std::int64_t mark : {positive_infinity, negative_infinity, not_negative_zero})
+            if ((marks[i] / mark) & one_mark) once += mark;
+        marks[i] = once;
+    }
+    return beyond;
+}
+
+template <class S> void ExactSum<S>::round_to(S* place) const {
+    const std::size_t count = shape_.size(), digits = range_.digits();
+    const std::int64_t* const all_marks = digits_.data() + count * digits;
+    Magnitude sum(range_);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (digits) sum.read(digits_.data() + i, count);
+        const int places = digits ? sum.places() : 0;
+        const std::int64_t marks = range_.marks && additions_ > 0 ? all_marks[i] : not_negative_zero;
+        if (!special(marks, places == 0, place[i])) place[i] = tally::rounded<S>(sum, places);
+    }
+}
+
+template <class S> Array<S> ExactSum<S>::rounded() const {
+    Array<S> sum = Array<S>::empty(shape_);
+    round_to(sum.raw());
+    return sum;
+}
+
+template class ExactSum<float>;
+template class ExactSum<double>;
+
+}  // namespace tally

@@ -1,0 +1,77 @@
+// Products of arrays: which matrices they multiply, and the multiplying.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "tally/array/array.hpp"
+#include "tally/array/flags.hpp"
+#include "tally/array/shape.hpp"
+#include "tally/array/turned.hpp"
+#include "tally/kernels/into.hpp"
+#include "tally/kernels/kernels.hpp"
+
+namespace tally::detail {
+
+// Where the matrices of a product lie: C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the
+// batch, flags telling which operand is stored transposed. A batch of plain rows times one matrix is
+// one tall product.
+struct ProductPlan {
+    Product product;
+    Shape shape;    // of the result
+    Walk<2> batch;  // strides count matrices; rank 0: a single product
+};
+ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& how);
+
+template <class S> void multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
+    if (!multiplied_turned(p, a, b, c)) on("matmul", a, b).matmul(p, a.data(), b.data(), c);
+}
+
+// The gradient of C = A · B with respect to A as it is stored, and to B.
+inline Product product_for_a(const Product& p) {
+    return p.transpose_a ? Product{p.k, p.m, p.n, p.transpose_b, true}
+                         : Product{p.m, p.k, p.n, false, !p.transpose_b};
+}
+inline Product product_for_b(const Product& p) {
+    return p.transpose_b ? Product{p.n, p.k, p.m, true, p.transpose_a}
+                         : Product{p.k, p.n, p.m, !p.transpose_a, false};
+}
+
+// Runs one product for each member of a batch; `at(i)` gives the places of the three operands,
+// counted in matrices.
+template <class S, class Places> void multiply_each(const Walk<2>& batch, const Product& p, const Array<S>& a,
+                                                    const Array<S>& b, Into<S[]> c, Places places) {
+    const Kernels<S>& kernel = on("matmul", a, b);
+    std::array<std::size_t, max_rank> index{};
+    std::ptrdiff_t at_a = 0, at_b = 0;
+    for (std::size_t at_y = 0; at_y < batch.size; ++at_y) {
+        const auto [x, y, z] = places(static_cast<std::size_t>(at_a), static_cast<std::size_t>(at_b), at_y);
+        kernel.matmul(p, a.data() + x * p.m * p.k, b.data() + y * p.k * p.n, {c.dst + z * p.m * p.n, c.how});
+        for (auto axis = static_cast<std::size_t>(batch.rank); axis-- > 0;) {
+            at_a += batch.stride[0][axis];
+            at_b += batch.stride[1][axis];
+            if (++index[axis] < batch.extent[axis]) break;
+            at_a -= batch.stride[0][axis] * static_cast<std::ptrdiff_t>(index[axis]);
+            at_b -= batch.stride[1][axis] * static_cast<std::ptrdiff_t>(index[axis]);
+            index[axis] = 0;
+        }
+    }
+}
+
+// A matrix used by several members of the batch receives one contribution from each: set to 0 first, then
+// all are added.
+template <class S>
+Into<S[]> summed_destination(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
+    const Into<S[]> d = destination(into);
+    if (d.how == Write::add || members == matrices) return d;
+    on("matmul", into.dst).fill(S(0), d.dst, into.dst.size());
+    return {d.dst, Write::add};
+}
+
+struct LinearPlan {
+    std::size_t rows, in, out;
+    Shape shape;
+};
+LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Shape* bias);
+
+}  // namespace tally::detail

@@ -1,0 +1,119 @@
+// Numbers as values of the engine: float, double and Dual. Nothing here is kept, counted or shared.
+#pragma once
+
+#include <concepts>
+#include <string>
+
+#include "tally/array/shape.hpp"
+#include "tally/base/checksum.hpp"
+#include "tally/kernels/dual.hpp"
+#include "tally/kernels/functors.hpp"
+#include "tally/kernels/into.hpp"
+#include "tally/memory/memory.hpp"
+
+namespace tally {
+
+namespace detail {
+
+template <class T> inline constexpr bool is_dual = false;
+template <class S> inline constexpr bool is_dual<Dual<S>> = true;
+
+// float, double, or a Dual of one.
+template <class T>
+concept Number = std::floating_point<T> || is_dual<T>;
+
+}  // namespace detail
+
+// dx = value, or dx += value.
+template <detail::Number T> void take(Into<T> into, const T& value) {
+    if (into.how == Write::set)
+        into.dst = value;
+    else
+        into.dst += value;
+}
+
+// x += factor * y.
+template <detail::Number T> void add_scaled(T& x, double factor, const T& y) { x += T(factor) * y; }
+
+namespace functor {  // where they are found: the first argument is one
+
+template <detail::UnaryFunctor F, detail::Number T> T map(const F& f, const T& x) { return f.value(x); }
+
+template <detail::UnaryFunctor F, detail::Number T> T map_over(const F& f, const T& x) { return f.value(x); }
+
+template <detail::UnaryFunctor F, detail::Number T>
+void map_back(const F& f, const T& dy, const T& kept, Into<T> dx, bool = false) {
+    take(dx, f.back(dy, kept));
+}
+
+template <detail::BinaryFunctor F, detail::Number T> T zip(const F& f, const T& a, const T& b) {
+    return f.value(a, b);
+}
+
+template <detail::BinaryFunctor F, detail::Number T> T zip_over(const F& f, const T& a, const T& b) {
+    return f.value(a, b);
+}
+
+template <detail::BinaryFunctor F, detail::Number T>
+void zip_back_a(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> da, bool = false) {
+    take(da, f.back_a(dy, a, b, y));
+}
+
+template <detail::BinaryFunctor F, detail::Number T>
+void zip_back_b(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> db, bool = false) {
+    take(db, f.back_b(dy, a, b, y));
+}
+
+}  // namespace functor
+
+namespace detail {
+
+// ---- what the engine asks of a value (value.hpp) ----
+
+template <Number T> T ones_like(const T&) { return T(1); }
+template <Number T> T zeros_like(const T&) { return T(0); }
+template <Number T> T nans_like(const T&) { return T(std::numeric_limits<double>::quiet_NaN()); }
+
+template <Number T> void let_go(T&) {}
+
+template <Number T> bool same_form(const T&, const T&) { return true; }
+
+template <Number T> std::string form(const T&) { return "a number"; }
+
+template <Number T> bool single(const T&) { return true; }
+
+template <Number T> const Shape& shape_of(const T&) {
+    static const Shape no_axes;
+    return no_axes;
+}
+
+template <Number T> T item(const T& x) { return x; }
+
+template <Number T> bool ready(const T&) { return true; }
+
+template <Number T> void own(T&) {}  // a number is never shared
+
+template <Number T> void changing(T&) {}
+
+template <Number T> void settle(T&, MemoryClass) {}
+
+template <Number T> T unwritten_like(const T&) { return T(); }
+
+template <Number T> std::uint64_t checksum(const T& x) { return checksum_of(&x, sizeof x); }
+
+template <Number T> std::uint32_t version_of(const T&) { return 0; }
+
+// A rule's own copy of a number: later changes cannot reach it.
+template <class T> class Saved {
+public:
+    explicit Saved(const T* value) : value_(value ? *value : T()) {}
+    const T& get(const char*) const { return value_; }
+    void drop() {}
+
+private:
+    T value_{};
+};
+
+}  // namespace detail
+
+}  // namespace tally

@@ -1,0 +1,19 @@
+// Which axis of a batch holds its features, and what must go with them.
+#include "tally/array/statistics.hpp"
+
+#include "tally/array/axes.hpp"
+
+namespace tally::detail {
+
+Fold checked_features(const Shape& x, const Shape& gain, const Shape& bias) {
+    if (x.rank() < 2)
+        throw Error("[batch_norm] wants (items, features, ...); x is " + to_string(x) + ", gain " +
+                    to_string(gain));
+    const Shape features{x[1]};
+    if (gain != features || bias != features)
+        throw Error("[batch_norm] gain, bias and statistics of " + to_string(x) + " must be " +
+                    to_string(features) + "; they are " + to_string(gain) + " and " + to_string(bias));
+    return {static_cast<std::size_t>(x[0]), features.size(), stride_of(x, 1)};
+}
+
+}  // namespace tally::detail

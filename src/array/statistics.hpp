@@ -1,0 +1,87 @@
+// Mean and variance of every feature: of a batch, of several as one, and the moving average that stands in
+// for them when there is no batch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "tally/array/array.hpp"
+#include "tally/base/error.hpp"
+#include "tally/base/text.hpp"
+#include "tally/kernels/functors.hpp"
+
+namespace tally {
+
+namespace detail {
+
+// x (items, features, ...) as (items, features, space), where gain and bias, or mean and variance, go with it.
+Fold checked_features(const Shape& x, const Shape& gain, const Shape& bias);
+
+}  // namespace detail
+
+// Of one batch or of several: over `count` values a feature, the mean and the variance divided by the count.
+template <class S> struct BatchStatistics {
+    Array<S> mean, variance;
+    double count = 0;
+};
+
+namespace detail {
+
+template <class S> Array<S> times(double factor, const Array<S>& x) {
+    return map(functor::MulNumber{factor}, x);
+}
+
+template <class S> void expect_features(const Shape& features, const BatchStatistics<S>& batch) {
+    if (batch.mean.shape() != features || batch.variance.shape() != features)
+        throw Error("[batch_norm] statistics of " + to_string(features) + " take in none of " +
+                    to_string(batch.mean.shape()) + " and " + to_string(batch.variance.shape()));
+}
+
+}  // namespace detail
+
+// Of both batches as one: between their means there is variance, too.
+template <class S> BatchStatistics<S> pooled(const BatchStatistics<S>& a, const BatchStatistics<S>& b) {
+    using detail::times;
+    const double count = a.count + b.count;
+    if (a.count == 0) return b;
+    if (b.count == 0) return a;
+    detail::expect_features(a.mean.shape(), b);
+    const functor::Add add;
+    const auto mixed = [&](const Array<S>& of_a, const Array<S>& of_b) {
+        return zip(add, times(a.count / count, of_a), times(b.count / count, of_b));
+    };
+    const double between = (a.count / count) * (b.count / count);
+    return {mixed(a.mean, b.mean),
+            zip(add, mixed(a.variance, b.variance),
+                times(between, zip(functor::SquaredDifference{}, a.mean, b.mean))),
+            count};
+}
+
+// What evaluation normalises by: a moving average, which takes in an update's statistics by commit(), once.
+template <class S> struct RunningStatistics {
+    Array<S> mean, variance;
+
+    explicit RunningStatistics(std::int64_t features, Device device = Device::cpu)
+        : mean(Array<S>::zeros({features}, device)), variance(Array<S>::full({features}, S(1), device)) {}
+
+    // The variance is taken in as an estimate: divided by count - 1.
+    void commit(const BatchStatistics<S>& batch, double momentum = 0.1) {
+        detail::expect_features(mean.shape(), batch);
+        if (!detail::ready(mean) || !detail::ready(variance)) detail::fail_without_memory("batch_norm");
+        if (batch.count < 2)
+            throw Error("[batch_norm] " + std::to_string(static_cast<std::int64_t>(batch.count)) +
+                        " values a feature tell no variance; at least 2 are needed");
+        if (!(momentum >= 0 && momentum <= 1))
+            throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
+                        detail::in_words(momentum));
+        const auto taken_in = [&](const Array<S>& running, double factor, const Array<S>& value) {
+            return zip(functor::Add{}, detail::times(1 - momentum, running), detail::times(factor, value));
+        };
+        Array<S> next_mean = taken_in(mean, momentum, batch.mean);  // has all memory before either changes
+        variance = taken_in(variance, momentum * (batch.count / (batch.count - 1)), batch.variance);
+        mean = std::move(next_mean);
+    }
+};
+
+}  // namespace tally

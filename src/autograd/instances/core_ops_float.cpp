@@ -1,0 +1,8 @@
+// The instances of core.hpp for arrays of float.
+#include "tally/autograd/instances/core_ops.hpp"
+
+namespace tally {
+
+TALLY_CORE_INSTANCES(, float)
+
+}  // namespace tally

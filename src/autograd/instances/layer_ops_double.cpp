@@ -1,0 +1,8 @@
+// The instances of layers.hpp for arrays of double.
+#include "tally/autograd/instances/layer_ops.hpp"
+
+namespace tally {
+
+TALLY_LAYER_INSTANCES(, double)
+
+}  // namespace tally

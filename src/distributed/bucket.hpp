@@ -1,0 +1,75 @@
+// Bucket: memory in which numbers of all are summed, so many at a time, wherever they lie.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "tally/distributed/processes.hpp"
+
+namespace tally::detail {
+
+// On the heap: MPI writes here, and if somebody is lost it must stay.
+template <class T> struct Bucket {
+    std::vector<T> numbers, scratch;
+
+    void resize(std::size_t size, std::size_t ranks) {
+        numbers.resize(size);
+        scratch.resize(size + ranks);
+    }
+};
+
+// One sum of many arrays, in a bucket that has room for one number or more. Only of those who have just met.
+template <class T> class Summing {
+public:
+    // `known`: whether what goes wrong is known to all others.
+    Summing(Processes& processes, AllReduce how, std::unique_ptr<Bucket<T>>& bucket, bool& known)
+        : processes_(processes), how_(how), bucket_(bucket), known_(known) {}
+
+    void add(T* place, std::size_t count, Device device) {
+        while (count > 0) {
+            const std::size_t size = std::min(count, bucket_->numbers.size() - filled_);
+            detail::device_copy::bytes(bucket_->numbers.data() + filled_, Device::cpu, place, device,
+                                       size * sizeof(T));
+            parts_.push_back({place, device, filled_, size});
+            place += size;
+            count -= size;
+            filled_ += size;
+            if (filled_ == bucket_->numbers.size()) finish();
+        }
+    }
+
+    void finish() {
+        if (filled_ == 0) return;
+        T* const numbers = bucket_->numbers.data();
+        try {
+            processes_.sum<T>(how_, {numbers, filled_}, bucket_->scratch);
+        } catch (...) {
+            known_ = true;
+            (void)bucket_.release();  // MPI may still write there
+            throw;
+        }
+        for (const Part& part : parts_)
+            detail::device_copy::bytes(part.place, part.device, numbers + part.at, Device::cpu,
+                                       part.size * sizeof(T));
+        parts_.clear();
+        filled_ = 0;
+    }
+
+private:
+    struct Part {
+        T* place;
+        Device device;
+        std::size_t at, size;  // in the bucket
+    };
+
+    Processes& processes_;
+    AllReduce how_;
+    std::unique_ptr<Bucket<T>>& bucket_;
+    bool& known_;
+    std::vector<Part> parts_;
+    std::size_t filled_ = 0;
+};
+
+}  // namespace tally::detail

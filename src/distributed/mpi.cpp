@@ -1,0 +1,292 @@
+// The wire by MPI's C interface: every call is one that does not wait, asked again until a moment has come.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "tally/base/error.hpp"
+#include "tally/distributed/wire.hpp"
+
+namespace tally::detail {
+
+namespace {
+
+constexpr int words_tag = 1, pieces_tag = 2, labels_tag = 3, sums_tag = 4;
+
+void expect(int code, const char* call) {
+    if (code == MPI_SUCCESS) return;
+    char text[MPI_MAX_ERROR_STRING] = {};
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    throw Error(std::string("[processes] ") + call + ": " +
+                std::string(text, static_cast<std::size_t>(length)));
+}
+
+int count_of(std::size_t bytes) {
+    if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+        throw Error("[processes] " + std::to_string(bytes) +
+                    " bytes are more than MPI takes at once; use smaller buckets or micro-batches");
+    return static_cast<int>(bytes);
+}
+
+// Asks again and again, and lets others compute in between; false: not in time. Asks some more when it is late: if this
+// process itself was stopped meanwhile, all may be there already, and the others have gone on.
+template <class F> bool within(double seconds, F done) {
+    using Clock = std::chrono::steady_clock;
+    const auto begun = Clock::now();
+    for (int late = 0; !done();) {
+        if (std::chrono::duration<double>(Clock::now() - begun).count() > seconds && ++late == 20)
+            return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+template <class S> MPI_Datatype type_of();
+template <> MPI_Datatype type_of<float>() { return MPI_FLOAT; }
+template <> MPI_Datatype type_of<double>() { return MPI_DOUBLE; }
+template <> MPI_Datatype type_of<std::int64_t>() { return MPI_INT64_T; }
+
+}  // namespace
+
+struct Wire::State {
+    MPI_Comm comm = MPI_COMM_NULL;
+    int rank = 0, size = 1;
+    bool started = false, ended = false;
+    struct Post {
+        std::string label;
+        std::shared_ptr<const void> kept;
+        MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    };
+    std::unique_ptr<std::deque<Post>> posts = std::make_unique<std::deque<Post>>();
+
+    // MPI ends a program that calls it after its end.
+    void expect_running() const {
+        int over = 0;
+        expect(MPI_Finalized(&over), "MPI_Finalized");
+        if (over) throw Error("[processes] MPI was finalised while they live: they must end before it");
+    }
+    bool all_done(std::vector<MPI_Request>& requests, double seconds) const {
+        return within(seconds, [&] {
+            int over = 0;
+            expect(
+                MPI_Testall(static_cast<int>(requests.size()), requests.data(), &over, MPI_STATUSES_IGNORE),
+                "MPI_Testall");
+            return over != 0;
+        });
+    }
+    // The next words of a rank, or its next label. MPI writes where they come to until they are all there, so nobody lets go of that.
+    struct Next {
+        std::string* words = nullptr;
+        MPI_Request request = MPI_REQUEST_NULL;
+    };
+    std::vector<Next> next, labels;
+
+    Next& next_of(int from, int tag) {
+        return (tag == words_tag ? next : labels)[static_cast<std::size_t>(from)];
+    }
+    bool has_come(int from, int tag = words_tag) {
+        Next& of = next_of(from, tag);
+        int there = 0, length = 0;
+        if (!of.words) {
+            MPI_Message message;
+            MPI_Status status;
+            expect(MPI_Improbe(from, tag, comm, &there, &message, &status), "MPI_Improbe");
+            if (!there) return false;
+            expect(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
+            of.words = new std::string(static_cast<std::size_t>(length), '\0');
+            expect(MPI_Imrecv(of.words->data(), length, MPI_BYTE, &message, &of.request), "MPI_Imrecv");
+        }
+        expect(MPI_Test(&of.request, &there, MPI_STATUS_IGNORE), "MPI_Test");
+        return there != 0;
+    }
+    static std::string take(Next& of) {
+        const std::unique_ptr<std::string> words(std::exchange(of.words, nullptr));
+        return std::move(*words);
+    }
+    // To every other rank. MPI reads the words until the requests are done.
+    std::vector<MPI_Request> send(const std::string* words) const {
+        std::vector<MPI_Request> requests;
+        for (int to = 0; to < size; ++to)
+            if (to != rank)
+                expect(MPI_Isend(words->data(), count_of(words->size()), MPI_BYTE, to, words_tag, comm,
+                                 &requests.emplace_back()),
+                       "MPI_Isend");
+        return requests;
+    }
+    bool move(std::span<const Piece> to, std::span<const Piece> from, int tag, double seconds) const {
+        expect_running();
+        std::vector<MPI_Request> requests;
+        requests.reserve(to.size() + from.size());
+        for (const Piece& piece : from)
+            if (piece.bytes > 0)
+                expect(MPI_Irecv(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, comm,
+                                 &requests.emplace_back()),
+                       "MPI_Irecv");
+        for (const Piece& piece : to)
+            if (piece.bytes > 0)
+                expect(MPI_Isend(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, comm,
+                                 &requests.emplace_back()),
+                       "MPI_Isend");
+        return all_done(requests, seconds);
+    }
+};
+
+Wire::Wire(const void* communicator) : state_(std::make_unique<State>()) {
+    int running = 0, over = 0;
+    expect(MPI_Initialized(&running), "MPI_Initialized");
+    expect(MPI_Finalized(&over), "MPI_Finalized");
+    if (over) throw Error("[processes] MPI was finalised already, and cannot be started twice in a program");
+    if (communicator && !running)
+        throw Error("[processes] a communicator was given, but MPI_Init has not been called");
+    if (!running) {
+        int level = 0;
+        expect(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
+        state_->started = true;
+        expect(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    }
+    const MPI_Comm theirs = communicator ? *static_cast<const MPI_Comm*>(communicator) : MPI_COMM_WORLD;
+    expect(MPI_Comm_dup(theirs, &state_->comm), "MPI_Comm_dup");  // what it sends meets nobody else's
+    expect(MPI_Comm_set_errhandler(state_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    expect(MPI_Comm_rank(state_->comm, &state_->rank), "MPI_Comm_rank");
+    expect(MPI_Comm_size(state_->comm, &state_->size), "MPI_Comm_size");
+    state_->next.resize(static_cast<std::size_t>(state_->size));
+    state_->labels.resize(static_cast<std::size_t>(state_->size));
+}
+
+Wire::~Wire() {
+    end(false);
+    if (!state_->posts->empty()) (void)state_->posts.release();  // MPI goes on reading them
+}
+
+std::string Wire::why_alone() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    expect(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+    const std::string version(text, static_cast<std::size_t>(length));
+    return "its MPI has found one, which would train for itself; the launcher must be that of " +
+           version.substr(0, version.find_first_of(",\n"));
+}
+
+int Wire::rank() const { return state_->rank; }
+int Wire::size() const { return state_->size; }
+
+Wire::Words Wire::tell(const std::string& mine, double seconds) {
+    state_->expect_running();
+    const auto size = static_cast<std::size_t>(state_->size);
+    Words words(size);
+    words[static_cast<std::size_t>(state_->rank)] = mine;
+    // Where somebody does not come MPI goes on reading what was to be sent: then it is never let go of, nor
+    // after an error.
+    const auto* const sent = new std::string(mine);
+    std::vector<MPI_Request> requests = state_->send(sent);
+    const bool all = within(seconds, [&] {
+        bool here = true;
+        for (int from = 0; from < state_->size; ++from) {
+            auto& theirs = words[static_cast<std::size_t>(from)];
+            if (!theirs && state_->has_come(from)) theirs = State::take(state_->next_of(from, words_tag));
+            here = here && theirs;
+        }
+        return here;
+    });
+    if (state_->all_done(requests, all ? seconds : 0)) delete sent;
+    return words;
+}
+
+const std::string* Wire::next(int rank) {
+    if (rank == state_->rank || !state_->has_come(rank)) return nullptr;
+    return state_->next_of(rank, words_tag).words;
+}
+
+bool Wire::move(std::span<const Piece> to, std::span<const Piece> from, double seconds) {
+    return state_->move(to, from, sums_tag, seconds);
+}
+
+template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, double seconds) {
+    state_->expect_running();
+    std::vector<MPI_Request> request(1);
+    expect(MPI_Iallreduce(mine, all, count_of(count), type_of<S>(), MPI_SUM, state_->comm, request.data()),
+           "MPI_Iallreduce");
+    return state_->all_done(request, seconds);
+}
+
+void Wire::post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept) {
+    state_->expect_running();
+    const int bytes = count_of(piece.bytes);
+    State::Post& post = state_->posts->emplace_back();
+    post.label = label;
+    post.kept = std::move(kept);
+    expect(MPI_Isend(post.label.data(), count_of(post.label.size()), MPI_BYTE, piece.rank, labels_tag,
+                     state_->comm, &post.requests[0]),
+           "MPI_Isend");
+    if (bytes > 0)
+        expect(MPI_Isend(piece.at, bytes, MPI_BYTE, piece.rank, pieces_tag, state_->comm, &post.requests[1]),
+               "MPI_Isend");
+}
+
+std::size_t Wire::under_way() {
+    for (int taken = 1; taken && !state_->posts->empty();) {
+        expect(MPI_Testall(2, state_->posts->front().requests, &taken, MPI_STATUSES_IGNORE), "MPI_Testall");
+        if (taken) state_->posts->pop_front();
+    }
+    return state_->posts->size();
+}
+
+std::optional<std::string> Wire::label_of(int from) {
+    if (!state_->has_come(from, labels_tag)) return {};
+    return State::take(state_->next_of(from, labels_tag));
+}
+
+bool Wire::take(const Piece& piece, double seconds) {
+    return state_->move({}, {&piece, 1}, pieces_tag, seconds);
+}
+
+bool Wire::wait(double seconds, const std::function<bool()>& done) {
+    state_->expect_running();
+    return within(seconds, done);
+}
+
+bool Wire::gather_to_end(double seconds) noexcept {
+    try {
+        state_->expect_running();
+        std::vector<MPI_Request> request(1);
+        expect(MPI_Ibarrier(state_->comm, request.data()), "MPI_Ibarrier");
+        return state_->all_done(request, seconds);
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+void Wire::end(bool together) noexcept {
+    if (std::exchange(state_->ended, true) || !together) return;
+    int over = 0;
+    MPI_Finalized(&over);  // by the program, before its time
+    if (over) return;
+    MPI_Comm_free(&state_->comm);
+    if (state_->started) MPI_Finalize();
+}
+
+void Wire::abort(const std::string& why) {
+    std::cout << std::flush;
+    std::cerr << why + "\n" << std::flush;
+#ifdef MPICH_VERSION  // its launcher waits for ever for a process that is stopped when another one calls MPI_Abort
+    std::_Exit(1);
+#endif
+    MPI_Abort(state_->comm, 1);
+    std::abort();
+}
+
+template bool Wire::sum(const float*, float*, std::size_t, double);
+template bool Wire::sum(const double*, double*, std::size_t, double);
+template bool Wire::sum(const std::int64_t*, std::int64_t*, std::size_t, double);
+
+}  // namespace tally::detail

@@ -1,0 +1,286 @@
+// Running a timetable: what passes from stage to stage, and what happens when one of them fails.
+#include "tally/distributed/pipe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tally/base/error.hpp"
+#include "tally/train/across.hpp"
+
+namespace tally {
+
+namespace {
+
+std::string in_words(const PipeStep& step) {
+    return std::string(step.what == 'F' ? "forward" : "backward") + " of micro-batch " +
+           std::to_string(step.micro) + " in stage " + std::to_string(step.stage);
+}
+
+std::string label_of(const Shape& shape) {
+    return {reinterpret_cast<const char*>(shape.begin()), reinterpret_cast<const char*>(shape.end())};
+}
+
+Shape shape_of(const std::string& label) {
+    std::vector<std::int32_t> extents(label.size() / sizeof(std::int32_t));
+    std::memcpy(extents.data(), label.data(), label.size());
+    return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
+}
+
+template <class T> std::string bytes_of(const T& value) {
+    return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+template <class T> T from_bytes(const std::string& bytes) {
+    T value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+}
+
+// A process's part of a timetable, in the order of its time: no step waits for one that comes later in it, on
+// whatever process, so that nobody waits in a circle.
+std::vector<PipeStep> in_time(const Timetable& table, int first, std::size_t own) {
+    std::vector<PipeStep> steps;
+    for (std::size_t i = 0; i < own; ++i) {
+        const auto& stage = table.stages[static_cast<std::size_t>(first) + i];
+        steps.insert(steps.end(), stage.begin(), stage.end());
+    }
+    std::stable_sort(steps.begin(), steps.end(),
+                     [](const PipeStep& a, const PipeStep& b) { return a.begin < b.begin; });
+    return steps;
+}
+
+// This process's part of one run.
+template <class S> class Run {
+public:
+    using Stage = typename Pipe<S>::Stage;
+    using Input = typename Pipe<S>::Input;
+    using LossOf = typename Pipe<S>::LossOf;
+
+    Run(Processes& processes, const std::vector<Stage>& own, int first, int stages, Device device,
+        std::string call)
+        : processes_(processes),
+          own_(own),
+          first_(first),
+          last_(stages - 1 - first),
+          device_(device),
+          call_(std::move(call)),
+          live_(own.size()),
+          forth_(own.size()),
+          back_(own.size()) {
+        piped_.live.resize(own.size());
+    }
+
+    Piped through(const std::vector<PipeStep>& steps, const Input& input, const LossOf& loss) {
+        using Clock = std::chrono::steady_clock;
+        const auto begun = Clock::now();
+        const auto now = [&] { return std::chrono::duration<double>(Clock::now() - begun).count(); };
+        try {
+            for (PipeStep step : steps) {
+                where_ = in_words(step);
+                step.begin = now();
+                const auto i = static_cast<std::size_t>(step.stage - first_);
+                step.what == 'F' ? forward(i, step.micro, input, loss) : backward(i, step.micro);
+                step.end = now();
+                piped_.steps.push_back(step);
+            }
+            where_ = "its end";
+            const auto said = processes_.meet(call_, where_, bytes_of(piped_.loss));
+            piped_.loss = from_bytes<double>(said.back());  // the last stage's
+            await_sent();
+        } catch (const detail::Heard&) {
+            clear_up();
+            throw;
+        } catch (const std::exception& error) {
+            processes_.fail(call_ + ", " + where_, error.what());
+            clear_up();
+            throw;
+        }
+        return std::move(piped_);
+    }
+
+private:
+    struct Live {
+        Var<Array<S>> x, y;
+    };
+    using Queue = std::deque<Array<S>>;
+    enum Side : std::size_t { before = 0, behind = 1 };
+    using Counts = std::array<int, 2>;  // of the neighbours on both sides
+
+    void forward(std::size_t i, int k, const Input& input, const LossOf& loss) {
+        Live live;
+        if (is_first(i))
+            live.x = constant(input(k));
+        else
+            live.x = Var<Array<S>>(i > 0 ? taken_from(forth_[i]) : receive(before), detail::State::leaf);
+        live.y = own_[i](live.x, k);
+        if (is_last(i)) {
+            live.y = loss(live.y, k);
+            piped_.loss += static_cast<double>(live.y.item());
+        } else if (i + 1 < own_.size()) {
+            forth_[i + 1].push_back(live.y.value());
+        } else {
+            send(behind, live.y.value());
+        }
+        live_[i].emplace(k, std::move(live));
+        piped_.live[i] = std::max(piped_.live[i], static_cast<int>(live_[i].size()));
+    }
+
+    void backward(std::size_t i, int k) {
+        Live live = std::move(live_[i].extract(k).mapped());
+        if (is_last(i)) {
+            live.y.backward();
+        } else {
+            const Array<S> gradient = i + 1 < own_.size() ? taken_from(back_[i]) : receive(behind);
+            if (live.y.wants_grad()) live.y.backward(gradient);
+        }
+        live.y = {};
+        if (is_first(i)) return;
+        if (!live.x.has_grad())
+            throw Error("[pipe] no gradient has reached the input of " + where_ +
+                        ": what the stage returns must depend on it");
+        if (i > 0)
+            back_[i - 1].push_back(live.x.grad());
+        else
+            send(before, live.x.grad());
+    }
+
+    bool is_first(std::size_t i) const { return first_ == 0 && i == 0; }
+    bool is_last(std::size_t i) const { return static_cast<int>(i) == last_; }
+
+    static Array<S> taken_from(Queue& queue) {
+        Array<S> first = std::move(queue.front());
+        queue.pop_front();
+        return first;
+    }
+
+    // ---- to the neighbours, and from them ----
+
+    int rank(Side side) const { return processes_.rank() + (side == before ? -1 : 1); }
+
+    void send(Side side, const Array<S>& array) {
+        const auto kept = std::make_shared<const Array<S>>(array.to(Device::cpu));
+        processes_.post(label_of(kept->shape()),
+                        {rank(side), const_cast<S*>(kept->data()), kept->size() * sizeof(S)}, kept);
+        ++posted_[side];
+        sent();
+    }
+    bool sent() { return processes_.wire().under_way() == 0; }
+    Array<S> receive(Side side) {
+        Array<S> array = Array<S>::empty(expected(side));
+        S* const at = array.raw();
+        return take(side, std::move(array), at).to(device_);
+    }
+    // Of what comes next; it stays so until its numbers are taken.
+    Shape expected(Side side) {
+        auto& label = labels_[side];
+        if (!label)
+            processes_.await(call_, where_, "nothing has come from rank " + std::to_string(rank(side)), [&] {
+                sent();
+                label = processes_.wire().label_of(rank(side));
+                return label.has_value();
+            });
+        return shape_of(*label);
+    }
+    template <class Memory> Memory take(Side side, Memory memory, S* at) {
+        auto kept = std::make_unique<Memory>(std::move(memory));
+        try {
+            processes_.take(call_, {rank(side), at, expected(side).size() * sizeof(S)});
+        } catch (...) {
+            (void)kept.release();  // MPI may still write there
+            throw;
+        }
+        labels_[side].reset();
+        ++taken_[side];
+        return std::move(*kept);
+    }
+
+    void await_sent() {
+        processes_.await(call_, where_, "what was sent has not been taken", [&] { return sent(); });
+    }
+
+    // After an error, which all have heard: takes what was posted, so that nothing of it meets the next run.
+    void clear_up() noexcept {
+        try {
+            const auto said = processes_.meet("what is left of " + call_, "", bytes_of(posted_));
+            for (const Side side : {before, behind}) {
+                if (rank(side) < 0 || rank(side) >= processes_.size()) continue;
+                const int posted = from_bytes<Counts>(said[static_cast<std::size_t>(rank(side))])[1 - side];
+                while (taken_[side] < posted) {
+                    std::vector<S> numbers(expected(side).size());  // not the ledger's, which may have none
+                    S* const at = numbers.data();
+                    take(side, std::move(numbers), at);
+                }
+            }
+            await_sent();
+        } catch (...) {  // the others are lost, and the next call says so
+        }
+    }
+
+    Processes& processes_;
+    const std::vector<Stage>& own_;
+    const int first_;  // its first stage's number
+    const int last_;   // the place of the last of all after it, where this process has that
+    const Device device_;
+    const std::string call_;
+    std::string where_;
+    Piped piped_;
+    std::vector<std::map<int, Live>> live_;  // of each stage, by micro-batch
+    std::vector<Queue> forth_, back_;        // of each stage: passed to it by another one of this process
+    Counts posted_{}, taken_{};
+    std::array<std::optional<std::string>, 2> labels_;  // of what has come and is not taken yet
+};
+
+}  // namespace
+
+std::vector<int> own_stages(const Processes& processes, int stages) {
+    std::vector<int> own;
+    for (int stage = processes.rank() * stages / processes.size();
+         stage < (processes.rank() + 1) * stages / processes.size(); ++stage)
+        own.push_back(stage);
+    return own;
+}
+
+template <class S> Pipe<S>::Pipe(Processes& processes, std::vector<Stage> own, PipeOptions options)
+    : processes_(processes), own_(std::move(own)), options_(options) {
+    const std::vector<std::string> all =
+        processes_.meet("a pipe of " + std::string(sizeof(S) == 4 ? "float" : "double") + " by " +
+                            to_string(options_.schedule),
+                        std::to_string(own_.size()));
+    number_ = processes_.new_pipe();
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        if (all[rank] == "0")
+            throw Error("[pipe] rank " + std::to_string(rank) + " has no stage; each of " +
+                        std::to_string(all.size()) + " processes wants one");
+        if (rank < static_cast<std::size_t>(processes_.rank())) first_ += std::stoi(all[rank]);
+        stages_ += std::stoi(all[rank]);
+    }
+}
+
+template <class S> Piped Pipe<S>::run(int micro_batches, const Input& input, const LossOf& loss) {
+    const std::string call = "run " + std::to_string(runs_) + " of the pipe, of " +
+                             std::to_string(micro_batches) + " micro-batches";
+    const std::vector<std::string> numbers = processes_.meet(call, std::to_string(number_));
+    for (std::size_t rank = 1; rank < numbers.size(); ++rank)
+        if (numbers[rank] != numbers[0])
+            throw Error("[pipe] " + call + ": rank 0 runs pipe " + numbers[0] + ", and rank " +
+                        std::to_string(rank) + " runs pipe " + numbers[rank] +
+                        ", by the order in which they were made");
+    ++runs_;
+    detail::piped = processes_.size();
+    Run<S> run(processes_, own_, first_, stages_, options_.device, call);
+    return run.through(in_time(timetable(options_.schedule, stages_, micro_batches), first_, own_.size()),
+                       input, loss);
+}
+
+template class Pipe<float>;
+template class Pipe<double>;
+
+}  // namespace tally

@@ -1,0 +1,368 @@
+// The end of a window that processes share: what they compare, and what they sum.
+#include "tally/distributed/ranks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "tally/base/checksum.hpp"
+#include "tally/base/version.hpp"
+#include "tally/distributed/entry_words.hpp"
+#include "tally/io/state_file.hpp"
+#include "tally/train/require.hpp"
+
+namespace tally {
+
+namespace {
+
+using Named = std::vector<std::pair<std::string, std::string>>;
+
+std::string text_of(const Named& lines) {
+    TrainingState state;
+    state.put("lines", static_cast<std::int64_t>(lines.size()));
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        state.put("name/" + std::to_string(i), lines[i].first);
+        state.put("value/" + std::to_string(i), lines[i].second);
+    }
+    return detail::state_bytes(state);
+}
+
+TrainingState state_of(const std::string& bytes, std::size_t rank) {
+    return detail::parse_state(std::as_bytes(std::span(bytes)),
+                               "what rank " + std::to_string(rank) + " says");
+}
+
+Named lines_of(const std::string& bytes, std::size_t rank) {
+    const TrainingState state = state_of(bytes, rank);
+    Named lines;
+    for (std::int64_t i = 0; i < state.get<std::int64_t>("lines"); ++i)
+        lines.emplace_back(state.get<std::string>("name/" + std::to_string(i)),
+                           state.get<std::string>("value/" + std::to_string(i)));
+    return lines;
+}
+
+// What both have by one name, or one of them has not.
+std::string difference(const Named& first, const Named& other, const std::string& who) {
+    for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
+        if (i >= other.size()) return who + " has no " + first[i].first + ", rank 0 has " + first[i].second;
+        if (i >= first.size())
+            return who + " has " + other[i].first + " " + other[i].second + ", rank 0 has none";
+        if (first[i].first != other[i].first)
+            return who + " has " + other[i].first + ", where rank 0 has " + first[i].first;
+        if (first[i].second != other[i].second)
+            return who + " has " + first[i].first + " " + other[i].second + ", rank 0 has " + first[i].second;
+    }
+    return "";
+}
+
+// What each process says at a window's end, before a byte for each gradient.
+template <class S> struct Said {
+    detail::Standing standing;
+    std::int64_t window;  // by the order in which they were opened, when their parameters were compared
+    typename Ranks<S>::Parts parts;
+};
+
+template <class S> typename Ranks<S>::Parts parts_of(const std::vector<Items>& parts) {
+    std::vector<std::int64_t> numbers;
+    typename Ranks<S>::Parts of{.given = true, .count = std::ssize(parts)};
+    for (const Items& part : parts) {
+        of.items += part.count();
+        numbers.push_back(part.count());
+        for (std::int64_t i = 0; i < part.count(); ++i) numbers.push_back(part[i]);
+    }
+    of.checksum = detail::checksum_of(numbers.data(), numbers.size() * sizeof(std::int64_t));
+    return of;
+}
+
+template <class Parts> std::string words_of(const Parts& parts) {
+    return std::to_string(parts.count) + " micro-batches of " + std::to_string(parts.items) +
+           " items with checksum " + std::to_string(parts.checksum);
+}
+
+}  // namespace
+
+template <class S> Ranks<S>::Ranks(Processes& processes, RanksOptions<S> options)
+    : processes_(processes),
+      options_(options),
+      bucket_(std::make_unique<detail::Bucket<S>>()),
+      digits_(std::make_unique<detail::Bucket<std::int64_t>>()) {
+    if (options_.bucket == 0) throw Error("[ranks] buckets of no numbers hold nothing");
+}
+
+template <class S> Ranks<S>::~Ranks() = default;
+
+template <class S> std::vector<Items> Ranks<S>::share(const std::vector<Items>& parts) {
+    const std::size_t ranks = static_cast<std::size_t>(processes_.size()),
+                      me = static_cast<std::size_t>(processes_.rank());
+    const auto begin = [&](std::size_t rank) {
+        return parts.begin() + static_cast<std::ptrdiff_t>(rank * parts.size() / ranks);
+    };
+    share_ = ++shares_;
+    numbered_ = true;
+    shared_parts_ = parts_of<S>(parts);
+    first_item_ = 0;
+    for (auto part = parts.begin(); part != begin(me); ++part) first_item_ += part->count();
+    return {begin(me), begin(me + 1)};
+}
+
+template <class S> std::int64_t Ranks<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window) {
+    Opened& opened = windows_.at(&optimizer);
+    if (std::exchange(opened.passed, window) != window) opened.share = share_;
+    if (share_ && opened.share && *opened.share != *share_)
+        throw Error(
+            "[ranks] share() was called again in this window, and would number its items from the first one "
+            "on, as "
+            "before: layers of two processes would draw the same. Share all micro-batches of a window by one "
+            "call, or say where the items of this process begin: begin_at(item)");
+    return first_item_;
+}
+
+template <class S> std::vector<std::string> Ranks<S>::meet(const std::string& what, const std::string& mine) {
+    known_ = true;  // an error in here is one of all
+    std::vector<std::string> words = processes_.meet(what + call_, where_, mine);
+    known_ = false;
+    return words;
+}
+
+// ---- before the first micro-batch ----
+
+// By a checksum of all, and line by line where that differs.
+template <class S>
+void Ranks<S>::expect_equal(const std::string& call, const Named& lines, const std::string& mend) {
+    const std::string text = text_of(lines);
+    const std::vector<std::string> sums =
+        meet(call, std::to_string(detail::checksum_of(text.data(), text.size())));
+    if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
+    const std::vector<std::string> texts = meet("what differs in " + call, text);
+    const Named first = lines_of(texts[0], 0);
+    for (std::size_t rank = 1; rank < texts.size(); ++rank)
+        if (texts[rank] != texts[0]) {
+            known_ = true;
+            throw Error("[processes] " + call + call_ + ": " +
+                        difference(first, lines_of(texts[rank], rank), "rank " + std::to_string(rank)) +
+                        mend);
+        }
+}
+
+template <class S> typename Ranks<S>::Named Ranks<S>::weights() const {
+    Named lines;
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        lines.emplace_back("parameter " + std::to_string(i) + " with checksum",
+                           std::to_string(detail::checksum(parameters_[i].value())));
+    return lines;
+}
+
+template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Named& options) {
+    parameters_ = optimizer.parameters();
+    Opened& opened = windows_[&optimizer] = {};
+    call_ = where_ = "";
+    Named lines{{"version", std::to_string(TALLY_VERSION_MAJOR) + '.' + std::to_string(TALLY_VERSION_MINOR) +
+                                '.' + std::to_string(TALLY_VERSION_PATCH)},
+                {"numbers of", std::to_string(8 * sizeof(S)) + " bits"},
+                {"reduce", options_.reduce == AllReduce::fast ? "fast" : "rank_order"},
+                {"buckets of", std::to_string(options_.bucket) + " numbers"},
+                {"parameters:", std::to_string(parameters_.size())}};
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+        const auto& value = parameters_[i].value();
+        lines.emplace_back("parameter " + std::to_string(i) + " of", to_string(value.shape()));
+        most += value.size();
+    }
+    if (options_.model)
+        for (const detail::Member<S>& member : members(*options_.model))
+            for (std::size_t i = 0; i < parameters_.size(); ++i)
+                if (member.parameter && member.parameter.node() == parameters_[i].node())
+                    lines.emplace_back("parameter " + std::to_string(i) + " called", member.name);
+    for (const auto& [name, value] : options) lines.emplace_back("option " + name, value);
+    TrainingState state;
+    optimizer.save(state, "optimizer");
+    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_in_words(entry));
+    for (auto& line : weights()) lines.push_back(std::move(line));
+    expect_equal_apart("the opening of a window", lines);
+    opened.number = processes_.new_window();
+    if (processes_.size() == 1) return;
+    bucket_->resize(std::max(std::min(most, options_.bucket), bucket_->numbers.size()),
+                    static_cast<std::size_t>(processes_.size()));
+}
+
+template <class S> void Ranks<S>::expect_same_weights() {
+    if (parameters_.empty()) throw Error("[ranks] no window was opened with them, so there are no weights");
+    call_ = where_ = "";
+    expect_equal_apart("expect_same_weights", weights());
+}
+
+// Where it is no part of a window's end.
+template <class S> void Ranks<S>::expect_equal_apart(const std::string& call, const Named& lines) {
+    try {
+        expect_equal(call, lines);
+    } catch (...) {
+        known_ = false;
+        throw;
+    }
+}
+
+// ---- the window's end ----
+
+template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& all) {
+    Said<S> first, one;
+    std::memcpy(&first, all[0].data(), sizeof first);
+    for (std::size_t rank = 1; rank < all.size(); ++rank) {
+        std::memcpy(&one, all[rank].data(), sizeof one);
+        const auto expect = [&](const char* what, auto theirs, auto of_first) {
+            if (theirs == of_first) return;
+            if (std::isnan(static_cast<double>(theirs)) && std::isnan(static_cast<double>(of_first))) return;
+            known_ = true;
+            throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " has " + what + " " +
+                        tally::detail::in_words(static_cast<double>(theirs)) + ", rank 0 has " +
+                        tally::detail::in_words(static_cast<double>(of_first)));
+        };
+        expect("the window that was opened as number", one.window, first.window);
+        expect("made updates:", one.standing.updates, first.standing.updates);
+        expect("the learning rate", one.standing.learning_rate, first.standing.learning_rate);
+        expect("terms that are counted once:", one.standing.once, first.standing.once);
+        expect("terms of once() with the sum", one.standing.once_value, first.standing.once_value);
+        if (!one.parts.given || !first.parts.given || one.parts == first.parts) continue;
+        known_ = true;
+        throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " gave share() " +
+                    words_of(one.parts) + ", rank 0 gave " + words_of(first.parts) +
+                    "; give it the same micro-batches, in one order, on all processes");
+    }
+}
+
+// Compares the weights again if a process wrote them outside of a step, since steps keep them equal.
+template <class S> void Ranks<S>::expect_same_written(const std::vector<std::string>& all) {
+    std::string writers;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        detail::Standing one;
+        std::memcpy(&one, all[rank].data(), sizeof one);
+        if (one.written) writers += (writers.empty() ? "rank " : ", rank ") + std::to_string(rank);
+    }
+    if (!writers.empty())
+        expect_equal("the weights, written since the last update by " + writers + ", at the ", weights(),
+                     "; discard() the window, and write the same numbers on all processes");
+}
+
+template <class S> detail::Standing Ranks<S>::gather(const Optimizer<S>& optimizer, const char* call,
+                                                     std::int64_t window, const detail::Standing& here,
+                                                     std::span<ExactSum<S>> exact) {
+    parameters_ = optimizer.parameters();
+    call_ = std::string(call) + " of window " + std::to_string(window);
+    where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
+    const Said<S> mine{here, windows_.at(&optimizer).number, shared_parts_};
+    std::string said(sizeof mine + parameters_.size(), '\0');
+    std::memcpy(said.data(), &mine, sizeof mine);
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        said[sizeof mine + i] = parameters_[i].has_grad() ? 1 : 0;
+    const std::vector<std::string> all =
+        meet("", said + shared_.say(exact, static_cast<std::size_t>(processes_.size())));
+
+    detail::Standing sum{
+        .once = here.once, .full = true, .learning_rate = here.learning_rate, .updates = here.updates};
+    arrived_.assign(parameters_.size(), false);
+    expect_alike(all);
+    expect_same_written(all);
+    for (const std::string& theirs : all) {
+        detail::Standing one;
+        std::memcpy(&one, theirs.data(), sizeof(detail::Standing));
+        sum.micro_batches += one.micro_batches;
+        sum.dropped += one.dropped;
+        sum.count += one.count;
+        sum.sum += one.sum;
+        sum.noise += one.noise;
+        sum.planned = sum.planned || one.planned;
+        sum.full = sum.full && one.full;
+        for (std::size_t i = 0; i < parameters_.size(); ++i)
+            if (theirs[sizeof mine + i]) arrived_[i] = true;
+        shared_.hear(std::string_view(theirs).substr(said.size()));
+    }
+    if (!exact.empty()) sum.sum = shared_.loss(), sum.count = shared_.counted();
+    return sum;
+}
+
+// Whatever needs memory comes before all meet over the effects; then they sum.
+template <class S> void Ranks<S>::reduce(Effects& effects, std::span<ExactSum<S>> exact) {
+    if (processes_.size() == 1) return;
+    expect_effects(effects);
+    exact.empty() ? bring_gradients() : bring_digits(exact);
+    join(effects);
+    exact.empty() ? sum_gradients() : sum_digits(exact);
+}
+
+template <class S> void Ranks<S>::expect_effects(const Effects& effects) {
+    if (!effects.empty() && !options_.model)
+        throw Error(
+            "[ranks] a layer has left effects, such as batch norm's statistics; tell the model: "
+            "Ranks(processes, {.model = &model})");
+}
+
+// Where a gradient has arrived elsewhere, one that adds nothing: -0, since 0 would turn a -0 into 0. And all
+// memory that the sums need, since nobody hears of an error between them.
+template <class S> void Ranks<S>::bring_gradients() {
+    for (std::size_t i = 0; i < arrived_.size(); ++i) {
+        const Var<Array<S>>& parameter = parameters_[i];
+        if (!arrived_[i]) continue;
+        if (!parameter.has_grad()) {
+            const Array<S>& value = parameter.value();
+            take(parameter.node()->into(), Array<S>::full(value.shape(), S(-0.0), value.device()));
+            detail::settle(parameter.node()->gradient, MemoryClass::gradient);
+        }
+        parameter.change_grad([](Array<S>& gradient) { gradient.writable(); });  // others may hold it
+    }
+}
+
+// Each process's effects, in the order of ranks, whether a process has any or not.
+template <class S> void Ranks<S>::join(Effects& effects) {
+    TrainingState mine;
+    if (options_.model)
+        for (const auto& [name, module] : modules(*options_.model))
+            if (const detail::Effect* const effect = effects.of(module))
+                effect->save(mine, "effects/" + name);
+    const std::vector<std::string> all = meet("effects, ", detail::state_bytes(mine));
+    if (!options_.model) return;  // nobody has left any
+    Effects joined;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        const TrainingState state = state_of(all[rank], rank);
+        for (const auto& [name, module] : modules(*options_.model))
+            if (auto effect = module->saved_effect(state, "effects/" + name))
+                joined.leave(module, std::move(effect));
+    }
+    effects = std::move(joined);
+}
+
+template <class S> void Ranks<S>::sum_gradients() {
+    detail::Summing<S> sums(processes_, options_.reduce, bucket_, known_);
+    for (std::size_t i = 0; i < arrived_.size(); ++i)
+        if (arrived_[i])
+            parameters_[i].change_grad([&](Array<S>& gradient) {
+                sums.add(gradient.writable(), gradient.size(), gradient.device());
+            });
+    sums.finish();
+}
+
+template <class S> void Ranks<S>::bring_digits(std::span<ExactSum<S>> exact) {
+    const std::size_t digits = shared_.widen(exact);
+    digits_->resize(std::min(digits, options_.bucket), static_cast<std::size_t>(processes_.size()));
+}
+
+// Whole numbers, so in any order.
+template <class S> void Ranks<S>::sum_digits(std::span<ExactSum<S>> exact) {
+    detail::Summing<std::int64_t> sums(processes_, AllReduce::fast, digits_, known_);
+    for (ExactSum<S>& sum : exact) sums.add(sum.digits().data(), sum.digits().size(), Device::cpu);
+    sums.finish();
+    shared_.count_additions(exact);
+}
+
+template <class S> void Ranks<S>::ready() { meet("the step, "); }
+
+template <class S>
+void Ranks<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
+    if (std::exchange(known_, false)) return;
+    processes_.fail(std::string(call) + " of window " + std::to_string(window), why);
+}
+
+template class Ranks<float>;
+template class Ranks<double>;
+
+}  // namespace tally

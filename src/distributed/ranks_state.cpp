@@ -1,0 +1,158 @@
+// The window of all processes as one file: in its middle the part of each process stands apart, all else is the same.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "tally/distributed/entry_words.hpp"
+#include "tally/distributed/parcel.hpp"
+#include "tally/distributed/ranks.hpp"
+#include "tally/io/state_file.hpp"
+
+namespace tally {
+
+namespace {
+
+const std::string under = "window", came = under + "/micro_batches";
+
+// The entries of a window that are each process's own, by how they begin.
+bool is_own(std::string_view name) {
+    constexpr std::array own = {"window/planned", "window/micro_batches", "window/dropped",
+                                "window/items",   "window/swept",         "window/sum",
+                                "window/count",   "window/reached",       "window/gradients/",
+                                "window/effects", "window/noise/first",   "window/noise/squared_weights"};
+    return std::ranges::any_of(own, [&](const char* start) { return name.starts_with(start); });
+}
+
+std::string apart(std::size_t rank) { return "processes/rank/" + std::to_string(rank) + "/"; }
+
+void put(TrainingState& to, const std::string& name, const TrainingState::Entry& entry) {
+    std::visit([&](const auto& value) { to.put(name, value); }, entry);
+}
+
+// A window that is open has the sums of each process; between two windows all have the same.
+void expect_resumable(int ranks, const TrainingState& file, const std::string& path) {
+    const std::int64_t saved = file.has("processes/count") ? file.get<std::int64_t>("processes/count") : 1;
+    const bool parts = file.has(apart(0) + came);
+    if (!parts && (!file.has(came) || file.get<std::int64_t>(came) == 0)) return;
+    const std::string by = "[ranks] load: '" + path + "' was saved in the middle of a window by " +
+                           std::to_string(saved) + (saved == 1 ? " process" : " processes");
+    if (saved != ranks)
+        throw Error(by + ", and here are " + std::to_string(ranks) +
+                    ": an open window is resumed by as many as had saved it, and another number resumes "
+                    "between two windows. Resume with " +
+                    std::to_string(saved) + (saved == 1 ? " process" : " processes"));
+    if (!parts && saved > 1)
+        throw Error(
+            by +
+            ", whose exact sums an earlier version of tally had joined; resuming from joined sums was "
+            "removed, because no lesson or promise needs it. Resume from a file that was saved between "
+            "two windows");
+}
+
+// What the file holds for this process.
+TrainingState state_for(int rank, const TrainingState& file) {
+    TrainingState all;
+    const std::string mine = apart(static_cast<std::size_t>(rank));
+    for (const auto& [name, entry] : file.entries())
+        if (name.starts_with(mine))
+            put(all, name.substr(mine.size()), entry);
+        else if (!name.starts_with("processes/"))
+            put(all, name, entry);
+    return all;
+}
+
+// What goes wrong in f on this process is an Error on all.
+template <class F> void or_all_hear(Processes& processes, const std::string& call, F f) {
+    try {
+        f();
+    } catch (const detail::Heard&) {
+        throw;
+    } catch (const std::exception& error) {
+        processes.fail(call, error.what());
+        throw;
+    }
+}
+
+// What this process has of its own; all else goes to what is shared.
+template <class S> TrainingState part_of(const Window<S>& window, Module<S>* model, TrainingState& shared) {
+    for (const auto& [name, entry] : shared.entries())
+        if (name.starts_with("window/") || name.starts_with("processes/"))
+            throw Error("[ranks] save: '" + name + "' is a name of the window's own");
+    TrainingState all, part;
+    window.save(all, under, model);
+    for (const auto& [name, entry] : all.entries()) put(is_own(name) ? part : shared, name, entry);
+    return part;
+}
+
+TrainingState part_from(int rank, Processes& processes, const std::string& call) {
+    const std::string bytes = detail::receive_parcel(processes, rank, call);
+    return detail::parse_state(std::as_bytes(std::span(bytes)), "what rank " + std::to_string(rank) + " has");
+}
+
+// Rank 0 asks the others for their parts, one after the other.
+TrainingState whole(TrainingState first, TrainingState shared, Processes& processes,
+                    const std::string& call) {
+    std::vector<TrainingState> parts{std::move(first)};
+    for (int rank = 1; rank < processes.size(); ++rank) parts.push_back(part_from(rank, processes, call));
+    const bool open = std::ranges::any_of(
+        parts, [](const TrainingState& part) { return part.get<std::int64_t>(came) > 0; });
+    shared.put("processes/count", std::int64_t{processes.size()});
+    for (std::size_t rank = 0; rank < (open ? parts.size() : 1); ++rank)
+        for (const auto& [name, entry] : parts[rank].entries())
+            put(shared, (open ? apart(rank) : "") + name, entry);
+    return shared;
+}
+
+}  // namespace
+
+template <class S>
+void Ranks<S>::save(const std::string& path, const Window<S>& window, TrainingState state) {
+    call_ = "save of '" + path + "', file " + std::to_string(files_++);
+    where_ = "";
+    TrainingState part;
+    or_all_hear(processes_, call_, [&] { part = part_of(window, options_.model, state); });
+    Named lines;
+    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_in_words(entry));
+    expect_equal_apart("what is the same everywhere, ", lines);
+    or_all_hear(processes_, call_, [&] {
+        if (processes_.rank() == 0)
+            save_state(path, whole(std::move(part), std::move(state), processes_, call_));
+        else
+            detail::send_parcel(processes_, 0, call_, detail::state_bytes(part));
+    });
+    processes_.meet(call_, "the file", "");
+    processes_.wire().under_way();  // lets go of what was sent
+}
+
+template <class S> TrainingState Ranks<S>::load(const std::string& path, Window<S>& window) {
+    call_ = "load of '" + path + "', file " + std::to_string(files_++);
+    where_ = "";
+    TrainingState mine;
+    or_all_hear(processes_, call_, [&] {
+        if (processes_.rank() != 0) {
+            mine = part_from(0, processes_, call_);
+            return;
+        }
+        const TrainingState file = load_state(path);
+        expect_resumable(processes_.size(), file, path);
+        mine = state_for(0, file);
+        for (int rank = 1; rank < processes_.size(); ++rank)
+            detail::send_parcel(processes_, rank, call_, detail::state_bytes(state_for(rank, file)));
+    });
+    detail::Commit commit;
+    or_all_hear(processes_, call_, [&] { commit = window.prepare_load(mine, under, options_.model, {}); });
+    processes_.meet(call_, "all of it", "");
+    processes_.wire().under_way();
+    commit();
+    TrainingState rest;
+    for (const auto& [name, entry] : mine.entries())
+        if (!name.starts_with("window/")) put(rest, name, entry);
+    return rest;
+}
+
+template void Ranks<float>::save(const std::string&, const Window<float>&, TrainingState);
+template void Ranks<double>::save(const std::string&, const Window<double>&, TrainingState);
+template TrainingState Ranks<float>::load(const std::string&, Window<float>&);
+template TrainingState Ranks<double>::load(const std::string&, Window<double>&);
+
+}  // namespace tally

@@ -1,0 +1,130 @@
+// Each stage has an order of work; what comes next begins when the stage is free and its input is there.
+#include "tally/distributed/schedule.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tally/base/error.hpp"
+
+namespace tally {
+
+std::string to_string(PipeSchedule schedule) { return schedule == PipeSchedule::gpipe ? "GPipe" : "1F1B"; }
+
+namespace {
+
+using detail::StageSeconds;
+
+// What a stage does, one after the other; `split`: gradients of weights apart.
+std::vector<PipeStep> order_of(PipeSchedule schedule, bool split, int stage, int stages, int micro_batches) {
+    if (micro_batches < 1)
+        throw Error("[pipe] " + std::to_string(micro_batches) + " micro-batches: there must be one at least");
+    const int ahead =
+        schedule == PipeSchedule::gpipe ? micro_batches : std::min(micro_batches, stages - stage);
+    // As many weights' gradients wait as stages lie before: then each stage keeps as many inputs as there are stages.
+    const int later = split ? stage : 0;
+    std::vector<PipeStep> order;
+    int forwards = 0, weights = 0;
+    while (forwards < ahead) order.push_back({'F', forwards++, stage});
+    for (int k = 0; k < micro_batches; ++k) {
+        order.push_back({'B', k, stage});
+        if (split && k >= later) order.push_back({'W', weights++, stage});
+        if (forwards < micro_batches) order.push_back({'F', forwards++, stage});
+    }
+    while (split && weights < micro_batches) order.push_back({'W', weights++, stage});
+    return order;
+}
+
+double seconds_of(const PipeStep& step, bool split, const StageSeconds& stage) {
+    if (step.what == 'F') return stage.forward;
+    if (step.what == 'W') return stage.weights;
+    return split ? stage.inputs : stage.inputs + stage.weights;
+}
+
+// From its forward until nothing needs its inputs any more.
+int most_live(const std::vector<PipeStep>& steps, bool split) {
+    int live = 0, most = 0;
+    for (const PipeStep& step : steps) {
+        if (step.what == 'F') most = std::max(most, ++live);
+        if (step.what == (split ? 'W' : 'B')) --live;
+    }
+    return most;
+}
+
+Timetable calculated(PipeSchedule schedule, bool split, const std::vector<StageSeconds>& stages,
+                     int micro_batches) {
+    const std::size_t count = stages.size();
+    if (count == 0) throw Error("[pipe] there is no timetable of no stages");
+    Timetable table{std::vector<std::vector<PipeStep>>(count), 0, {}};
+    std::vector<std::vector<double>> forward_ends(count), backward_ends(count);
+    std::vector<std::vector<PipeStep>> orders;
+    for (int s = 0; s < static_cast<int>(count); ++s)
+        orders.push_back(order_of(schedule, split, s, static_cast<int>(count), micro_batches));
+
+    for (bool any = true; any;) {
+        any = false;
+        for (std::size_t s = 0; s < count; ++s) {
+            auto& done = table.stages[s];
+            while (done.size() < orders[s].size()) {
+                PipeStep step = orders[s][done.size()];
+                // What it waits for: the stage before, going forward; the stage behind, going back.
+                const std::vector<double>* from = nullptr;
+                if (step.what == 'F' && s > 0) from = &forward_ends[s - 1];
+                if (step.what == 'B') from = s + 1 == count ? &forward_ends[s] : &backward_ends[s + 1];
+                const auto k = static_cast<std::size_t>(step.micro);
+                if (from && k >= from->size()) break;
+                step.begin = std::max(done.empty() ? 0 : done.back().end, from ? (*from)[k] : 0);
+                step.end = step.begin + seconds_of(step, split, stages[s]);
+                if (step.what == 'F') forward_ends[s].push_back(step.end);
+                if (step.what == 'B') backward_ends[s].push_back(step.end);
+                done.push_back(step);
+                table.seconds = std::max(table.seconds, step.end);
+                any = true;
+            }
+        }
+    }
+    for (const auto& steps : table.stages) table.live.push_back(most_live(steps, split));
+    return table;
+}
+
+std::vector<StageSeconds> alike(int stages, const StageSeconds& seconds) {
+    return std::vector<StageSeconds>(static_cast<std::size_t>(std::max(stages, 0)), seconds);
+}
+
+}  // namespace
+
+Timetable timetable(PipeSchedule schedule, const std::vector<StageSeconds>& stages, int micro_batches) {
+    return calculated(schedule, false, stages, micro_batches);
+}
+
+Timetable timetable(PipeSchedule schedule, int stages, int micro_batches, const StageSeconds& seconds) {
+    return timetable(schedule, alike(stages, seconds), micro_batches);
+}
+
+Timetable detail::zero_bubble(const std::vector<StageSeconds>& stages, int micro_batches) {
+    return calculated(PipeSchedule::one_forward_one_backward, true, stages, micro_batches);
+}
+
+Timetable detail::zero_bubble(int stages, int micro_batches) {
+    return zero_bubble(alike(stages, {}), micro_batches);
+}
+
+double Timetable::bubble() const {
+    double worked = 0;
+    for (const auto& stage : stages)
+        for (const PipeStep& step : stage) worked += step.end - step.begin;
+    return 1 - worked / (seconds * static_cast<double>(stages.size()));
+}
+
+std::string Timetable::drawing(double unit) const {
+    std::string lanes;
+    for (const auto& stage : stages) {
+        std::string lane(static_cast<std::size_t>(std::lround(seconds / unit)), '.');
+        for (const PipeStep& step : stage)
+            for (auto at = std::lround(step.begin / unit); at < std::lround(step.end / unit); ++at)
+                lane[static_cast<std::size_t>(at)] = step.what;
+        lanes += lane + "\n";
+    }
+    return lanes;
+}
+
+}  // namespace tally

@@ -1,0 +1,63 @@
+// Saying which digits a process's exact sums have, and hearing of those of all.
+#include "tally/distributed/shared_sums.hpp"
+
+#include <cstring>
+
+namespace tally::detail {
+
+// Together they count no more additions than one sum may have, if each counts no more than its share of them.
+template <class S> std::string SharedSums<S>::say(Sums mine, std::size_t ranks) {
+    const std::int64_t share = ExactSum<S>::most_additions / static_cast<std::int64_t>(ranks);
+    std::string said;
+    const auto append = [&](const void* bytes, std::size_t size) {
+        said.append(static_cast<const char*>(bytes), size);
+    };
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+        if (mine[i].additions() > share) mine[i].carry();
+        const Reach reach{mine[i].range(), mine[i].additions()};
+        append(&reach, sizeof(Reach));
+        if (i + 2 >= mine.size()) append(mine[i].digits().data(), mine[i].digits().size_bytes());
+    }
+    reaches_.assign(mine.size(), {});
+    totals_.clear();
+    for (std::size_t i = 0; i < 2; ++i) totals_.emplace_back(Shape{});
+    return said;
+}
+
+template <class S> void SharedSums<S>::hear(std::string_view said) {
+    const auto take = [&](void* to, std::size_t size) {
+        if (size) std::memcpy(to, said.data(), size);
+        said.remove_prefix(size);
+    };
+    for (std::size_t i = 0; i < reaches_.size(); ++i) {
+        Reach theirs;
+        take(&theirs, sizeof(Reach));
+        reaches_[i].range = reaches_[i].range.with(theirs.range);
+        reaches_[i].additions += theirs.additions;
+        if (i + 2 < reaches_.size()) continue;
+        ExactSum<S> sum{Shape{}};
+        sum.widen(theirs.range);
+        take(sum.digits().data(), sum.digits().size_bytes());
+        sum.set_additions(theirs.additions);
+        totals_[i + 2 - reaches_.size()].merge(sum);
+    }
+}
+
+// To what has no summands digits of 0 are given, which change no sum, and marks of nothing.
+template <class S> std::size_t SharedSums<S>::widen(Sums mine) const {
+    std::size_t digits = 0;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+        mine[i].widen(reaches_[i].range);
+        digits += mine[i].digits().size();
+    }
+    return digits;
+}
+
+template <class S> void SharedSums<S>::count_additions(Sums mine) const {
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i].set_additions(reaches_[i].additions);
+}
+
+template class SharedSums<float>;
+template class SharedSums<double>;
+
+}  // namespace tally::detail

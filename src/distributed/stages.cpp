@@ -1,0 +1,89 @@
+// What windows of different parameters compare, and the norm of all of them.
+#include "tally/distributed/stages.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "tally/train/require.hpp"
+
+namespace tally {
+
+template <class S>
+std::vector<std::string> Stages<S>::meet(const std::string& what, const std::string& mine) {
+    known_ = true;  // an error in here is one of all
+    std::vector<std::string> words = processes_.meet(what + call_, mine);
+    known_ = false;
+    return words;
+}
+
+template <class S> void Stages<S>::open(const Optimizer<S>&, const Named& options) {
+    call_ = "";
+    std::string mine;
+    for (const auto& [name, value] : options) mine += name + " " + value + "\n";
+    std::vector<std::string> all;
+    try {
+        all = meet("the opening of a window of stages", mine);
+    } catch (...) {
+        known_ = false;  // it is no part of a window's end
+        throw;
+    }
+    for (std::size_t rank = 1; rank < all.size(); ++rank)
+        if (all[rank] != all[0])
+            throw Error("[stages] the opening of a window: rank " + std::to_string(rank) +
+                        " has the options\n" + all[rank] + "and rank 0\n" + all[0]);
+}
+
+template <class S> detail::Standing Stages<S>::gather(const Optimizer<S>&, const char* call,
+                                                      std::int64_t window, const detail::Standing& here,
+                                                      std::span<ExactSum<S>>) {
+    call_ = std::string(call) + " of window " + std::to_string(window) + " of stages";
+    const std::pair<const char*, double> mine[] = {
+        {"micro-batches:", static_cast<double>(here.micro_batches)},
+        {"a count of", here.count},
+        {"made updates:", static_cast<double>(here.updates)},
+        {"the learning rate", here.learning_rate}};
+    std::vector<double> numbers;
+    for (const auto& [what, number] : mine) numbers.push_back(number);
+    const std::vector<std::string> all =
+        meet("", {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double)});
+    std::vector<double> first(numbers.size()), other(numbers.size());
+    std::memcpy(first.data(), all[0].data(), all[0].size());
+    for (std::size_t rank = 1; rank < all.size(); ++rank) {
+        std::memcpy(other.data(), all[rank].data(), all[rank].size());
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            if (other[i] != first[i]) {
+                known_ = true;
+                throw Error("[stages] " + call_ + ": rank " + std::to_string(rank) + " has " + mine[i].first +
+                            " " + detail::in_words(other[i]) + ", rank 0 has " + detail::in_words(first[i]));
+            }
+    }
+    return here;
+}
+
+// Squares are added in the order of ranks, which is that of stages.
+template <class S> detail::MeasuredGradients Stages<S>::measured(const detail::MeasuredGradients& mine) {
+    const std::vector<std::string> all =
+        meet("the gradients of all stages, ", {reinterpret_cast<const char*>(&mine), sizeof mine});
+    double squares = 0;
+    detail::MeasuredGradients sum;
+    for (const std::string& one : all) {
+        detail::MeasuredGradients theirs;
+        std::memcpy(&theirs, one.data(), sizeof theirs);
+        squares += theirs.norm * theirs.norm;
+        sum.non_finite += theirs.non_finite;
+    }
+    sum.norm = std::sqrt(squares);
+    return sum;
+}
+
+template <class S>
+void Stages<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
+    if (std::exchange(known_, false)) return;
+    processes_.fail(std::string(call) + " of window " + std::to_string(window), why);
+}
+
+template class Stages<float>;
+template class Stages<double>;
+
+}  // namespace tally

@@ -1,0 +1,168 @@
+// An IDX file is two zeros, the type of its elements, the number of its axes, each extent in four bytes, and
+// the elements. Numbers are big-endian.
+#include "tally/io/idx.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "tally/base/error.hpp"
+#include "tally/io/file_bytes.hpp"
+
+namespace tally {
+namespace {
+
+constexpr std::uint8_t unsigned_bytes = 0x08;
+constexpr std::uint8_t most_axes = 3;
+constexpr std::size_t piece = std::size_t{1} << 16;
+
+std::string hex(std::uint8_t byte) {
+    std::array<char, 3> text{};
+    std::snprintf(text.data(), text.size(), "%02x", byte);
+    return text.data();
+}
+
+// The content of a file from front to back: its bytes as they are, or what gzip unpacks them to.
+class Content {
+public:
+    Content(std::span<const std::byte> file, const std::string& name)
+        : file_(file), name_(name), packed_(starts_a_member(0)) {
+        if (packed_ && inflateInit2(&stream_, 16 + MAX_WBITS) != Z_OK)
+            throw Error("[load_idx] zlib cannot start to unpack '" + name + "'");
+    }
+    Content(const Content&) = delete;
+    Content& operator=(const Content&) = delete;
+    ~Content() {
+        if (packed_) inflateEnd(&stream_);
+    }
+
+    // Fewer bytes than asked for mean that the content ends.
+    std::size_t read(std::span<std::uint8_t> to) {
+        const std::size_t count = packed_ ? unpack(to) : copy(to);
+        given_ += count;
+        return count;
+    }
+
+    std::uint64_t given() const { return given_; }
+
+    [[noreturn]] void fail(std::uint64_t at, const std::string& what) const {
+        throw Error("[load_idx] '" + name_ + (packed_ ? "', unpacked byte " : "', byte ") +
+                    std::to_string(at) + ": " + what);
+    }
+
+private:
+    bool starts_a_member(std::size_t at) const {
+        return file_.size() - at >= 2 && file_[at] == std::byte{0x1f} && file_[at + 1] == std::byte{0x8b};
+    }
+
+    [[noreturn]] void fail_packed(const std::string& what) const {
+        throw Error("[load_idx] '" + name_ + "', byte " + std::to_string(at_) + ": " + what);
+    }
+
+    std::size_t copy(std::span<std::uint8_t> to) {
+        const std::size_t count = std::min(to.size(), file_.size() - at_);
+        if (count > 0) std::memcpy(to.data(), file_.data() + at_, count);
+        at_ += count;
+        return count;
+    }
+
+    std::size_t unpack(std::span<std::uint8_t> to) {
+        std::size_t count = 0;
+        while (count < to.size() && !between_members_or_at_the_end()) {
+            const auto in = static_cast<uInt>(std::min(piece, file_.size() - at_));
+            const auto out = static_cast<uInt>(std::min(piece, to.size() - count));
+            // zlib only reads here, but its pointer says otherwise where it was built without ZLIB_CONST
+            stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(file_.data() + at_));
+            stream_.avail_in = in;
+            stream_.next_out = to.data() + count;
+            stream_.avail_out = out;
+            const int result = inflate(&stream_, Z_NO_FLUSH);
+            at_ += in - stream_.avail_in;
+            count += out - stream_.avail_out;
+            if (result == Z_STREAM_END)
+                member_ended_ = true;
+            else if (result == Z_BUF_ERROR && at_ == file_.size())
+                fail_packed("truncated: what gzip packed goes on after this");
+            else if (result != Z_OK)
+                fail_packed(std::string("broken gzip: ") + (stream_.msg ? stream_.msg : zError(result)));
+        }
+        return count;
+    }
+
+    // What several gzip files hold, one after the other, is what gzip unpacks of them put together.
+    bool between_members_or_at_the_end() {
+        if (!member_ended_) return false;
+        if (at_ == file_.size()) return true;
+        if (!starts_a_member(at_))
+            fail_packed(std::to_string(file_.size() - at_) + " bytes too many after what gzip packed");
+        inflateReset(&stream_);
+        member_ended_ = false;
+        return false;
+    }
+
+    std::span<const std::byte> file_;
+    const std::string& name_;
+    bool packed_;
+    bool member_ended_ = false;
+    std::size_t at_ = 0;
+    std::uint64_t given_ = 0;
+    z_stream stream_{};
+};
+
+Shape read_shape(Content& content) {
+    std::array<std::uint8_t, 4> word{};
+    if (content.read(word) < word.size())
+        content.fail(content.given(), "truncated: an IDX file begins with four bytes");
+    if (word[0] != 0 || word[1] != 0)
+        content.fail(0, "not an IDX file: it begins with " + hex(word[0]) + " " + hex(word[1]) +
+                            ", not with two zeros");
+    if (word[2] != unsigned_bytes)
+        content.fail(2, "holds elements of type " + hex(word[2]) + "; only unsigned bytes, 08, are read");
+    const std::uint8_t axes = word[3];
+    if (axes < 1 || axes > most_axes) content.fail(3, std::to_string(axes) + " axes; 1, 2 or 3 are read");
+    std::vector<std::int64_t> extents;
+    for (std::uint8_t axis = 0; axis < axes; ++axis) {
+        if (content.read(word) < word.size())
+            content.fail(content.given(),
+                         "truncated within the extents of " + std::to_string(axes) + " axes");
+        extents.push_back(std::int64_t{word[0]} << 24 | word[1] << 16 | word[2] << 8 | word[3]);
+    }
+    try {
+        return Shape(std::span<const std::int64_t>(extents));
+    } catch (const Error& error) {
+        content.fail(4, error.what());
+    }
+}
+
+}  // namespace
+
+Idx detail::parse_idx(std::span<const std::byte> file, const std::string& name) {
+    Content content(file, name);
+    Idx idx{read_shape(content), {}};
+    const std::size_t size = idx.shape.size();
+    while (idx.values.size() < size) {  // grows with what is there, whatever the extents promise
+        const std::size_t before = idx.values.size(),
+                          wanted = std::min(size - before, std::max(piece, before));
+        idx.values.resize(before + wanted);
+        const std::size_t present = content.read(std::span(idx.values).subspan(before));
+        if (present < wanted)
+            content.fail(content.given(), "truncated: " + to_string(idx.shape) + " needs " +
+                                              std::to_string(size) + " bytes, present are " +
+                                              std::to_string(before + present));
+    }
+    std::array<std::uint8_t, 1> more{};  // reading on also compares gzip's checksum
+    const std::uint64_t end = content.given();
+    if (content.read(more) > 0) content.fail(end, "bytes too many after " + to_string(idx.shape));
+    return idx;
+}
+
+Idx load_idx(const std::string& path) {
+    const std::vector<std::byte> bytes = read_file("load_idx", path);
+    return within_memory("load_idx", path, [&] { return detail::parse_idx(bytes, path); });
+}
+
+}  // namespace tally

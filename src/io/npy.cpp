@@ -1,0 +1,226 @@
+// The .npy format: a magic word, a version, a Python dict in plain text that says type, order and shape,
+// and the numbers.
+#include "tally/io/npy.hpp"
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "tally/base/write_file.hpp"
+#include "tally/io/file_bytes.hpp"
+
+namespace tally {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the numbers are written as they lie in memory");
+
+constexpr std::string_view magic = "\x93NUMPY";
+
+template <class S> constexpr std::string_view type_name = std::is_same_v<S, float>    ? "<f4"
+                                                          : std::is_same_v<S, double> ? "<f8"
+                                                                                      : "<i4";
+
+struct Header {
+    std::string type;
+    std::uint64_t type_at = 0;
+    Shape shape;
+};
+
+// Reads the one dict that a header may hold: {'descr': '<f4', 'fortran_order': False, 'shape': (6, 3), }
+class HeaderText {
+public:
+    HeaderText(const ByteReader& reader, std::string_view text, std::uint64_t at)
+        : reader_(reader), text_(text), start_(at) {}
+
+    Header parse() {
+        expect('{');
+        while (!accept('}')) {
+            const std::size_t key_at = at_;
+            const std::string key = quoted();
+            expect(':');
+            if (key == "descr") {
+                type_at_ = start_ + at_;
+                once(type_, key_at, key) = quoted();
+            } else if (key == "fortran_order") {
+                const std::string_view word = literal();
+                if (word == "True")
+                    fail("Fortran order; save the array in C order (numpy.ascontiguousarray)");
+                if (word != "False") fail("True or False expected");
+                once(c_order_, key_at, key) = true;
+            } else if (key == "shape") {
+                once(shape_, key_at, key) = tuple();
+            } else {
+                fail("unknown key '" + key + "'");
+            }
+            if (!accept(',') && peek() != '}') fail("',' or '}' expected");
+        }
+        skip_blanks();
+        if (at_ != text_.size()) fail("nothing may follow the header's '}'");
+        if (!type_ || !c_order_ || !shape_) fail("the header lacks descr, fortran_order or shape");
+        return {*type_, type_at_, *shape_};
+    }
+
+private:
+    [[noreturn]] void fail(const std::string& what) const { reader_.fail(what, start_ + at_); }
+
+    template <class T>
+    std::optional<T>& once(std::optional<T>& place, std::size_t key_at, const std::string& key) {
+        if (place) reader_.fail("'" + key + "' a second time", start_ + key_at);
+        return place;
+    }
+
+    void skip_blanks() {
+        while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+    }
+    char peek() {
+        skip_blanks();
+        return at_ < text_.size() ? text_[at_] : '\0';
+    }
+    bool accept(char wanted) {
+        if (peek() != wanted) return false;
+        ++at_;
+        return true;
+    }
+    void expect(char wanted) {
+        if (!accept(wanted)) fail(std::string("'") + wanted + "' expected");
+    }
+    std::string quoted() {
+        const char quote = peek();
+        if (quote != '\'' && quote != '"') fail("a quoted word expected");
+        const std::size_t end = text_.find(quote, at_ + 1);
+        if (end == std::string_view::npos) fail("a quote that does not end");
+        const std::string word(text_.substr(at_ + 1, end - at_ - 1));
+        at_ = end + 1;
+        return word;
+    }
+    std::string_view literal() {
+        skip_blanks();
+        std::size_t end = at_;
+        while (end < text_.size() && ((text_[end] | 0x20) >= 'a' && (text_[end] | 0x20) <= 'z')) ++end;
+        const std::string_view word = text_.substr(at_, end - at_);
+        at_ = end;
+        return word;
+    }
+    std::int64_t number() {
+        const char first = peek();
+        if (first < '0' || first > '9') fail("an extent expected");
+        std::int64_t value = 0;
+        for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+            const std::int64_t digit = text_[at_] - '0';
+            if (value > (std::numeric_limits<std::int64_t>::max() - digit) / 10) fail("an absurd extent");
+            value = value * 10 + digit;
+        }
+        return value;
+    }
+    Shape tuple() {
+        const std::size_t tuple_at = at_;
+        std::vector<std::int64_t> extents;
+        expect('(');
+        while (!accept(')')) {
+            extents.push_back(number());
+            if (!accept(',') && peek() != ')') fail("',' or ')' expected");
+        }
+        return reader_.shape(extents, start_ + tuple_at);
+    }
+
+    const ByteReader& reader_;
+    std::string_view text_;
+    std::uint64_t start_;
+    std::size_t at_ = 0;
+    std::optional<std::string> type_;
+    std::uint64_t type_at_ = 0;
+    std::optional<bool> c_order_;
+    std::optional<Shape> shape_;
+};
+
+// Magic word (6 bytes), version (2), length of the text (2, or 4 from version 2.0), text.
+Header read_header(ByteReader& reader) {
+    if (reader.size() < 10)
+        reader.fail("truncated: a .npy file begins with at least 10 bytes", reader.size());
+    if (reader.text(magic.size(), "the magic word") != magic)
+        reader.fail("not a .npy file: the magic word is missing", 0);
+    const int major = reader.number<std::uint8_t>("the version");
+    const int minor = reader.number<std::uint8_t>("the version");
+    if ((major != 1 && major != 2) || minor != 0)
+        reader.fail(
+            "version " + std::to_string(major) + "." + std::to_string(minor) + "; known are 1.0 and 2.0", 6);
+    if (major == 2 && reader.left() < 4) reader.fail("truncated in the length of the header", reader.size());
+    const char* what = "the length of the header";
+    const std::uint64_t length =
+        major == 2 ? reader.number<std::uint32_t>(what) : reader.number<std::uint16_t>(what);
+    if (length > reader.left())
+        reader.fail(
+            "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(reader.size()),
+            8);
+    const std::uint64_t text_at = reader.at();
+    return HeaderText(reader, reader.text(length, "the header"), text_at).parse();
+}
+
+}  // namespace
+
+template <class S> void save_npy(const std::string& path, const Array<S>& array) {
+    const Array<S> here = array.to(Device::cpu);
+    std::string header = "{'descr': '" + std::string(type_name<S>) + "', 'fortran_order': False, 'shape': (";
+    for (const std::int64_t extent : here.shape())
+        header += std::to_string(extent) + ",";  // (4,) is Python's tuple of one
+    header += "), }";
+    header.append(63 - (magic.size() + 4 + header.size()) % 64,
+                  ' ');  // the numbers begin at a multiple of 64
+    header += '\n';
+    std::string file(magic);
+    file += {'\1', '\0', static_cast<char>(header.size() % 256), static_cast<char>(header.size() / 256)};
+    file += header;
+    const std::span<const S> numbers = here.span();
+    file.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+    write_file_atomically(path, file);
+}
+
+namespace {
+
+template <class S> Array<S> read_npy(const std::string& path) {
+    const std::vector<std::byte> file = read_file("load_npy", path);
+    ByteReader reader("load_npy", file, path);
+    const Header header = read_header(reader);
+    const bool wide = std::is_same_v<S, std::int32_t> && header.type == "<i8";
+    if (header.type != type_name<S> && !wide)
+        reader.fail(
+            "holds numbers of type '" + header.type + "', asked for '" + std::string(type_name<S>) + "'",
+            header.type_at);
+    const std::size_t bytes = header.shape.size() * (wide ? 8 : sizeof(S));
+    if (reader.left() < bytes)
+        reader.fail("truncated: " + to_string(header.shape) + " needs " + std::to_string(bytes) +
+                        " bytes of numbers, present are " + std::to_string(reader.left()),
+                    reader.size());
+    const std::uint64_t data_at = reader.at();
+    const std::span<const std::byte> numbers = reader.take(bytes, "the numbers");
+    if (reader.left() > 0)
+        reader.fail(std::to_string(reader.left()) + " bytes too many after " + to_string(header.shape) +
+                    " of '" + header.type + "'");
+    if constexpr (std::is_same_v<S, std::int32_t>)
+        if (wide)
+            return narrowed(header.shape, numbers, [&](std::int64_t value, std::size_t index) {
+                reader.fail(std::to_string(value) + " does not fit into int32",
+                            data_at + index * sizeof value);
+            });
+    return array_of<S>(header.shape, numbers);
+}
+
+}  // namespace
+
+template <class S> Array<S> load_npy(const std::string& path) {
+    return within_memory("load_npy", path, [&] { return read_npy<S>(path); });
+}
+
+template void save_npy(const std::string&, const Array<float>&);
+template void save_npy(const std::string&, const Array<double>&);
+template void save_npy(const std::string&, const Array<std::int32_t>&);
+template Array<float> load_npy(const std::string&);
+template Array<double> load_npy(const std::string&);
+template Array<std::int32_t> load_npy(const std::string&);
+
+}  // namespace tally

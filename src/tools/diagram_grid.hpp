@@ -1,0 +1,73 @@
+// The first third of a layout: which column and place each box and each passing wire gets, and where
+// wires enter them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tally/tools/diagram_layout.hpp"
+
+namespace tally::drawing {
+
+inline constexpr int strand = 9;       // a wire's two lines, forward and back, lie this far off its middle
+inline constexpr int port_pitch = 40;  // between the wires that enter or leave one shape
+inline constexpr int labelled_pitch = 56;  // the same where a label hangs below each
+inline constexpr int band_padding = 18, band_title = 30, band_gap = 22;  // of lanes
+
+template <class T> T& at(std::vector<T>& items, int index) { return items[static_cast<std::size_t>(index)]; }
+template <class T> const T& at(const std::vector<T>& items, int index) {
+    return items[static_cast<std::size_t>(index)];
+}
+template <class T> int count(const std::vector<T>& items) { return static_cast<int>(items.size()); }
+
+// A box, or the passage of a long wire through a column that it only crosses.
+struct Cell {
+    bool is_box = false, is_parameter = false, carries_label = false;
+    int column = 0, group = 0, w = 0, h = 0, y = 0;
+    std::vector<int> in, out;  // hops, from top to bottom
+};
+
+// The piece of an edge between two neighbouring columns.
+struct Hop {
+    int edge = 0, from = 0, to = 0;  // cells
+    int out_dy = 0, in_dy = 0;       // where it leaves and enters, from the top of the cells
+    int track = -1;                  // of its vertical piece; -1: straight
+};
+
+struct Edge {
+    int from = 0, to = 0;  // boxes, which are also the first cells
+    bool back = false;
+    std::string label;
+    std::vector<int> hops;
+    int label_cell = -1;  // the passage that carries the label; -1: it hangs before the target
+};
+
+struct Grid {
+    std::vector<Shape> shapes;  // one per box
+    std::vector<Cell> cells;    // the boxes, then the passages
+    std::vector<Hop> hops;
+    std::vector<Edge> edges;
+    std::vector<std::vector<int>> columns;  // cells from top to bottom
+
+    std::vector<int> lane_numbers;  // of the lanes in use, ascending: the group of a lane is its place here
+    int middle = 0, left = 1, right = 2;  // groups beside the lanes: shared amid them, before all, after all
+    int middle_layer = 0,
+        left_layer = 0;  // the first layer of the lanes and of what comes before them; from the right
+
+    bool has_lanes() const { return lane_numbers.size() > 1; }
+    bool in_lanes(int group) const { return group <= middle; }
+    int y1(const Hop& hop) const { return at(cells, hop.from).y + hop.out_dy; }
+    int y2(const Hop& hop) const { return at(cells, hop.to).y + hop.in_dy; }
+};
+
+struct Extent {
+    int top = 0, bottom = 0;
+};
+
+Grid make_grid(const Diagram& diagram);
+void choose_heights(Grid& grid);
+// Puts each lane below the one before, and says where they lie.
+std::vector<Extent> stack_lanes(Grid& grid);
+
+}  // namespace tally::drawing

@@ -1,0 +1,38 @@
+// A shape of a diagram: the rows of text in it, how large they make it, and its outline.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tally/tools/diagram.hpp"
+
+namespace tally::drawing {
+
+// Of an 18 px monospace letter; fonts stay below it, so text keeps inside.
+inline constexpr int char_width = 11;
+inline constexpr int line_height = 26;  // of a row of text in a shape
+
+struct Row {
+    enum class Kind : std::uint8_t { head, value, gradient };
+    Kind kind = Kind::head;
+    std::string name, text;  // a head: the name in bold, then shape and tags; else only text
+    int dy = 0;              // its middle, from the middle of the shape
+    int width = 0;
+};
+
+enum class Outline : std::uint8_t { box, double_box, circle, pill, hexagon };
+
+struct Shape {
+    Outline outline = Outline::box;
+    int x = 0, y = 0, w = 0, h = 0;
+    std::vector<Row> rows;
+
+    int inset(int dy) const;  // how far the outline lies inside its rectangle, dy off the middle
+};
+
+int text_width(const std::string& utf8);
+// Its rows and size, with room for wires that span port_extent.
+Shape shape_of(const Diagram::Box& box, int port_extent);
+
+}  // namespace tally::drawing

@@ -1,0 +1,63 @@
+// Convolutions in groups of images: how many, and that no bit depends on it.
+#include "tally/array/convolution.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "memory/memory_helpers.hpp"
+
+namespace tally::test {
+
+namespace {
+
+detail::ConvPlan planned(const Shape& x, const Shape& weight, Device device) {
+    return detail::plan_conv(x, weight, nullptr, 1, 0, device);
+}
+
+}  // namespace
+
+TEST_CASE("A group of images is as large as its columns and its result allow") {
+    CHECK(planned({1 << 20, 8, 1, 1}, {2048, 8, 1, 1}, Device::cuda).group == 2048);
+    CHECK(planned({1 << 22, 1, 1, 1}, {512, 1, 1, 1}, Device::cuda).group == 8192);
+    CHECK(planned({1 << 20, 2048, 1, 1}, {8, 2048, 1, 1}, Device::cuda).group == 2048);
+    CHECK(planned({1000, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).group == 64);
+    CHECK(planned({5, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).group == 5);
+    CHECK(planned({5, 1, 200, 200}, {3, 1, 1, 1}, Device::cpu).group == 1);  // one image is beyond the room
+    CHECK(planned({0, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).group == 1);
+    CHECK(planned({7, 0, 2, 2}, {0, 0, 1, 1}, Device::cpu).group == 7);
+}
+
+TEST_CASE("A convolution to many channels takes little memory beside its result") {
+    const detail::ConvPlan plan = planned({4096, 1, 1, 1}, {256, 1, 1, 1}, Device::cpu);
+    const std::size_t before = memory::in_use();
+    const detail::Convolution<float> made(plan, detail::kernels<float>(Device::cpu), Device::cpu);
+    CHECK(memory::in_use() - before < 128 * KiB);
+}
+
+TEST_CASE("No bit of a convolution depends on how many images are a group") {
+    Random random(14);
+    for (const std::int64_t channels : {1, 8, 60}) {
+        const auto x = random.array<float>({300, 2, 3, 3}), weight = random.array<float>({channels, 2, 2, 2}),
+                   dy = random.array<float>({300, channels, 2, 2});
+        const auto of_groups = [&](std::size_t group) {
+            detail::ConvPlan plan = planned(x.shape(), weight.shape(), Device::cpu);
+            CHECK(plan.group > 1);
+            if (group) plan.group = group;
+            detail::Convolution<float> convolution(plan, detail::kernels<float>(Device::cpu), Device::cpu);
+            std::vector<Array<float>> made{dy.clone(), weight.clone(), x.clone()};  // added to
+            convolution.forward(x.data(), weight.data(), {made[0].raw(), Write::add});
+            convolution.back_weight(dy.data(), x.data(), {made[1].raw(), Write::add});
+            convolution.back_x(dy.data(), weight.data(), {made[2].raw(), Write::add});
+            return made;
+        };
+        const std::vector<Array<float>> as_planned = of_groups(0);
+        for (const std::size_t group : std::vector<std::size_t>{1, 7, 256, 300}) {
+            const std::vector<Array<float>> other = of_groups(group);
+            for (std::size_t i = 0; i < other.size(); ++i) CHECK(same_bits(other[i], as_planned[i]));
+        }
+    }
+}
+
+}  // namespace tally::test

@@ -1,0 +1,282 @@
+// Exact sums: rounded once, to nearest even; no order, no split and no merging changes a bit.
+#include "tally/array/exact_sum.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "array/exact_sum_cases.hpp"
+#include "catch.hpp"
+#include "tally/memory/memory.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+template <class S> S sum_of(const std::vector<S>& summands) {
+    return exact_sum_of(summands).rounded().item();
+}
+
+template <class S> bool same_number(S a, S b) { return bits_of(a) == bits_of(b); }
+
+// What several summed apart, as MPI would add it up: all get one range, and then integers are added.
+template <class S> S added_as_integers(std::vector<ExactSum<S>>& parts) {
+    detail::ExactRange all;
+    std::int64_t additions = 0;
+    for (ExactSum<S>& part : parts) {
+        part.carry();
+        all = all.with(part.range());
+    }
+    for (ExactSum<S>& part : parts) {
+        part.widen(all);
+        additions += part.additions();
+    }
+    for (std::size_t p = 1; p < parts.size(); ++p)
+        for (std::size_t k = 0; k < all.width(); ++k) parts[0].digits()[k] += parts[p].digits()[k];
+    parts[0].set_additions(additions);
+    return parts[0].rounded().item();
+}
+
+template <class S> void check_every_split(std::uint64_t seed, int cases) {
+    for (int i = 0; i < cases; ++i) {
+        Random random(seed + static_cast<std::uint64_t>(i));
+        std::vector<S> summands = drawn_summands<S>(random);
+        INFO("seed " << seed + static_cast<std::uint64_t>(i) << ": " << listed(summands));
+        const S want = sum_of(summands);
+        for (int again = 0; again < 3; ++again) {
+            std::vector<ExactSum<S>> parts, same;
+            for (std::int64_t p = random.whole(1, 5); p > 0; --p) {
+                parts.emplace_back(Shape{});
+                same.emplace_back(Shape{});
+            }
+            for (std::size_t k = summands.size(); k > 0; --k) {
+                const auto which =
+                    static_cast<std::size_t>(random.whole(0, static_cast<std::int64_t>(parts.size()) - 1));
+                std::swap(
+                    summands[k - 1],
+                    summands[static_cast<std::size_t>(random.whole(0, static_cast<std::int64_t>(k) - 1))]);
+                parts[which].add(Array<S>({}, {summands[k - 1]}));
+                same[which].add(Array<S>({}, {summands[k - 1]}));
+                if (random.whole(0, 5) == 0) parts[which].carry();
+            }
+            REQUIRE(same_number(added_as_integers(same), want));
+            ExactSum<S> all{Shape{}};
+            for (std::size_t p = parts.size(); p > 0; --p) all.merge(parts[p - 1]);
+            REQUIRE(same_number(all.rounded().item(), want));
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("Law: an exact sum is the same in every order and split") {
+    const std::uint64_t seed = std::random_device()();
+    WARN("seed " << seed);
+    check_every_split<float>(seed, 1000);
+    check_every_split<double>(seed, 1000);
+}
+
+// Floats that are multiples of 1/64 add up exactly in double.
+TEST_CASE("An exact sum of floats is the sum in double where that is exact, rounded once") {
+    const std::uint64_t seed = std::random_device()();
+    WARN("seed " << seed);
+    Random random(seed);
+    for (int i = 0; i < 300; ++i) {
+        const Shape shape = random.shape(3);
+        std::vector<double> want(shape.size(), 0.0);
+        ExactSum<float> sum(shape);
+        for (std::int64_t k = random.whole(1, 60); k > 0; --k) {
+            std::vector<float> summand;
+            for (double& number : want) {
+                const auto x = static_cast<float>(random.whole(-(1 << 23), 1 << 23)) / 64;
+                summand.push_back(random.whole(0, 3) ? x : 0);
+                number += static_cast<double>(summand.back());
+            }
+            sum.add(Array<float>(shape, summand));
+        }
+        const std::vector<float> got = sum.rounded().to_vector();
+        for (std::size_t k = 0; k < want.size(); ++k) REQUIRE(got[k] == static_cast<float>(want[k]));
+    }
+}
+
+TEMPLATE_TEST_CASE("An exact sum rounds once: to nearest, and ties to even", "", float, double) {
+    using S = TestType;
+    const S eps = std::numeric_limits<S>::epsilon(), least = std::numeric_limits<S>::denorm_min();
+    CHECK(sum_of<S>({1, eps / 2}) == 1);                      // a tie: down to even
+    CHECK(sum_of<S>({1 + eps, eps / 2}) == 1 + 2 * eps);      // a tie: up to even
+    CHECK(sum_of<S>({1, eps / 2, least}) == 1 + eps);         // a little more than half
+    CHECK(sum_of<S>({1 + eps, eps / 2, -least}) == 1 + eps);  // a little less
+    CHECK(sum_of<S>({-1, -eps / 2, -least}) == -1 - eps);
+    CHECK(sum_of<S>({-1 - eps, -eps / 2}) == -1 - 2 * eps);
+    CHECK(sum_of<S>({1, eps / 4, eps / 4, eps / 4, eps / 4}) == 1 + eps);  // added one by one each is lost
+    CHECK(sum_of<S>({2 - eps, eps / 2}) == 2);                             // carries into the exponent
+    CHECK(sum_of<S>({std::ldexp(S(1), 100), 1, -std::ldexp(S(1), 100)}) == 1);
+    CHECK(sum_of<S>({std::ldexp(S(1), 100), -1, -std::ldexp(S(1), 100)}) == -1);
+}
+
+TEMPLATE_TEST_CASE("An exact sum is denormal, largest or infinite where it is that", "", float, double) {
+    using S = TestType;
+    using Limits = std::numeric_limits<S>;
+    const S least = Limits::denorm_min(), normal = Limits::min(), most = Limits::max(),
+            inf = Limits::infinity();
+    CHECK(sum_of<S>({least}) == least);
+    CHECK(sum_of<S>({least, least, -least}) == least);
+    CHECK(sum_of<S>({normal, -least}) == normal - least);
+    CHECK(sum_of<S>({normal - least, least}) == normal);
+    CHECK(sum_of<S>({normal, normal, -least}) == 2 * normal - least);
+    const S half_step = std::ldexp(most, -Limits::digits - 1);  // nearly half of the largest's last place
+    CHECK(sum_of<S>({most, half_step}) == most);
+    CHECK(sum_of<S>({most, std::ldexp(S(1), Limits::max_exponent - Limits::digits - 1)}) == inf);  // the tie
+    CHECK(sum_of<S>({most, most, -most}) == most);  // beyond the range on the way only
+    CHECK(sum_of<S>({most, most}) == inf);
+    CHECK(sum_of<S>({-most, -most, least}) == -inf);
+    CHECK(sum_of<S>({most, most, most, -most, -most, least, -most}) == least);
+}
+
+TEMPLATE_TEST_CASE("An exact sum has IEEE's infinities, NaN and zeros", "", float, double) {
+    using S = TestType;
+    const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
+    for (const std::vector<S>& summands : std::vector<std::vector<S>>{
+             {inf, -inf}, {-inf, 1, inf}, {nan}, {-nan, 1}, {inf, nan}, {nan, -inf, -0.0}})
+        CHECK(same_number(sum_of(summands), nan));
+    CHECK(sum_of<S>({1, inf, -5}) == inf);
+    CHECK(sum_of<S>({-inf, std::numeric_limits<S>::max(), -inf}) == -inf);
+    CHECK(same_number(sum_of<S>({}), S(0)));
+    CHECK(same_number(sum_of<S>({-0.0}), S(-0.0)));
+    CHECK(same_number(sum_of<S>({-0.0, -0.0, -0.0}), S(-0.0)));
+    CHECK(same_number(sum_of<S>({0, -0.0}), S(0)));
+    CHECK(same_number(sum_of<S>({-0.0, 0}), S(0)));
+    CHECK(same_number(sum_of<S>({-1, 1, -0.0}), S(0)));
+    CHECK(same_number(sum_of<S>({-0.0, 1, -1}), S(0)));
+    // Merged, each sum knows what came to the other.
+    for (const bool negative_first : {true, false}) {
+        ExactSum<S> one{Shape{}}, other{Shape{}}, none{Shape{}};
+        one.add(Array<S>({}, {negative_first ? S(-0.0) : S(0)}));
+        other.add(Array<S>({}, {negative_first ? S(0) : S(-0.0)}));
+        one.merge(none);
+        none.merge(one);
+        CHECK(same_number(none.rounded().item(), negative_first ? S(-0.0) : S(0)));
+        one.merge(other);
+        CHECK(same_number(one.rounded().item(), S(0)));
+    }
+    // Two numbers that stand beside each other know nothing of each other's.
+    ExactSum<S> sum({4});
+    sum.add(Array<S>({4}, {1, S(-0.0), inf, 2}));
+    sum.add(Array<S>({4}, {2, S(-0.0), -5, nan}));
+    const std::vector<S> got = sum.rounded().to_vector();
+    CHECK(got[0] == 3);
+    CHECK(same_number(got[1], S(-0.0)));
+    CHECK(got[2] == inf);
+    CHECK(std::isnan(got[3]));
+}
+
+// With digits of a million additions a carry would be due about twice.
+TEMPLATE_TEST_CASE("An exact sum carries in time", "", float, double) {
+    using S = TestType;
+    const S most = std::numeric_limits<S>::max();
+    const std::int64_t count = 2 * ExactSum<S>::most_additions + 7;
+    ExactSum<S> sum({2});
+    const S almost_two = 2 - std::numeric_limits<S>::epsilon();
+    const Array<S> summand({2}, {almost_two, -most}), minus_one({2}, {S(0), most});
+    for (std::int64_t i = 0; i < count; ++i) sum.add(summand);
+    const double exact = static_cast<double>(almost_two) * static_cast<double>(count);  // float: exact
+    CHECK(sum.additions() <= ExactSum<S>::most_additions);
+    CHECK(sum.rounded().to_vector()[1] == -std::numeric_limits<S>::infinity());
+    for (std::int64_t i = 0; i < count; ++i) sum.add(minus_one);
+    const std::vector<S> got = sum.rounded().to_vector();
+    CHECK(got[0] == static_cast<S>(exact));
+    CHECK(same_number(got[1], S(0)));
+}
+
+TEST_CASE("Marks have room for what may be added up one by one, and for a merge after it") {
+    ExactSum<float> all({}), more({});
+    const auto most = ExactSum<float>::most_additions;
+    all.add(Array<float>({}, {std::numeric_limits<float>::infinity()}));
+    more.add(Array<float>({}, {std::numeric_limits<float>::infinity()}));
+    all.digits().back() *= most;
+    all.set_additions(most);
+    more.digits().back() *= 2 * most;
+    more.set_additions(2 * most);
+    all.merge(more);
+    CHECK(all.rounded().item() == std::numeric_limits<float>::infinity());
+}
+
+TEST_CASE("Zeros may be added to digits of which there are fewer than a zero's place would have") {
+    ExactSum<double> sum({2});
+    sum.widen({0, 0, false});
+    sum.digits()[1] = 1;
+    sum.set_additions(1);
+    sum.add(Array<double>({2}, {0, -0.0}));
+    CHECK(sum.rounded().to_vector() == std::vector<double>{0, std::numeric_limits<double>::denorm_min()});
+}
+
+TEST_CASE("Doubling 60 times by merging is exact, and its digits grow") {
+    std::vector<ExactSum<float>> sums;
+    sums.emplace_back(Shape{});
+    sums.back().add(Array<float>({}, {1.5f}));
+    sums.back().add(Array<float>({}, {-0.0f}));
+    for (int k = 0; k < 60; ++k) {
+        sums.emplace_back(Shape{});
+        sums.back().merge(sums[sums.size() - 2]);
+        sums.back().merge(sums[sums.size() - 2]);
+    }
+    CHECK(sums.back().rounded().item() == std::ldexp(1.5f, 60));
+    CHECK(sums.back().additions() <= ExactSum<float>::most_additions);
+}
+
+TEST_CASE("An exact sum has the digits that its exponents need, in the ledger") {
+    const std::size_t before = memory::in_use(Device::cpu);
+    ExactSum<float> sum({1000});
+    CHECK(sum.bytes() == 0);
+    sum.add(Array<float>::zeros({1000}));
+    CHECK(sum.bytes() == 0);
+    sum.add(Array<float>::full({1000}, 4.0f));
+    CHECK(sum.range().digits() == 1);  // places 128 to 151, which are bits of digit 4
+    sum.add(Array<float>::full({1000}, 0x1p-20f));
+    CHECK(sum.range().digits() == 2);
+    CHECK(sum.bytes() == 1000 * 2 * sizeof(std::int64_t));
+    CHECK(memory::in_use(Device::cpu) - before >= sum.bytes());
+    const memory::Report report = memory::report(Device::cpu);
+    CHECK(report.in_use_by[static_cast<std::size_t>(MemoryClass::gradient)] >= sum.bytes());
+    sum.add(Array<float>::full({1000}, 0x1p-149f));
+    CHECK(sum.range().digits() == 5);
+    sum.add(Array<float>::full({1000}, -0.0f));
+    CHECK(sum.range().width() == 6);
+    sum.add(Array<float>::full({1000}, 0x1p127f));
+    CHECK(sum.range().width() == 10);
+    CHECK(sum.rounded().to_vector()[999] == 0x1p127f);
+    sum.clear();
+    CHECK(sum.empty());
+    CHECK(memory::in_use(Device::cpu) == before);
+    ExactSum<double> wide(Shape{});
+    wide.add(Array<double>({}, {std::numeric_limits<double>::denorm_min()}));
+    wide.add(Array<double>({}, {std::numeric_limits<double>::max()}));
+    CHECK(wide.range().digits() == 66);
+}
+
+TEST_CASE("An exact sum of arrays without elements is one") {
+    ExactSum<double> sum({0, 3});
+    sum.add(Array<double>::zeros({0, 3}));
+    sum.carry();
+    CHECK(sum.rounded().shape() == Shape{0, 3});
+}
+
+TEST_CASE("What cannot be added exactly is refused, and the sum stays") {
+    ExactSum<float> sum({2}), other({3});
+    sum.add({1.0f, 2.0f});
+    CHECK_THROWS_WITH(sum.add({1.0f, 2.0f, 3.0f}),
+                      contains("[exact_sum] (3) cannot be added to a sum of (2)"));
+    CHECK_THROWS_WITH(sum.merge(other),
+                      contains("[exact_sum] a sum of (3) cannot be merged into one of (2)"));
+    CHECK_THROWS_WITH(sum.merge(sum), contains("[exact_sum] a sum cannot be merged into itself"));
+    CHECK_THROWS_AS(sum.add(Array<float>()), Error);
+    memory::fail_allocation(1);
+    CHECK_THROWS_AS(sum.add({1e20f, 0.0f}), OutOfMemory);
+    memory::fail_allocation(0);
+    CHECK(sum.rounded().to_vector() == std::vector<float>{1, 2});
+}

@@ -1,0 +1,39 @@
+// Running statistics: a commit takes in mean and variance, or neither.
+#include "tally/array/statistics.hpp"
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "tally/memory/memory.hpp"
+
+namespace tally::test {
+
+TEST_CASE("A commit that finds no memory leaves the mean and the variance as they were") {
+    const BatchStatistics<double> batch{{1, 2, 3}, {4, 5, 6}, 10};
+    RunningStatistics<double> running(3);
+    running.commit(batch);
+    const Array<double> mean = running.mean.clone(), variance = running.variance.clone();
+    int refused = 0;
+    for (std::uint64_t nth = 1;; ++nth) {
+        INFO("allocation " << nth);
+        memory::fail_allocation(nth);
+        bool failed = false;
+        try {
+            running.commit(batch);
+        } catch (const OutOfMemory&) {
+            failed = true;
+        }
+        memory::fail_allocation(0);
+        if (!failed) break;
+        ++refused;
+        CHECK(same_bits(running.mean, mean));
+        CHECK(same_bits(running.variance, variance));
+    }
+    CHECK(refused > 1);
+    RunningStatistics<double> undisturbed(3);
+    undisturbed.commit(batch);
+    undisturbed.commit(batch);
+    CHECK(same_bits(running.mean, undisturbed.mean));
+    CHECK(same_bits(running.variance, undisturbed.variance));
+}
+
+}  // namespace tally::test

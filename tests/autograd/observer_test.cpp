@@ -1,0 +1,242 @@
+// What an observer is told: each operation once, with what its rule keeps, and each rule before and after.
+#include "tally/autograd/observer.hpp"
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "tally/array/array.hpp"
+#include "tally/autograd/ops/custom.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/tensor.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+struct Diary : Observer {
+    void computed(const Computed& operation) override {
+        lines.push_back(std::string(operation.op) + (operation.node ? "" : " unrecorded"));
+        kept.emplace_back(operation.kept.begin(), operation.kept.end());
+        results.push_back(operation.value);
+        in_use.push_back(memory::in_use());
+    }
+    void pulling(const Node& node) override { lines.push_back(std::string("> ") + node.op()); }
+    void pulled(const Node& node) override { lines.push_back(std::string("< ") + node.op()); }
+
+    std::vector<std::string> lines;
+    std::vector<std::vector<detail::ObservedValue>> kept;  // of each operation computed
+    std::vector<detail::ObservedValue> results;
+    std::vector<std::size_t> in_use;
+};
+
+struct Bored : Observer {
+    void computed(const Computed&) override {
+        if (--patience == 0) throw std::runtime_error("enough");
+    }
+    int patience = 1;
+};
+
+using Lines = std::vector<std::string>;
+
+Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)); }
+
+}  // namespace
+
+TEST_CASE("an observer is told of each operation and of each rule in their order") {
+    const Tensor w = weights(), x = constant(Array<float>::full({4, 8}, 1.0f));
+    Diary diary;
+    {
+        const Observing looking(diary);
+        sum(tanh(matmul(x, w))).backward();
+    }
+    sum(w).backward();  // after it stopped looking
+    CHECK(diary.lines ==
+          Lines{"matmul", "tanh", "sum", "> sum", "< sum", "> tanh", "< tanh", "> matmul", "< matmul"});
+}
+
+TEST_CASE("an observer is told of operations that record nothing") {
+    const Tensor w = weights(), x = constant(Array<float>::full({8, 16}, 1.0f));
+    Diary diary;
+    const Observing looking(diary);
+    x + x;
+    concat<float>({x, x});
+    {
+        const NoGrad off;
+        tanh(w);
+        concat<float>({w, w});
+    }
+    concat<float>({w, w});
+    CHECK(diary.lines ==
+          Lines{"add unrecorded", "concat unrecorded", "tanh unrecorded", "concat unrecorded", "concat"});
+    for (const std::vector<detail::ObservedValue>& kept : diary.kept) CHECK(kept.empty());
+}
+
+TEST_CASE("an observer sees the result and what the rule keeps") {
+    const Tensor w = weights();
+    Tensor x = w + 1;
+    const memory::detail::Storage* const of_x = x.value().storage();
+    Diary diary;
+    {
+        const Observing looking(diary);
+        Tensor y = tanh(std::move(x) * w);
+        REQUIRE(diary.results.size() == 2);
+        CHECK(diary.results[1].shape == Shape{8, 16});
+        CHECK(diary.results[1].bytes == 512);
+        CHECK(diary.results[1].storage == y.value().storage());
+        REQUIRE(diary.kept[0].size() == 2);
+        CHECK(diary.kept[0][0].storage == of_x);
+        CHECK(diary.kept[0][1].storage == w.value().storage());
+        CHECK(memory::detail::held_as(diary.kept[0][1].storage) == MemoryClass::parameter);
+        REQUIRE(diary.kept[1].size() == 1);
+        CHECK(diary.kept[1][0].storage == diary.results[1].storage);
+        y.backward(y.value());
+    }
+}
+
+TEST_CASE("when an observer is told the operands have not gone yet") {
+    const Tensor w = weights(), x = constant(Array<float>::full({8, 16}, 1.0f));
+    const std::size_t before = memory::in_use();
+    Diary diary;
+    const Observing looking(diary);
+    const Tensor y = matmul(w + 1, x, {.transpose_a = true});
+    CHECK(diary.in_use == std::vector<std::size_t>{before + 512, before + 512 + y.value().storage()->bytes});
+    {
+        const NoGrad off;
+        const Tensor z = matmul(w + 1, x, {.transpose_a = true});
+        CHECK(diary.in_use[3] - diary.in_use[2] == y.value().storage()->bytes);
+    }
+}
+
+TEST_CASE("an observer sees numbers without a buffer and only those that are kept") {
+    const Scalar a = parameter(3.0), b = constant(4.0);
+    Diary diary;
+    const Observing looking(diary);
+    a* b;
+    a + b;
+    REQUIRE(diary.kept.size() == 2);
+    REQUIRE(!diary.kept[0].empty());
+    CHECK(diary.kept[0][0].storage == nullptr);
+    CHECK(diary.kept[0][0].bytes == sizeof(double));
+    CHECK(diary.kept[1].empty());
+}
+
+TEST_CASE("an observer is told the name of an operation from outside") {
+    const Tensor w = weights();
+    Diary diary;
+    const Observing looking(diary);
+    const auto copy = [](const Array<float>& x) { return x.clone(); };
+    const auto back = [](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&,
+                         const Array<float>&) { to.give(0, dy); };
+    const std::string name = "a name too long to be kept inside of a string";
+    custom(name, copy, back, w);
+    custom(name, copy, back, constant(w.value()));
+    CHECK(diary.lines == Lines{name, name + " unrecorded"});
+}
+
+TEST_CASE("several observers are told in the order in which they came") {
+    const Tensor w = weights();
+    Lines heard;
+    struct Echo : Observer {
+        Echo(Lines& all, std::string who) : heard(all), name(std::move(who)) {}
+        void computed(const Computed&) override { heard.push_back(name + " computed"); }
+        void pulling(const Node&) override { heard.push_back(name + " pulling"); }
+        void pulled(const Node&) override { heard.push_back(name + " pulled"); }
+        Lines& heard;
+        std::string name;
+    };
+    Echo first(heard, "first"), second(heard, "second"), third(heard, "third");
+    const Observing outer(first);
+    {
+        const Observing middle(second);
+        {
+            const Observing inner(third);
+            -w;
+        }
+        sum(w).backward();
+    }
+    -w;
+    CHECK(heard == Lines{"first computed", "second computed", "third computed", "first computed",
+                         "second computed", "first pulling", "second pulling", "first pulled",
+                         "second pulled", "first computed"});
+}
+
+TEST_CASE("observers may end in any order") {
+    const std::vector<int> order =
+        GENERATE(std::vector<int>{0, 1, 2}, std::vector<int>{0, 2, 1}, std::vector<int>{1, 0, 2},
+                 std::vector<int>{1, 2, 0}, std::vector<int>{2, 0, 1}, std::vector<int>{2, 1, 0});
+    const Tensor w = weights();
+    Diary diaries[3];
+    std::optional<Observing> looking[3];
+    for (std::size_t i = 0; i < 3; ++i) looking[i].emplace(diaries[i]);
+    for (const int next : order) {
+        -w;
+        looking[static_cast<std::size_t>(next)].reset();
+    }
+    -w;
+    for (std::size_t i = 0; i < 3; ++i)
+        CHECK(diaries[static_cast<std::size_t>(order[i])].lines.size() == i + 1);
+    CHECK(watching::detail::observer == nullptr);
+}
+
+TEST_CASE("an observer that throws leaves nothing behind") {
+    const Tensor w = weights();
+    const std::int64_t nodes = live_nodes();
+    const std::size_t before = memory::in_use();
+    for (int patience = 1; patience <= 3; ++patience) {
+        Bored bored;
+        bored.patience = patience;
+        const Observing looking(bored);
+        CHECK_THROWS_AS(concat<float>({tanh(w * w), w}), std::runtime_error);
+        CHECK(live_nodes() == nodes);
+        CHECK(memory::in_use() == before);
+        CHECK(in_use(MemoryClass::saved) == 0);
+    }
+    sum(w * w).backward();
+    CHECK(w.grad().span()[0] == 1.0f);
+}
+
+TEST_CASE("a backward pass that is looked at leaves nothing behind, however it ends") {
+    struct Touchy : Observer {
+        void pulling(const Node&) override { throw_if(before); }
+        void pulled(const Node&) override { throw_if(after); }
+        static void throw_if(bool yes) {
+            if (yes) throw std::runtime_error("enough");
+        }
+        bool before = false, after = false;
+    };
+    const Tensor w = weights();
+    const std::int64_t nodes = live_nodes();
+    const std::size_t bytes = memory::in_use();
+    const bool before = GENERATE(false, true), after = GENERATE(false, true), rule = GENERATE(false, true),
+               held = GENERATE(false, true);
+    CAPTURE(before, after, rule, held);
+    {
+        Touchy touchy;
+        touchy.before = before;
+        touchy.after = after;
+        const Observing looking(touchy);
+        const auto copy = [](const Array<float>& x) { return x.clone(); };
+        const auto back = [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&,
+                              const Array<float>&) {
+            Touchy::throw_if(rule);
+            to.give(0, dy);
+        };
+        Tensor y = custom("copy", copy, back, w * w), loss = sum(y);
+        if (!held) y = {};
+        if (before || after || rule)
+            CHECK_THROWS_AS(loss.backward(), std::runtime_error);
+        else
+            loss.backward();
+    }
+    CHECK(live_nodes() == nodes);
+    w.free_grad();
+    CHECK(memory::in_use() == bytes);
+}

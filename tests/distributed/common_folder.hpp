@@ -1,0 +1,27 @@
+// A folder of files that all processes see.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "distributed/world.hpp"
+#include "folder.hpp"
+
+namespace tally::test {
+
+// Until the last of them has looked.
+class CommonFolder {
+public:
+    CommonFolder() {
+        if (me() == 0) folder_.emplace();
+        path_ = world().meet("a folder", folder_ ? *folder_ / "" : "")[0];
+    }
+    ~CommonFolder() { world().meet("the folder's end"); }
+    std::string operator/(const std::string& name) const { return path_ + name; }
+
+private:
+    std::optional<Folder> folder_;
+    std::string path_;
+};
+
+}  // namespace tally::test

@@ -1,0 +1,451 @@
+// Windows of Sum::exact over processes: the bits of one process, whoever has which micro-batches.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "distributed/world.hpp"
+#include "tally/core.hpp"
+#include "tally/train.hpp"
+
+namespace tally::test {
+
+namespace {
+
+template <class S> using Leaves = std::vector<Var<Array<S>>>;
+const std::string no_error = "no error";
+
+// Numbers of all magnitudes, zeros of both signs, denormal ones, and such as cancel another that was drawn.
+template <class S> class Wild {
+public:
+    Wild(Random& r, bool special, bool zeros = false) : r_(r), special_(special), zeros_(zeros) {}
+
+    S number() {
+        using Limits = std::numeric_limits<S>;
+        if (zeros_) return r_.whole(0, 15) == 0 ? S(0) : S(-0.0);
+        constexpr int far = Limits::max_exponent - 30;
+        S x = static_cast<S>(r_.between(-1, 1));
+        switch (r_.whole(0, 9)) {
+            case 0:
+                x = r_.coin() ? S(0) : S(-0.0);
+                break;
+            case 1:
+                x = std::ldexp(x, Limits::min_exponent - static_cast<int>(r_.whole(0, 20)));
+                break;
+            case 2:
+            case 3:
+                x = std::ldexp(x, static_cast<int>(r_.whole(-far, far)));
+                break;
+            case 4:
+            case 5:
+                if (!drawn_.empty()) x = -drawn_[index(drawn_.size())];
+                break;
+            case 6:
+                constexpr S specials[] = {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
+                                          Limits::max(), Limits::lowest()};
+                if (special_ && r_.whole(0, 9) == 0) x = specials[index(5)];
+        }
+        drawn_.push_back(x);
+        return x;
+    }
+    Array<S> array(const Shape& shape) {
+        std::vector<S> numbers(shape.size());
+        const bool one_by_one = r_.coin();  // where they are not, -0 meets -0
+        S all = number();
+        for (S& each : numbers) each = one_by_one ? number() : all;
+        return Array<S>(shape, numbers);
+    }
+    std::size_t index(std::size_t size) {
+        return static_cast<std::size_t>(r_.whole(0, static_cast<std::int64_t>(size) - 1));
+    }
+
+private:
+    Random& r_;
+    bool special_, zeros_;
+    std::vector<S> drawn_;
+};
+
+// All that an update shows.
+template <class S> struct Shown {
+    std::vector<Array<S>> arrays;  // gradients and weights
+    std::vector<double> numbers;
+    std::vector<std::string> errors;
+
+    // What they first differ in, or nothing.
+    std::string difference(const Shown& other) const {
+        for (std::size_t i = 0; i < errors.size(); ++i)
+            if (errors[i] != other.errors[i]) return errors[i] + ", alone " + other.errors[i];
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            if (std::bit_cast<std::uint64_t>(numbers[i]) != std::bit_cast<std::uint64_t>(other.numbers[i]))
+                return "number " + std::to_string(i) + ": " + std::to_string(numbers[i]) + ", alone " +
+                       std::to_string(other.numbers[i]);
+        for (std::size_t i = 0; i < arrays.size(); ++i)
+            if (!same_bits(arrays[i], other.arrays[i])) return "array " + std::to_string(i);
+        return "";
+    }
+};
+
+// Parameters of one linear model, the micro-batches of a window, and how it goes on.
+template <class S> struct Drawn {
+    std::vector<Array<S>> values;
+    struct Micro {
+        std::vector<Array<S>> with;  // for each parameter, or empty: it is not read
+        S apart;                     // the part of its loss that depends on none
+        double count, weight;
+    };
+    std::vector<Micro> micros;
+    WindowOptions<S> options{.sum = Sum::exact};
+    std::size_t bucket;
+    bool adam;
+
+    explicit Drawn(Random& r) {
+        Wild<S> wild(r, r.whole(0, 3) == 0);
+        for (std::int64_t n = r.whole(1, 3); n-- > 0;) values.push_back(r.array<S>(r.shape(2, 4)));
+        double total = 0;
+        const bool weighted = r.coin();
+        for (std::int64_t m = r.whole(1, 7); m-- > 0;) {
+            Micro micro{
+                {}, wild.number(), static_cast<double>(r.whole(1, 5)), weighted ? r.between(0.1, 3) : 1};
+            for (const Array<S>& value : values)
+                micro.with.push_back(r.whole(0, 3) == 0 ? Array<S>() : wild.array(value.shape()));
+            if (!micro.with[0].storage()) micro.with[0] = wild.array(values[0].shape());
+            micros.push_back(micro);
+            total += micro.count * micro.weight;
+        }
+        if (r.whole(0, 3) == 0)
+            options.reduction = Reduction::sum;
+        else if (r.whole(0, 2) == 0)
+            options.total = total;
+        else if (r.whole(0, 2) == 0)
+            options.weigh = Weigh::micro_batches;
+        if (r.whole(0, 3) == 0) options.max_norm = r.between(0.01, 2);
+        if (r.whole(0, 3) == 0) options.max_value = r.between(0.01, 1);
+        options.non_finite =
+            std::vector{NonFinite::raise, NonFinite::drop_micro, NonFinite::drop_window}[wild.index(3)];
+        bucket = static_cast<std::size_t>(r.whole(7, 200));
+        adam = r.coin();
+    }
+
+    Leaves<S> leaves() const {
+        Leaves<S> all;
+        for (const Array<S>& value : values) all.push_back(parameter(value.clone()));
+        return all;
+    }
+    static Loss<Array<S>> loss(const Leaves<S>& leaves, const Micro& micro) {
+        Var<Array<S>> all = constant(Array<S>::full({}, micro.apart));
+        for (std::size_t i = 0; i < leaves.size(); ++i)
+            if (micro.with[i].storage()) all = all + sum(leaves[i] * constant(micro.with[i]));
+        return {all, constant(Array<S>::full({}, static_cast<S>(micro.count)))};
+    }
+
+    // Two updates by this process's `mine`, or by one process that has all of them.
+    Shown<S> updated(const std::vector<std::size_t>& mine, detail::Across<S>* across) const {
+        const Leaves<S> own = leaves();
+        std::unique_ptr<Optimizer<S>> optimizer;
+        if (adam)
+            optimizer = std::make_unique<Adam<S>>(own);
+        else
+            optimizer = std::make_unique<Sgd<S>>(own, SgdOptions{.learning_rate = 0.25});
+        Window<S> window(*optimizer, options, across);
+        Shown<S> shown;
+        for (int update = 0; update < 2; ++update) {
+            for (const std::size_t i : mine) window.add(loss(own, micros[i]), {.weight = micros[i].weight});
+            bool all_came = false;  // else a gradient's place may hold what has not counted
+            const std::string error = message_of([&] {
+                const Finished<S> done = window.finish();
+                for (const double number :
+                     {double(done.stepped), double(done.micro_batches), double(done.dropped), done.count,
+                      done.norm.value_or(-1), static_cast<double>(done.sum.item())})
+                    shown.numbers.push_back(number);
+                all_came = done.stepped && done.dropped == 0;
+            });
+            if (error != no_error) window.discard();
+            shown.errors.push_back(error);
+            for (std::size_t i = 0; i < own.size(); ++i) {
+                const auto reads = [i](const Micro& micro) { return micro.with[i].storage() != nullptr; };
+                if (all_came && std::ranges::any_of(micros, reads))
+                    shown.arrays.push_back(own[i].node()->gradient.clone());
+                shown.arrays.push_back(own[i].value().clone());
+            }
+        }
+        return shown;
+    }
+};
+
+// Each micro-batch to somebody: to any, to few, or all to one.
+std::vector<std::size_t> drawn_share(Random& r, std::size_t micros) {
+    const auto last = static_cast<std::int64_t>(ranks()) - 1, few = r.whole(0, last);
+    std::vector<std::size_t> mine;
+    for (std::size_t i = 0; i < micros; ++i)
+        if (static_cast<std::size_t>(r.coin() ? r.whole(0, last) : few) == me()) mine.push_back(i);
+    if (r.coin()) std::reverse(mine.begin(), mine.end());
+    return mine;
+}
+
+// How often micro-batches were left out, windows refused or dropped: the law has met these cases, too.
+struct Met {
+    int stepped = 0, refused = 0, dropped = 0, without = 0;
+};
+
+template <class S> void an_update_is_exact(std::uint64_t seed, Met& met) {
+    Random r(seed);
+    const Drawn<S> drawn(r);
+    CAPTURE(seed, world().size(), drawn.bucket, drawn.micros.size());
+    std::vector<std::size_t> all(drawn.micros.size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    const Shown<S> alone = drawn.updated(all, nullptr);
+    for (int share = 0; share < 2; ++share) {
+        const std::vector<std::size_t> mine = drawn_share(r, drawn.micros.size());
+        Ranks<S> across(world(), {.bucket = drawn.bucket});
+        CHECK(drawn.updated(mine, &across).difference(alone) == "");
+        met.without += mine.empty();
+    }
+    if (alone.errors[0] == no_error)
+        met.stepped += alone.numbers[0] == 1, met.dropped += alone.numbers[2] > 0;
+    else
+        ++met.refused;
+}
+
+// Sums of some numbers each, of many, or of none, on each rank: of two parameters, of losses and of counts.
+template <class S> using Sums = std::vector<ExactSum<S>>;
+const std::vector<Shape> summed_shapes{{3}, {2, 7}, {}, {}};
+
+template <class S> Sums<S> drawn_sums(Random& r, bool zeros) {
+    Wild<S> wild(r, true, zeros);
+    Sums<S> sums;
+    for (const Shape& shape : summed_shapes) {
+        ExactSum<S> sum(shape);
+        for (std::int64_t n = r.whole(0, 4); n-- > 0;) sum.add(wild.array(shape));
+        if (r.whole(0, 3) == 0) {  // nearly as many additions as a sum may have
+            ExactSum<S> other(shape);
+            other.add(wild.array(shape));
+            other.add(wild.array(shape));
+            while (sum.additions() + other.additions() <= ExactSum<S>::most_additions) {
+                sum.merge(other);
+                std::swap(sum, other);
+            }
+        }
+        sums.push_back(std::move(sum));
+    }
+    return sums;
+}
+
+template <class S> void sums_of_all_are_exact(std::uint64_t seed) {
+    Random r(seed);
+    const Leaves<S> leaves{parameter(Array<S>::zeros(summed_shapes[0])),
+                           parameter(Array<S>::zeros(summed_shapes[1]))};
+    Sgd<S> sgd(leaves, {.learning_rate = 1});
+    Ranks<S> across(world(), {.bucket = static_cast<std::size_t>(r.whole(1, 300))});
+    across.open(sgd, {});
+    CAPTURE(seed, world().size());
+    const bool zeros = r.whole(0, 3) == 0;  // nothing but -0 is -0
+    Sums<S> expected, mine;
+    for (const Shape& shape : summed_shapes) expected.emplace_back(shape);
+    for (std::size_t rank = 0; rank < ranks(); ++rank) {
+        Sums<S> sums = drawn_sums<S>(r, zeros);
+        for (std::size_t i = 0; i < sums.size(); ++i) expected[i].merge(sums[i]);
+        if (rank == me()) mine = std::move(sums);
+    }
+    const Array<S> own_loss = mine[2].rounded();
+    const detail::Standing all = across.gather(sgd, "finish", 0, {}, mine);
+    const auto said = [](double number) { return Array<S>::full({}, static_cast<S>(number)); };
+    CHECK(same_bits(said(all.sum), expected[2].rounded()));
+    CHECK(same_bits(said(all.count), expected[3].rounded()));
+    CHECK(same_bits(mine[2].rounded(), own_loss));
+    Effects none;
+    across.reduce(none, mine);
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+        CHECK(mine[i].empty() == expected[i].empty());
+        CHECK(same_bits(mine[i].rounded(), expected[i].rounded()));
+        mine[i].add(Array<S>::full(summed_shapes[i], S(-0.0)));  // it can be added to
+        expected[i].add(Array<S>::full(summed_shapes[i], S(-0.0)));
+        CHECK(same_bits(mine[i].rounded(), expected[i].rounded()));
+    }
+    across.ready();
+}
+
+// One weight, and losses whose gradients and counts are chosen.
+struct One {
+    Tensor weight;
+    Sgd<float> sgd;
+    Ranks<float> across{world()};
+    Window<float> window;
+
+    One(float begin, WindowOptions<float> options)
+        : weight(parameter(Array<float>({begin}))),
+          sgd({weight}, {.learning_rate = 1}),
+          window(sgd, options, &across) {}
+    void add(float gradient, float apart = 0, float count = 1) {
+        window.add(
+            {sum(weight * constant(Array<float>({gradient}))) + constant(Array<float>::full({}, apart)),
+             constant(Array<float>::full({}, count))});
+    }
+};
+
+bool last() { return me() + 1 == ranks(); }
+
+}  // namespace
+
+TEST_CASE("An exact update has the bits of one process, whoever has which micro-batches") {
+    const std::uint64_t seed = common_seed("exact updates");
+    CAPTURE(seed);
+    Met met;
+    const std::uint64_t cases = ranks() == 1   ? 100
+                                : ranks() == 2 ? 90
+                                : ranks() == 3 ? 60
+                                               : 40;  // 580 of both types
+    for (std::uint64_t i = 0; i < cases; ++i) {
+        an_update_is_exact<float>(seed + 2 * i, met);
+        an_update_is_exact<double>(seed + 2 * i + 1, met);
+    }
+    CHECK(met.stepped > static_cast<int>(cases));
+    CHECK(met.refused + met.dropped > 0);
+    CHECK((met.without > 0 || ranks() == 1));
+}
+
+TEST_CASE("Exact sums of all are what one that took in everything is, however much each has taken in") {
+    const std::uint64_t seed = common_seed("exact sums");
+    for (std::uint64_t i = 0; i < 40; ++i) {
+        sums_of_all_are_exact<float>(seed + 2 * i);
+        sums_of_all_are_exact<double>(seed + 2 * i + 1);
+    }
+}
+
+TEST_CASE("Infinities that each have come a million times are one, and both are no number") {
+    constexpr float inf = std::numeric_limits<float>::infinity();
+    for (const bool both : {false, true}) {
+        One one(0, {});
+        Sums<float> sums;
+        sums.emplace_back(Shape{1});
+        sums.emplace_back(Shape{});
+        sums.emplace_back(Shape{});
+        ExactSum<float> other(Shape{1});
+        const Array<float> mine({both && last() && ranks() > 1 ? -inf : inf});
+        other.add(mine);
+        while (sums[0].additions() + other.additions() <= ExactSum<float>::most_additions) {
+            sums[0].merge(other);
+            std::swap(sums[0], other);
+        }
+        one.across.gather(one.sgd, "finish", 0, {}, sums);
+        Effects none;
+        one.across.reduce(none, sums);
+        const float all = sums[0].rounded().item();
+        CHECK((both && ranks() > 1 ? std::isnan(all) : all == inf));
+        CHECK(sums[0].additions() <= ExactSum<float>::most_additions);
+    }
+}
+
+TEST_CASE("Losses, counts and gradients of which one process alone would round everything away") {
+    // By each: 2^30 or -2^30, and 1 behind it; there is one 2^30 more than there are of -2^30, or none.
+    One one(0, {.reduction = Reduction::sum, .sum = Sum::exact});
+    const float sign = me() % 2 == 0 ? 1 : -1;
+    one.add(sign * 0x1p30F, sign * 0x1p30F, 0x1p24F);
+    one.add(1, 1, 1);
+    const Finished<float> done = one.window.finish();
+    const double n = static_cast<double>(ranks()), odd = ranks() % 2 == 1 ? 0x1p30 : 0;
+    CHECK(done.sum.item() == static_cast<float>(odd + n));
+    CHECK(one.weight.value().item() == -static_cast<float>(odd + n));
+    CHECK(done.count == static_cast<double>(static_cast<float>(n * 0x1p24 + n)));
+}
+
+TEST_CASE("What is sent of exact sums is 8 bytes a digit, once, and micro-batches send nothing") {
+    for (const int micros : {1, 6}) {
+        Linear<float> model(7, 3, {1, 0});
+        Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+        Ranks<float> across(world());
+        Window<float> window(sgd, {.sum = Sum::exact}, &across);
+        const detail::Sent before = world().sent();
+        for (int micro = 0; micro < micros; ++micro)  // gradients of 1 and of 2, and two numbers of scalars
+            window.add({sum(model.weight) + sum(model.bias) * 2, constant(Array<float>::full({}, 1))});
+        CHECK(world().sent().numbers == before.numbers);
+        CHECK(world().sent().words == before.words);
+        const std::size_t expected = [&] {
+            ExactSum<float> one(Shape{}), two(Shape{}), loss(Shape{}), count(Shape{});
+            for (std::size_t i = 0; i < static_cast<std::size_t>(micros) * ranks(); ++i) {
+                one.add(Array<float>::full({}, 1));
+                two.add(Array<float>::full({}, 2));
+                loss.add((sum(model.weight) + sum(model.bias) * 2).value());
+                count.add(Array<float>::full({}, 1));
+            }
+            return 21 * one.bytes() + 3 * two.bytes() + loss.bytes() + count.bytes();
+        }();
+        window.finish();
+        CHECK(world().sent().numbers - before.numbers == (ranks() > 1 ? expected : 0));
+        CHECK(world().sent().sums - before.sums == (ranks() > 1 ? 1 : 0));
+    }
+}
+
+TEST_CASE("A tail of exact sums is dropped, or stays each process's own and is finished later") {
+    const auto options = [](Tail tail) {
+        return WindowOptions<float>{
+            .micro_batches = 2, .reduction = Reduction::sum, .sum = Sum::exact, .tail = tail};
+    };
+    One dropped(1, options(Tail::drop));
+    dropped.add(0.25F);
+    if (!last()) dropped.add(0.5F);
+    CHECK(!dropped.window.finish().stepped);
+    CHECK(dropped.weight.value().item() == 1);
+
+    One carried(0, options(Tail::carry));
+    // A loss of 2^30 by each but the last is taken back by what comes later: nothing but an exact sum knows the 1.
+    carried.add(1, 1);
+    if (!last()) carried.add(0x1p-30F, 0x1p30F);
+    for (int tries = 0; tries < 2; ++tries) {
+        const Finished<float> open = tries ? carried.window.flush() : carried.window.finish();
+        CHECK(!open.stepped);
+        CHECK(open.micro_batches == static_cast<std::int64_t>(2 * ranks() - 1));
+        CHECK(carried.window.micro_batches() == (last() ? 1 : 2));
+    }
+    if (last()) carried.add(-0x1p-30F * static_cast<float>(ranks() - 1), -0x1p30F);
+    const Finished<float> done = carried.window.finish();
+    CHECK(done.stepped);
+    const auto n = static_cast<double>(ranks());
+    CHECK(carried.weight.value().item() == -static_cast<float>(n));
+    CHECK(done.sum.item() == static_cast<float>(n + (n - 2) * 0x1p30));
+}
+
+TEST_CASE("A window of exact sums and one of running sums are not opened together, which is said by name") {
+    if (ranks() == 1) return;
+    const std::string said = message_of([] { One one(0, {.sum = last() ? Sum::exact : Sum::running}); });
+    CHECK(said == "[processes] the opening of a window: rank " + std::to_string(ranks() - 1) +
+                      " has option sum exact, rank 0 has running");
+    One together(0, {.sum = Sum::exact});  // all go on
+    together.add(1);
+    CHECK(together.window.finish().stepped);
+}
+
+TEST_CASE("Where one process fails amid exact sums all say so, and nothing is updated on any") {
+    if (ranks() == 1) return;
+    int refused = 0;
+    bool finished = false;
+    for (std::uint64_t nth = 1; !finished && nth < 100; ++nth) {
+        One one(1, {.sum = Sum::exact});
+        if (!last()) one.add(0.5F, 3);
+        if (last()) memory::fail_allocation(nth);
+        const std::string said = message_of([&] { one.window.finish(); });
+        memory::fail_allocation(0);
+        const bool stepped = said == no_error;
+        const auto all = world().meet("whether it stepped", stepped ? "yes" : "no");
+        CHECK(std::ranges::count(all, all[0]) == std::ssize(all));
+        refused += !stepped;
+        finished = stepped;
+        if (stepped) continue;
+        CHECK(one.weight.value().item() == 1);
+        if (!last())
+            CHECK_THAT(said,
+                       contains("rank " + std::to_string(ranks() - 1) + " has failed at finish of window 0"));
+        one.window.discard();
+        one.add(0.5F);  // all go on
+        CHECK(one.window.finish().stepped);
+        one.across.expect_same_weights();
+    }
+    CHECK(refused > 2);
+    CHECK(finished);
+}
+
+}  // namespace tally::test

@@ -1,0 +1,238 @@
+// What processes refuse of each other: named by the rank and by what differs, on each of them.
+#include <string>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "distributed/world.hpp"
+#include "tally/core.hpp"
+#include "tally/train.hpp"
+
+namespace tally::test {
+
+namespace {
+
+bool last() { return me() + 1 == ranks(); }
+std::string last_rank() { return "rank " + std::to_string(ranks() - 1); }
+
+std::vector<Tensor> two(bool swapped = false, float first = 1) {
+    const Tensor a = parameter(Array<float>::full({2, 3}, first)), b = parameter(Array<float>::full({3}, 2));
+    return swapped ? std::vector<Tensor>{b, a} : std::vector<Tensor>{a, b};
+}
+
+// What all hear when the last one opens its window otherwise.
+template <class F> std::string heard(F open) {
+    const std::string said = message_of([&] { open(last()); });
+    for (const std::string& other : world().meet("what was heard", said)) CHECK(other == said);
+    return said;
+}
+
+}  // namespace
+
+TEST_CASE("A patience that is none is refused") {
+    const auto said = [](double patience) { return message_of([&] { Processes({.patience = patience}); }); };
+    CHECK(said(0) == "[processes] a patience of 0 s is none; give it some seconds");
+    CHECK(said(-0.25) == "[processes] a patience of -0.25 s is none; give it some seconds");
+}
+
+TEST_CASE("Windows that differ are not opened, and all hear which rank has what") {
+    if (ranks() == 1) return;
+    const auto open = [](const std::vector<Tensor>& parameters, WindowOptions<float> options = {},
+                         double rate = 0.1, RanksOptions<float> how = {}) {
+        Sgd<float> sgd(parameters, {.learning_rate = rate});
+        Ranks<float> across(world(), how);
+        Window<float> window(sgd, options, &across);
+    };
+    const std::string who = "[processes] the opening of a window: " + last_rank() + " has ";
+    CHECK(heard([&](bool other) { open(other ? std::vector<Tensor>{two()[0]} : two()); }) ==
+          who + "parameters: 1, rank 0 has 2");
+    CHECK(heard([&](bool other) { open(two(other)); }) == who + "parameter 0 of (3), rank 0 has (2, 3)");
+    CHECK(heard([&](bool other) { open(two(), {.seed = other ? 7U : 0U}); }) ==
+          who + "option seed 7, rank 0 has 0");
+    CHECK(heard([&](bool other) { open(two(), {.total = other ? 4.0 : 2}); }) ==
+          who + "option total 4, rank 0 has 2");
+    CHECK(heard([&](bool other) { open(two(), {}, other ? 0.5 : 0.25); }) ==
+          who + "optimizer/learning_rate 0.5, rank 0 has 0.25");
+    CHECK(heard([&](bool other) {
+              open(two(), {}, 0.1, {.reduce = other ? AllReduce::fast : AllReduce::rank_order});
+          }) == who + "reduce fast, rank 0 has rank_order");
+    CHECK_THAT(heard([&](bool other) { open(two(false, other ? 3.0F : 1.0F)); }),
+               contains(who + "parameter 0 with checksum "));
+    CHECK_THAT(heard([&](bool other) {
+                   const auto parameters = two();
+                   Sgd<float> sgd(parameters, {.learning_rate = 0.1});
+                   Adam<float> adam(parameters, {.learning_rate = 0.1});
+                   Ranks<float> across(world());
+                   Window<float> window(other ? static_cast<Optimizer<float>&>(adam) : sgd, {}, &across);
+               }),
+               contains(last_rank() + " has "));
+    open(two());  // all go on
+}
+
+TEST_CASE("Names of a model's parameters are compared, too") {
+    if (ranks() == 1) return;
+    const std::string said = heard([](bool other) {
+        Sequential<float> model(Linear<float>(2, 2, {1, 0}), Linear<float>(2, 2, {1, 0}));
+        std::vector<Tensor> all = parameters(model);
+        if (other) std::swap(all[0], all[2]);  // two of one shape, and of one value
+        Sgd<float> sgd(all, {.learning_rate = 0.1});
+        Ranks<float> across(world(), {.model = &model});
+        Window<float> window(sgd, {}, &across);
+    });
+    CHECK_THAT(said, contains("parameter "));
+    CHECK_THAT(said, contains("called"));
+}
+
+TEST_CASE("Who comes to another call, or window, is named on each process, and after discard() all go on") {
+    const auto parameters = two();
+    Sgd<float> sgd(parameters, {.learning_rate = 0.1});
+    Ranks<float> across(world());
+    Window<float> window(sgd, {}, &across);
+    const auto add = [&] {
+        window.add({sum(parameters[0]) + sum(parameters[1]), constant(Array<float>::full({}, 2))});
+    };
+    if (ranks() > 1) {
+        add();
+        if (last()) add();
+        const std::string flushed = message_of([&] { last() ? window.flush() : window.finish(); });
+        CHECK_THAT(flushed, contains("rank 0 calls finish of window 0, after 1 micro-batches, and " +
+                                     last_rank() + " calls flush of window 0, after 2 micro-batches"));
+        window.discard();
+        add();
+        if (last()) window.discard(), add();  // one window more than the others
+        CHECK_THAT(message_of([&] { window.finish(); }), contains(last_rank() + " calls finish of window 2"));
+        window.discard();
+        if (!last()) window.discard();
+    }
+    add();
+    CHECK(window.finish().stepped);
+    across.expect_same_weights();
+}
+
+TEST_CASE(
+    "What fails on one process before the step is said on all of them, and nothing is updated anywhere") {
+    if (ranks() == 1) return;
+    const auto parameters = two();
+    Adam<float> adam(parameters);
+    Ranks<float> across(world());
+    Window<float> window(adam, {}, &across);
+    const auto add = [&] { window.add({sum(parameters[0]), constant(Array<float>::full({}, 2))}); };
+    add();
+    if (last()) parameters[0].node()->gradient.writable()[0] = 7;  // behind the window's back
+    const std::string said = message_of([&] { window.finish(); });
+    if (last())
+        CHECK_THAT(said, contains("changed in place"));
+    else
+        CHECK_THAT(
+            said, contains(last_rank() + " has failed at finish of window 0: [window] finish: the gradient"));
+    window.discard();
+    CHECK(parameters[0].value().data()[0] == 1);
+    // Terms counted once are everybody's or nobody's.
+    add();
+    if (last()) window.once(sum(parameters[0]));
+    CHECK_THAT(message_of([&] { window.finish(); }),
+               contains(last_rank() + " has terms that are counted once: 1, rank 0 has 0"));
+    window.discard();
+    add();
+    if (last()) adam.set_learning_rate(0.5);
+    CHECK_THAT(message_of([&] { window.finish(); }), contains(last_rank() + " has the learning rate 0.5"));
+    adam.set_learning_rate(0.5);
+    window.discard();
+    add();
+    CHECK(window.finish().stepped);
+    if (last()) {
+        NoGrad off;
+        add_scaled(parameters[1].node()->value, 1, Array<float>::full({3}, 1));
+    }
+    CHECK_THAT(message_of([&] { across.expect_same_weights(); }),
+               contains("expect_same_weights: " + last_rank() + " has parameter 1 with checksum"));
+    // Which all know; what fails after it has to be told again.
+    add();
+    if (last()) parameters[0].node()->gradient.writable()[0] = 7;
+    CHECK_THAT(message_of([&] { window.finish(); }),
+               contains(last() ? "changed in place" : last_rank() + " has failed at finish of window 4"));
+    window.discard();
+}
+
+TEST_CASE("Where memory runs out on one process nothing is updated on any") {
+    if (ranks() == 1) return;
+    int refused = 0;
+    for (std::uint64_t nth = 1; nth < 20; ++nth) {
+        const auto parameters = two();
+        Adam<float> adam(parameters, {.learning_rate = 0.1});
+        MovingAverage<float> average(parameters, {.decay = 0.9});
+        Ranks<float> across(world());
+        Window<float> window(adam, {.average = &average}, &across);
+        if (!last()) window.add({sum(parameters[0]), constant(Array<float>::full({}, 2))});
+        const Array<float> held =
+            parameters[0].value();  // so that the step needs memory for what becomes of it
+        if (last()) memory::fail_allocation(nth);
+        bool stepped = false;
+        const std::string said = message_of([&] { stepped = window.finish().stepped; });
+        memory::fail_allocation(0);
+        const auto all = world().meet("whether it stepped", stepped ? "yes" : "no");
+        CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));
+        refused += stepped ? 0 : 1;
+        if (!stepped) {
+            CHECK(parameters[0].value().data()[0] == 1);
+            CHECK(adam.remembered().now == 0);
+            window.discard();
+        }
+        CHECK(held.data()[0] == 1);
+        across.expect_same_weights();
+    }
+    CHECK(refused > 3);  // of Adam's memory, too
+    CHECK(refused < 19);
+}
+
+TEST_CASE("Memory that the sums need is had before the first of them") {
+    if (ranks() == 1) return;
+    for (std::uint64_t nth = 1; nth < 4; ++nth) {
+        const auto parameters = two();
+        Sgd<float> sgd(parameters, {.learning_rate = 0.1});
+        Ranks<float> across(world(), {.bucket = 2});
+        Window<float> window(sgd, {}, &across);
+        window.add({sum(parameters[0]) + sum(parameters[1]), constant(Array<float>::full({}, 2))});
+        const Array<float> held = parameters[1].grad();  // what the last of the buckets brings
+        if (last()) memory::fail_allocation(nth);
+        bool stepped = false;
+        const std::string said = message_of([&] { stepped = window.finish().stepped; });
+        memory::fail_allocation(0);
+        if (!stepped && !last())
+            CHECK_THAT(said, contains(last_rank() + " has failed at finish of window 0"));
+        if (!stepped) window.discard();
+        CHECK(held.data()[0] == 1);
+        across.expect_same_weights();
+    }
+}
+
+TEST_CASE("Who ends another window than the others, which shares one Ranks with it, is named") {
+    if (ranks() == 1) return;
+    const auto parameters = two(), more = two();
+    Sgd<float> first({parameters[0]}, {.learning_rate = 0.1}),
+        second({more[0]}, {.learning_rate = 0.1});  // of the same shape
+    Ranks<float> across(world());
+    Window<float> one(first, {}, &across), other(second, {}, &across);
+    one.add({sum(parameters[0]), constant(Array<float>::full({}, 1))});
+    other.add({sum(more[0]), constant(Array<float>::full({}, 1))});
+    const std::string said = message_of([&] { (last() ? other : one).finish(); });
+    CHECK_THAT(said, contains(last_rank() + " has the window that was opened as number "));
+    CHECK_THAT(said, contains(", rank 0 has "));
+}
+
+TEST_CASE("What is done when a letter is seen was done before it: the letter is heard at the next meeting") {
+    if (ranks() == 1) return;
+    if (last()) {
+        world().fail("its own call", "it cannot go on");
+    } else {
+        const int failing = world().size() - 1;
+        REQUIRE(world().wire().wait(8, [&] { return world().wire().next(failing) != nullptr; }));
+        int asked = 0;  // not done at first; done once the letter has been seen
+        world().await("a wait", "", "it is not done", [&] { return ++asked == 2; });
+        CHECK(asked == 2);
+        CHECK_THAT(message_of([] { world().meet("a meeting"); }), contains("it cannot go on"));
+    }
+    world().meet("all go on");
+}
+
+}  // namespace tally::test

@@ -1,0 +1,462 @@
+// A window saved by some processes, and resumed by as many in its middle, by any number between two: the bits of one process that nothing has stopped.
+#include <algorithm>
+#include <bit>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "distributed/common_folder.hpp"
+#include "distributed/world.hpp"
+#include "tally/core.hpp"
+#include "tally/io/state_file.hpp"
+#include "tally/train.hpp"
+
+namespace tally::test {
+
+namespace {
+
+const std::string no_error = "no error";
+
+std::int64_t drawn_size(Random& r) {
+    std::vector<std::int64_t> sizes;
+    for (const std::int64_t size : {1, 2, 3, 5})
+        if (size <= static_cast<std::int64_t>(ranks())) sizes.push_back(size);
+    return sizes[static_cast<std::size_t>(r.whole(0, std::ssize(sizes) - 1))];
+}
+
+// A linear model with numbers of many magnitudes, and micro-batches that differ in count and weight.
+template <class S> struct Drawn {
+    struct Micro {
+        std::vector<Array<S>> with;  // for each parameter, or empty: it is not read
+        double count, weight;
+    };
+    std::vector<Array<S>> values;
+    std::vector<Micro> micros;
+    WindowOptions<S> options{.sum = Sum::exact};
+    bool adam, averages;
+
+    explicit Drawn(Random& r) {
+        for (std::int64_t n = r.whole(1, 3); n-- > 0;) values.push_back(r.array<S>(r.shape(2, 4)));
+        double total = 0;
+        for (std::int64_t m = r.whole(2, 9); m-- > 0;) {
+            Micro micro{{}, static_cast<double>(r.whole(1, 5)), r.coin() ? 1 : r.between(0.1, 3)};
+            for (const Array<S>& value : values)
+                micro.with.push_back(r.whole(0, 3) == 0 ? Array<S>() : wild(r, value.shape()));
+            if (!micro.with[0].storage()) micro.with[0] = wild(r, values[0].shape());
+            total += micro.count * micro.weight;
+            micros.push_back(std::move(micro));
+        }
+        if (r.whole(0, 3) == 0)
+            options.reduction = Reduction::sum;
+        else if (r.whole(0, 2) == 0)
+            options.total = total;
+        else if (r.whole(0, 2) == 0)
+            options.weigh = Weigh::micro_batches;
+        if (r.whole(0, 3) == 0) options.max_norm = r.between(0.01, 2);
+        if (r.whole(0, 3) == 0) options.schedule = Schedule::cosine(0.1, 100);
+        if (r.whole(0, 2) == 0) {
+            options.non_finite = NonFinite::drop_micro;
+            const auto which = static_cast<std::size_t>(r.whole(0, std::ssize(micros) - 1));
+            micros[which].with[0] = Array<S>::full(values[0].shape(), std::numeric_limits<S>::infinity());
+        }
+        options.noise = r.whole(0, 3) == 0 && values[0].size() > 0;
+        options.seed = static_cast<std::uint64_t>(r.whole(0, 99));
+        adam = r.coin();
+        averages = r.coin();
+    }
+    static Array<S> wild(Random& r, const Shape& shape) {
+        std::vector<S> numbers(shape.size());
+        for (S& each : numbers)
+            each = static_cast<S>(std::ldexp(r.between(-1, 1), static_cast<int>(r.whole(-20, 20))));
+        return Array<S>(shape, numbers);
+    }
+};
+
+// A training of it: what a process has, and what it shows in the end.
+template <class S> struct Training {
+    const Drawn<S>& drawn;
+    std::vector<Var<Array<S>>> leaves;
+    std::unique_ptr<Optimizer<S>> optimizer;
+    std::unique_ptr<MovingAverage<S>> average;
+    std::unique_ptr<Ranks<S>> across;
+    std::unique_ptr<Window<S>> window;
+
+    // `far`: its weights are others, and will be those of a file.
+    Training(const Drawn<S>& of, Processes* processes, bool far = false) : drawn(of) {
+        for (const Array<S>& value : drawn.values)
+            leaves.push_back(parameter(far ? Array<S>::full(value.shape(), 7) : value.clone()));
+        if (drawn.adam)
+            optimizer = std::make_unique<Adam<S>>(leaves);
+        else
+            optimizer = std::make_unique<Sgd<S>>(leaves, SgdOptions{.learning_rate = 0.25, .momentum = 0.5});
+        if (drawn.averages)
+            average = std::make_unique<MovingAverage<S>>(leaves, AverageOptions{.decay = 0.9});
+        WindowOptions<S> options = drawn.options;
+        options.average = average.get();
+        if (processes) across = std::make_unique<Ranks<S>>(*processes, RanksOptions<S>{.bucket = 50});
+        window = std::make_unique<Window<S>>(*optimizer, options, across.get());
+    }
+    void add(std::int64_t number) {
+        const auto& micro = drawn.micros[static_cast<std::size_t>(number)];
+        Var<Array<S>> all = constant(Array<S>::full({}, S(0.1) * static_cast<S>(number)));
+        for (std::size_t i = 0; i < leaves.size(); ++i)
+            if (micro.with[i].storage()) all = all + sum(leaves[i] * constant(micro.with[i]));
+        window->add({all, constant(Array<S>::full({}, static_cast<S>(micro.count)))},
+                    {.weight = micro.weight});
+    }
+    // Everything that a later update could depend on, and what the window was; bit for bit.
+    std::string finished() {
+        const Finished<S> done = window->finish();
+        std::string shown = std::to_string(done.stepped) + " " + std::to_string(done.micro_batches) + " " +
+                            std::to_string(done.dropped) + " " + bits(done.count) + " " +
+                            bits(done.norm.value_or(-1)) + " " + bits(done.sum.item());
+        TrainingState state;
+        window->save(state, "window");
+        for (const auto& [name, entry] : state.entries())
+            if (!name.starts_with("window/noise/")) shown += "\n" + name + " " + words(entry);
+        return shown;
+    }
+
+private:
+    static std::string bits(double number) { return std::to_string(std::bit_cast<std::uint64_t>(number)); }
+    static std::string words(const TrainingState::Entry& entry) {
+        return std::visit(
+            []<class T>(const T& value) -> std::string {
+                if constexpr (std::is_same_v<T, std::string>)
+                    return value;
+                else if constexpr (std::is_arithmetic_v<T>)
+                    return bits(static_cast<double>(value));
+                else
+                    return to_string(value.shape()) + std::to_string(detail::checksum(value));
+            },
+            entry);
+    }
+};
+
+std::vector<std::int64_t> upto(std::int64_t count) {
+    std::vector<std::int64_t> all;
+    for (std::int64_t i = 0; i < count; ++i) all.push_back(i);
+    return all;
+}
+
+template <class S> void a_resumed_window_is_exact(std::uint64_t seed, const CommonFolder& folder) {
+    Random r(seed);
+    const Drawn<S> drawn(r);
+    const auto all = upto(std::ssize(drawn.micros));
+    Training<S> alone(drawn, nullptr);
+    for (const std::int64_t number : all) alone.add(number);
+    alone.finished();
+    for (const std::int64_t number : all) alone.add(number);
+    const std::string expected = alone.finished();
+    alone.add(0);
+    alone.window->flush();
+
+    // The first window by some. The second one by others, who save it once or more on its way.
+    const std::string between = folder / "between.state", middle = folder / "middle.state";
+    const auto dealt = [&](std::int64_t size) {  // to whom each micro-batch goes
+        std::vector<std::int64_t> to;
+        while (to.size() < all.size()) to.push_back(r.whole(0, size - 1));
+        return to;
+    };
+    const std::int64_t first = drawn_size(r), second = drawn_size(r);
+    const auto to_first = dealt(first), to_second = dealt(second);
+    std::vector<std::int64_t> parts;  // in which of its parts each micro-batch comes
+    const std::int64_t hops = r.whole(1, 3);
+    while (parts.size() < all.size()) parts.push_back(r.whole(0, hops));
+    const auto add = [&](Training<S>& training, const std::vector<std::int64_t>& to, int me,
+                         std::int64_t part) {
+        for (const std::int64_t number : all) {
+            const auto at = static_cast<std::size_t>(number);
+            if (to[at] == me && (part < 0 || parts[at] == part)) training.add(number);
+        }
+    };
+    const auto loop = [](std::int64_t value) {
+        TrainingState state;
+        state.put("loop", std::to_string(value));
+        return state;
+    };
+    CAPTURE(seed, first, second, hops);
+    if (const auto group = first_processes(static_cast<int>(first), r.coin())) {
+        Training<S> training(drawn, group.get());
+        add(training, to_first, group->rank(), -1);
+        training.window->finish();
+        training.across->save(between, *training.window, loop(7));
+        if (group->rank() == 0) {  // it is a window like any other's
+            Training<S> other(drawn, nullptr, true);
+            other.window->load(load_state(between), "window");
+            CHECK(other.window->updates() == 1);
+        }
+    }
+    world().meet("the next processes");
+    for (std::int64_t hop = 0; hop <= hops; ++hop) {
+        if (const auto group = first_processes(static_cast<int>(second), false)) {
+            Training<S> training(drawn, group.get(), true);
+            const TrainingState saved = training.across->load(hop == 0 ? between : middle, *training.window);
+            CHECK(saved.template get<std::string>("loop") == std::to_string(hop == 0 ? 7 : hop - 1));
+            CHECK(training.window->updates() == 1);
+            std::int64_t had = 0;
+            for (std::size_t at = 0; at < all.size(); ++at)
+                had += to_second[at] == group->rank() && parts[at] < hop ? 1 : 0;
+            CHECK(training.window->micro_batches() == had);
+            add(training, to_second, group->rank(), hop);
+            if (hop < hops) {
+                training.across->save(middle, *training.window, loop(hop));
+                training.window->discard();
+            } else {
+                CHECK(training.finished() == expected);
+                training.across->expect_same_weights();
+            }
+        }
+        world().meet("the next processes");
+    }
+}
+
+// One weight.
+struct One {
+    Tensor weight = parameter(Array<float>({1}));
+    Sgd<float> sgd{{weight}, {.learning_rate = 1}};
+    Ranks<float> across;
+    Window<float> window;
+
+    One(Processes& processes, WindowOptions<float> options)
+        : across(processes), window(sgd, options, &across) {}
+    void add(float gradient) { window.add({sum(weight) * gradient, constant(Array<float>::full({}, 1))}); }
+    std::string message(const std::string& path) {
+        const std::string said = message_of([&] { across.load(path, window); });
+        CHECK(weight.value().item() == 1);
+        CHECK(window.empty());
+        return said;
+    }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "A window resumed by any number of processes before it, and by as many amid it, has the bits of one that "
+    "nothing has stopped") {
+    const std::uint64_t seed = common_seed("resumed windows");
+    const CommonFolder folder;
+    const std::uint64_t cases = ranks() == 5 ? 60 : 20;  // of both types
+    for (std::uint64_t i = 0; i < cases; ++i) {
+        a_resumed_window_is_exact<float>(seed + 2 * i, folder);
+        a_resumed_window_is_exact<double>(seed + 2 * i + 1, folder);
+    }
+}
+
+TEST_CASE("As many processes resume in mid-window, and any number between two windows") {
+    const CommonFolder folder;
+    for (const Sum sum : {Sum::running, Sum::exact}) {
+        const std::string middle = folder / "middle.state", between = folder / "between.state";
+        const auto gradient = [](int number) { return 0.1F * static_cast<float>(number + 1); };
+        One undisturbed(world(), {.sum = sum});
+        for (int i = 0; i < 4; ++i) undisturbed.add(gradient(i) * static_cast<float>(me() + 1));
+        undisturbed.window.finish();
+        {
+            One saved(world(), {.sum = sum});
+            for (int i = 0; i < 2; ++i) saved.add(gradient(i) * static_cast<float>(me() + 1));
+            saved.across.save(middle, saved.window);
+            for (int i = 2; i < 4; ++i) saved.add(gradient(i) * static_cast<float>(me() + 1));
+            saved.window.finish();
+            saved.across.save(between, saved.window);
+        }
+        One resumed(world(), {.sum = sum});
+        resumed.across.load(middle, resumed.window);
+        CHECK(resumed.window.micro_batches() == 2);
+        for (int i = 2; i < 4; ++i) resumed.add(gradient(i) * static_cast<float>(me() + 1));
+        resumed.window.finish();
+        CHECK(same_bits(resumed.weight.value(), undisturbed.weight.value()));
+        if (ranks() == 1) continue;
+        if (const auto fewer = first_processes(static_cast<int>(ranks()) - 1, false)) {
+            One other(*fewer, {.sum = sum});
+            CHECK_THAT(other.message(middle),
+                       contains("was saved in the middle of a window by " + std::to_string(ranks()) +
+                                " processes, and here are " + std::to_string(ranks() - 1) + ": "));
+            other.across.load(between, other.window);
+            CHECK(other.window.updates() == 1);
+            CHECK(same_bits(other.weight.value(), undisturbed.weight.value()));
+        }
+        world().meet("the end of fewer");
+    }
+}
+
+TEST_CASE("What one process has saved in mid-window more do not resume, nor what an old version has joined") {
+    const CommonFolder folder;
+    const std::string path = folder / "window.state", joined = folder / "joined.state";
+    if (const auto alone = first_processes(1, false)) {
+        One one(*alone, {.sum = Sum::exact});
+        one.add(1);
+        one.across.save(path, one.window);
+        TrainingState plain;
+        one.window.save(plain, "window");
+        save_state(joined, plain);  // a window of one process, as Window saves it
+        One other(*alone, {.sum = Sum::exact});
+        other.across.load(joined, other.window);
+        CHECK(other.window.micro_batches() == 1);
+        plain.put("processes/count", static_cast<std::int64_t>(ranks()));
+        save_state(joined, plain);
+    }
+    world().meet("the files");
+    if (ranks() == 1) return;
+    One all(world(), {.sum = Sum::exact});
+    CHECK_THAT(all.message(path), contains("was saved in the middle of a window by 1 process, and here are " +
+                                           std::to_string(ranks())));
+    CHECK_THAT(all.message(joined), contains("by " + std::to_string(ranks()) +
+                                             " processes, whose exact sums an earlier version of tally had "
+                                             "joined; resuming from joined sums was removed"));
+}
+
+TEST_CASE("A file that does not fit is refused on all processes, which have then changed nothing and go on") {
+    const CommonFolder folder;
+    const std::string path = folder / "window.state", exact = folder / "exact.state";
+    {
+        One saved(world(), {.total = 4, .sum = Sum::exact});
+        saved.add(1);
+        saved.across.save(exact, saved.window);
+    }
+    const auto on_all = [](const std::string& said, const std::string& what) {
+        for (const std::string& one : world().meet("what was said", said)) CHECK_THAT(one, contains(what));
+    };
+    One one(world(), {.total = 4, .sum = Sum::exact});
+    on_all(one.message(folder / "none.state"), "none.state");
+    One other(world(), {.total = 5, .sum = Sum::exact});
+    on_all(other.message(exact), "was saved with total 4, here it is 5");
+    One running(world(), {.total = 4});
+    on_all(running.message(exact), "was saved with sum exact, here it is running");
+    if (me() == 0) {
+        const auto size = std::filesystem::file_size(exact);
+        std::filesystem::copy_file(exact, path);
+        std::filesystem::resize_file(path, size - 1);
+    }
+    on_all(one.message(path), "truncated");
+    // What is saved must fit together, too, and else no file is written.
+    const std::string never = folder / "never.state";
+    const bool last = me() + 1 == ranks();
+    const auto save = [&](TrainingState state) {
+        return message_of([&] { one.across.save(never, one.window, std::move(state)); });
+    };
+    one.add(1);
+    TrainingState state;
+    state.put("window/x", std::int64_t{1});
+    on_all(save(state), "'window/x' is a name of the window's own");
+    if (ranks() > 1) {
+        TrainingState epoch;
+        epoch.put("epoch", std::int64_t{last});
+        const std::string who = "rank " + std::to_string(ranks() - 1) + " has ";
+        on_all(save(epoch), who + "epoch 1, rank 0 has 0");
+        TrainingState none, one_more;
+        one_more.put("zest", std::int64_t{7});  // comes last
+        on_all(save(last ? one_more : none), who + "zest 7, rank 0 has none");
+        on_all(save(last ? none : one_more), who + "no zest, rank 0 has 7");
+    }
+    on_all(message_of([&] { one.across.save(folder / "no/folder.state", one.window); }), "no/folder.state");
+    CHECK(!std::filesystem::exists(never));
+    one.window.discard();
+    one.across.load(exact, one.window);  // all go on
+    CHECK(one.window.micro_batches() == 1);
+    one.window.discard();
+}
+
+TEST_CASE("What a save that fails has left on its way is in no later sum, and in no later file") {
+    if (ranks() == 1) return;
+    const CommonFolder folder;
+    const Tensor weight = parameter(Array<float>::zeros({3000}));
+    Sgd<float> sgd({weight}, {.learning_rate = 1});
+    Ranks<float> across(world(), {.reduce = AllReduce::rank_order});
+    Window<float> window(sgd, {.reduction = Reduction::sum}, &across);
+    const auto add = [&] { window.add({sum(weight), constant(Array<float>::full({}, 1))}); };
+    int refused = 0, updates = 0;
+    for (std::uint64_t nth = 1; nth < 16; ++nth) {
+        for (std::uint64_t i = 0; i < nth; ++i) add();
+        if (me() == 0) memory::fail_allocation(nth);  // also while it reads what the others have sent
+        refused += message_of([&] { across.save(folder / "window.state", window); }) == no_error ? 0 : 1;
+        memory::fail_allocation(0);
+        window.discard();
+        add();
+        updates += window.finish().stepped ? 1 : 0;
+        CHECK(std::ranges::count(weight.value().span(),
+                                 -static_cast<float>(updates) * static_cast<float>(ranks())) == 3000);
+    }
+    CHECK(updates == 15);
+    CHECK(refused > 2);
+    CHECK(refused < 15);
+    add();
+    across.save(folder / "window.state", window);
+    window.discard();
+    across.load(folder / "window.state", window);
+    CHECK(window.micro_batches() == 1);
+    window.discard();
+}
+
+TEST_CASE("Where memory runs out on one process nobody resumes") {
+    const CommonFolder folder;
+    const std::string path = folder / "window.state";
+    {
+        One saved(world(), {.sum = Sum::exact});
+        saved.add(1);
+        saved.across.save(path, saved.window);
+        saved.window.discard();
+    }
+    int refused = 0;
+    for (std::uint64_t nth = 1; nth < 20; ++nth) {
+        One one(world(), {.sum = Sum::exact});
+        if (me() + 1 == ranks()) memory::fail_allocation(nth);
+        const std::string said = message_of([&] { one.across.load(path, one.window); });
+        memory::fail_allocation(0);
+        const bool resumed = said == no_error;
+        const auto all = world().meet("whether it resumed", resumed ? "yes" : "no");
+        CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));
+        CHECK(one.window.micro_batches() == (resumed ? 1 : 0));
+        refused += resumed ? 0 : 1;
+        one.window.discard();
+    }
+    CHECK(refused > 0);
+    CHECK(refused < 19);
+}
+
+TEST_CASE("Running statistics that have not happened yet are saved, and each process has its own again") {
+    const CommonFolder folder;
+    const std::string path = folder / "window.state";
+    const auto make = [] { return Sequential<double>(BatchNorm<double>(3), Linear<double>(3, 2, {1, 1})); };
+    Random r(common_seed("statistics"));
+    std::vector<Array<double>> x;
+    for (std::size_t i = 0; i < 2 * ranks(); ++i) x.push_back(r.array<double>({r.whole(2, 5), 3}));
+    const auto add = [](Window<double>& window, Sequential<double>& model, const Array<double>& of) {
+        Pass& pass = window.pass(of.shape()[0]);
+        window.add(mse(model(constant(of), pass), constant(Array<double>::zeros({of.shape()[0], 2}))));
+    };
+    Sequential<double> alone = make();
+    Sgd<double> sgd_alone(parameters(alone), {.learning_rate = 0.1});
+    Window<double> window_alone(sgd_alone, {.sum = Sum::exact});
+    for (const auto& of : x) add(window_alone, alone, of);
+    window_alone.finish();
+    for (const bool resumes : {false, true}) {
+        Sequential<double> model = make();
+        Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
+        Ranks<double> across(world(), {.model = &model});
+        Window<double> window(sgd, {.sum = Sum::exact}, &across);
+        if (resumes)
+            across.load(path, window);
+        else
+            add(window, model, x[me()]);
+        if (!resumes) across.save(path, window);
+        add(window, model, x[ranks() + me()]);
+        window.finish();
+        auto &norm = static_cast<BatchNorm<double>&>(model.layer(0)),
+             &norm_alone = static_cast<BatchNorm<double>&>(alone.layer(0));
+        CHECK(norm.updates.item() == 1);
+        for (std::size_t i = 0; i < 3; ++i) {
+            CHECK(std::abs(norm.running.mean.data()[i] - norm_alone.running.mean.data()[i]) < 1e-14);
+            CHECK(std::abs(norm.running.variance.data()[i] - norm_alone.running.variance.data()[i]) < 1e-14);
+        }
+        CHECK(same_everywhere(norm.running.mean));
+        for (std::size_t i = 0; i < parameters(model).size(); ++i)
+            CHECK(same_bits(parameters(model)[i].value(), parameters(alone)[i].value()));
+    }
+}
+
+}  // namespace tally::test

@@ -1,0 +1,179 @@
+// What happens when a process does not do as the others: each scene is a program of its own for scenes_test.py.
+#include <unistd.h>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#if TALLY_HAS_MPI
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+#endif
+
+#include "tally/core.hpp"
+#include "tally/distributed.hpp"
+#include "tally/io/state_file.hpp"
+#include "tally/train.hpp"
+
+using namespace tally;
+
+namespace {
+
+// A training of three windows of two micro-batches. In window 1, after its first one, the last process does
+// what the scene says.
+void train(Processes& processes, const std::string& scene) {
+    const bool last = processes.rank() + 1 == processes.size();
+    Linear<float> model(3, 2, {1, 0});
+    Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+    Ranks<float> ranks(processes);
+    WindowOptions<float> options;
+    if (scene == "late")  // asked after the sums, just before all are ready
+        options.schedule = Schedule([&](std::int64_t update) {
+            if (last && update == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
+            return 0.1;
+        });
+    Window<float> window(sgd, options, &ranks);
+    const auto add = [&] {
+        window.add(
+            mse(model(constant(Array<float>::full({2, 3}, 1))), constant(Array<float>::zeros({2, 2}))));
+    };
+    for (int update = 0; update < 3; ++update) {
+        add();
+        if (last && update == 1) {
+            if (scene == "stops") raise(SIGSTOP);
+            if (scene == "exits") std::_Exit(0);
+            if (scene == "killed") raise(SIGKILL);
+            if (scene == "throws") throw Error("a file has not been found");
+            if (scene == "leaves") return;
+            if (scene == "skips") {
+                window.discard();
+                continue;
+            }
+            if (scene == "extra") {
+                window.finish();
+                add();
+            }
+        }
+        add();
+        window.finish();
+        if (scene == "late")
+            std::cout << "rank " + std::to_string(processes.rank()) + " has made update " +
+                             std::to_string(update) + "\n"
+                      << std::flush;
+    }
+    ranks.expect_same_weights();
+    std::cout << "rank " + std::to_string(processes.rank()) + " of " + std::to_string(processes.size()) +
+                     " has trained, " + std::to_string(detail::checksum(model.weight.value())) + "\n"
+              << std::flush;
+}
+
+// A pipe of one stage each, whose last one does what the scene says at its third micro-batch of the second run.
+void pipe(Processes& processes, const std::string& scene) {
+    const Tensor weight = parameter(Array<float>::full({2, 2}, 0.5F));
+    const bool last = processes.rank() + 1 == processes.size();
+    int run = 0;
+    Pipe<float> pipe(processes, {[&](const Tensor& x, int k) {
+                         if (last && run == 1 && k == 2) {
+                             if (scene == "stops in a pipe") raise(SIGSTOP);
+                             if (scene == "killed in a pipe") raise(SIGKILL);
+                             if (scene == "throws in a pipe") throw Error("a file has not been found");
+                         }
+                         return tanh(matmul(x, weight));
+                     }});
+    for (; run < 3; ++run)
+        pipe.run(
+            4,
+            [](int) {
+                return Array<float>::full({3, 2}, 1);
+            },
+            [](const Tensor& y, int) { return sum(y); });
+    std::cout << "rank " + std::to_string(processes.rank()) + " has come through\n" << std::flush;
+}
+
+// The last process meets the others for a sum of exact gradients, and then does not come to it.
+void lose_one_amid_a_sum(Processes& processes) {
+    const auto weight = parameter(Array<float>({1, 2}));
+    Sgd<float> sgd({weight}, {.learning_rate = 0.1});
+    Ranks<float> ranks(processes);
+    Window<float> window(sgd, {.sum = Sum::exact}, &ranks);
+    window.add({sum(weight), constant(Array<float>::full({}, 1))});
+    if (processes.rank() + 1 == processes.size()) {
+        std::vector<ExactSum<float>> sums;
+        for (const Shape& shape : {Shape{2}, Shape{}, Shape{}})
+            sums.emplace_back(shape).add(Array<float>::full(shape, 1));
+        ranks.gather(sgd, "finish", 0, {.learning_rate = sgd.learning_rate()}, sums);
+        processes.meet("effects, finish of window 0", detail::state_bytes({}));
+        raise(SIGSTOP);
+    }
+    window.finish();
+}
+
+int run(const std::string& scene) try {
+    const char* const patience = std::getenv("TALLY_PATIENCE");
+    Processes processes(patience ? ProcessesOptions{.patience = std::atof(patience)} : ProcessesOptions{});
+    try {
+        if (scene == "lost in a sum")
+            lose_one_amid_a_sum(processes);
+        else if (scene.ends_with("in a pipe"))
+            pipe(processes, scene);
+        else
+            train(processes, scene);
+    } catch (const Error& error) {  // said before the process ends, which a launcher answers by ending all
+        std::cout << std::string(error.what()) + "\n" << std::flush;
+        if (scene == "leaves") {
+            std::this_thread::sleep_for(std::chrono::seconds(4));  // as if it saved
+            std::cout << "rank " + std::to_string(processes.rank()) + " has saved\n" << std::flush;
+        }
+        return 1;
+    }
+    return 0;
+} catch (const Error& error) {  // there are no processes
+    std::cout << error.what() << "\n";
+    return 1;
+}
+
+#if TALLY_HAS_MPI
+// A program that ends MPI before its processes end, which are then not to call it any more.
+int run_beyond_mpi() {
+    Processes processes;
+    MPI_Finalize();
+    try {
+        processes.meet("a call");
+    } catch (const Error& error) {
+        std::cout << std::string(error.what()) + "\n" << std::flush;
+    }
+    return 0;
+}
+
+// A program that has MPI already, and goes on with it: halves of the world, each with processes of its own.
+int run_in_halves() {
+    MPI_Init(nullptr, nullptr);
+    int rank = 0, sum = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm half;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    {
+        Processes processes({.communicator = &half});
+        train(processes, "in halves");
+    }
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    std::cout << "MPI goes on: " + std::to_string(sum) + "\n" << std::flush;
+    MPI_Finalize();
+    return 0;
+}
+#endif
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string scene = argc > 1 ? argv[1] : "";
+#if TALLY_HAS_MPI
+    if (scene == "in halves") return run_in_halves();
+    if (scene == "beyond MPI") return run_beyond_mpi();
+#endif
+    return run(scene);
+}

@@ -1,0 +1,146 @@
+// A Trainer over processes: the bits of one process, whoever saves and whoever resumes.
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "distributed/world.hpp"
+#include "folder.hpp"
+#include "tally/core.hpp"
+#include "tally/train.hpp"
+
+namespace tally::test {
+
+namespace {
+
+// A training of a random size. Its model draws masks, so that it matters which item a process begins with.
+struct Training {
+    explicit Training(Random& r)
+        : items(r.whole(5, 25)),
+          seed(static_cast<std::uint64_t>(r.whole(0, 1000))),
+          x(r.array<float>({items, 4})),
+          y(r.array<float>({items, 2})),
+          options{.per_device_batch_size = r.whole(1, 5),
+                  .gradient_accumulation_steps = r.whole(1, 7),
+                  .num_train_epochs = 2,
+                  .seed = seed,
+                  .max_grad_norm = r.coin() ? std::optional(0.5) : std::nullopt,
+                  .weigh = r.coin() ? Weigh::counted : Weigh::micro_batches,
+                  .sum = Sum::exact,
+                  .tail = r.coin() ? Tail::scale : Tail::drop,
+                  .noise = r.coin()} {}
+    std::int64_t items;
+    std::uint64_t seed;
+    Array<float> x, y;
+    TrainerOptions<float> options;
+};
+
+struct Trained {
+    std::vector<Array<float>> weights;
+    std::vector<double> losses;
+    std::int64_t updates, dropped;
+
+    bool operator==(const Trained& other) const {
+        for (std::size_t i = 0; i < weights.size(); ++i)
+            if (weights[i].to_vector() != other.weights[i].to_vector()) return false;
+        return losses == other.losses && updates == other.updates && dropped == other.dropped;
+    }
+};
+
+// As many epochs as are left, by all processes or by each alone.
+Trained trained(const Training& t, const TrainerOptions<float>& options, Ranks<float>* ranks) {
+    Sequential<float> model(Linear<float>(4, 6, {t.seed, 0}), Tanh<float>(), Dropout<float>(0.3, 7),
+                            Linear<float>(6, 2, {t.seed, 1}));
+    AdamW<float> adam(parameters(model), {.learning_rate = 0.01});
+    Trainer<float> trainer(
+        model, adam, t.items,
+        [&](const Items& items, Pass& pass) {
+            return mse(model(constant(rows(t.x, items)), pass), constant(rows(t.y, items)));
+        },
+        options, ranks);
+    trainer.train();
+    if (options.noise) {
+        const Noise& noise = trainer.window().noise();
+        CHECK(noise.windows + noise.without == trainer.updates());
+    }
+    Trained done{{}, {}, trainer.updates(), trainer.summary().dropped_micro_batches};
+    for (const Tensor& weight : parameters(model)) done.weights.push_back(weight.value().clone());
+    for (const UpdateRecord& record : trainer.records()) done.losses.push_back(record.loss());
+    return done;
+}
+
+}  // namespace
+
+TEST_CASE("A Trainer over processes has the weights and losses of one, bit for bit") {
+    const std::uint64_t seed = common_seed("trainers");
+    INFO("TALLY_TEST_SEED=" << seed);
+    Random r(seed);
+    std::int64_t updates = 0;
+    for (int i = 0; i < 6; ++i) {
+        const Training t(r);
+        Ranks<float> ranks(world());
+        const Trained together = trained(t, t.options, &ranks), alone = trained(t, t.options, nullptr);
+        INFO("training " << i << ": " << t.items << " items, " << t.options.per_device_batch_size
+                         << " at a time");
+        CHECK(together == alone);
+        updates += alone.updates;
+    }
+    CHECK(updates > 0);
+}
+
+TEST_CASE("A Trainer's checkpoint is written by one process, and resumed by all of them or by one") {
+    const std::uint64_t seed = common_seed("checkpoints of trainers");
+    INFO("TALLY_TEST_SEED=" << seed);
+    Random r(seed);
+    for (int i = 0; i < 3; ++i) {
+        Training t(r);
+        t.options.noise = false;
+        const auto last = [&](const TrainerOptions<float>& options, Ranks<float>* ranks) {
+            return trained(t, options, ranks).weights.back().to_vector();
+        };
+        const std::vector<float> whole = last(t.options, nullptr);
+
+        std::optional<Folder> folder;
+        if (me() == 0) folder.emplace();
+        const std::string path = world().meet("the folder", folder ? *folder / "run.state" : "")[0];
+        TrainerOptions<float> half = t.options, rest = t.options, alone = t.options;
+        half.num_train_epochs = 1;
+        half.checkpoint = me() == 0 ? path : path + " of another";
+        rest.checkpoint = path;
+        alone.checkpoint = path + std::to_string(me());
+        Ranks<float> ranks(world());
+        trained(t, half, &ranks);
+        world().meet("it is saved");
+        if (me() == 0) CHECK(folder->files() == 1);
+        world().meet("it is looked at");
+        std::filesystem::copy_file(path, alone.checkpoint);
+        world().meet("it is copied");
+        CHECK(last(rest, &ranks) == whole);
+        CHECK(last(alone, nullptr) == whole);
+        world().meet("it is resumed");
+    }
+}
+
+TEST_CASE("A Trainer over processes refuses what is not one whole window, before it begins") {
+    Random r(1);
+    Training t(r);
+    const auto said = [&](auto change) {
+        TrainerOptions<float> options = t.options;
+        change(options);
+        Ranks<float> ranks(world());
+        return message_of([&] { trained(t, options, &ranks); });
+    };
+    CHECK_THAT(said([](auto& o) { o.tail = Tail::carry; }),
+               contains("[trainer] across processes a window is shared as a whole: none is carried"));
+    CHECK_THAT(said([](auto& o) { o.save_micro_batches = 1; }), contains("it is not saved in its middle"));
+    CHECK_THAT(said([](auto& o) {
+                   o.auto_find_batch_size = true;
+                   o.weigh = Weigh::counted;
+                   o.tail = Tail::scale;
+               }),
+               contains("try it again on one of them only"));
+}
+
+}  // namespace tally::test

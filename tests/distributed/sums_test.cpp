@@ -1,0 +1,97 @@
+// Sums over processes: in which order, within which bound, with how many bytes.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "distributed/world.hpp"
+
+namespace tally::test {
+
+namespace {
+
+template <class S> bool same(S a, S b) {
+    return std::memcmp(&a, &b, sizeof(S)) == 0 || (std::isnan(a) && std::isnan(b));
+}
+
+// What each rank brings, known to all: numbers of all magnitudes, and now and then what is special.
+template <class S> std::vector<Array<S>> brought(Random& r, const Shape& shape) {
+    constexpr S special[] = {S(0), S(-0.0), std::numeric_limits<S>::infinity(),
+                             std::numeric_limits<S>::denorm_min(), std::numeric_limits<S>::quiet_NaN()};
+    const bool any = r.whole(0, 3) == 0;
+    std::vector<Array<S>> all;
+    for (std::size_t rank = 0; rank < ranks(); ++rank) {
+        Array<S> numbers = r.array<S>(shape);
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            S& number = numbers.writable()[i];
+            number = std::ldexp(number, static_cast<int>(r.whole(-30, 30)));
+            if (any && r.whole(0, 9) == 0) number = special[r.whole(0, 4)];
+        }
+        all.push_back(numbers);
+    }
+    return all;
+}
+
+template <class S> void sums_are_right(std::uint64_t seed) {
+    Random r(seed);
+    const Shape shape = r.shape(3, 12);
+    const std::vector<Array<S>> all = brought<S>(r, shape);
+    CAPTURE(seed, shape.size(), world().size());
+    const std::uint64_t before = numbers_of_all();
+    const Array<S> ordered = sum_of_all(world(), all[me()], AllReduce::rank_order);
+    CHECK(numbers_of_all() - before == 2 * (ranks() - 1) * shape.size() * sizeof(S));
+    const Array<S> fast = sum_of_all(world(), all[me()], AllReduce::fast);
+    REQUIRE(ordered.shape() == shape);
+    bool bits = true, near = true;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        S sum = all[0].data()[i];
+        long double exact = sum, size = std::abs(sum);
+        for (std::size_t rank = 1; rank < ranks(); ++rank) {
+            sum += all[rank].data()[i];
+            exact += all[rank].data()[i];
+            size += std::abs(all[rank].data()[i]);
+        }
+        bits = bits && same(sum, ordered.data()[i]);
+        // Whatever the order, P - 1 additions: gamma of the sum of magnitudes.
+        const long double u = std::numeric_limits<S>::epsilon() / 2,
+                          n = static_cast<long double>(ranks() - 1);
+        const long double bound = n * u / (1 - n * u) * size + std::numeric_limits<S>::denorm_min();
+        near = near &&
+               (std::isfinite(exact) ? std::abs(fast.data()[i] - exact) <= bound : same(fast.data()[i], sum));
+    }
+    CHECK(bits);
+    CHECK(near);
+    CHECK(same_everywhere(fast));
+}
+
+}  // namespace
+
+TEST_CASE(
+    "A sum in rank order has the bits of that order on each process, and its bytes are 2(P-1) times the "
+    "numbers") {
+    const std::uint64_t seed = common_seed("sums");
+    for (std::uint64_t i = 0; i < 100; ++i) {
+        sums_are_right<float>(seed + i);
+        sums_are_right<double>(seed + i);
+    }
+}
+
+TEST_CASE("Sums of other shapes or in another way do not meet") {
+    if (ranks() == 1) return;
+    const bool last = me() + 1 == ranks();
+    const std::string other = message_of([&] { sum_of_all(world(), Array<float>::zeros({last ? 3 : 2})); });
+    CHECK_THAT(other, contains("rank 0 calls sum_of_all of float (2), rank_order"));
+    CHECK_THAT(other, contains("rank " + std::to_string(ranks() - 1) +
+                               " calls sum_of_all of float (3), rank_order"));
+    const std::string way = message_of([&] {
+        sum_of_all(world(), Array<double>::zeros({2}), last ? AllReduce::fast : AllReduce::rank_order);
+    });
+    CHECK_THAT(way, contains("calls sum_of_all of double (2), fast"));
+    CHECK(sum_of_all(world(), Array<float>({1, 2})).to_vector()[1] ==
+          2.0F * static_cast<float>(ranks()));  // and it goes on
+}
+
+}  // namespace tally::test

@@ -1,0 +1,91 @@
+// The timetable of a pipe: closed forms, and what must not happen in any of them.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "distributed/world.hpp"
+
+namespace tally::test {
+
+namespace {
+
+constexpr PipeSchedule schedules[] = {PipeSchedule::gpipe, PipeSchedule::one_forward_one_backward};
+
+}  // namespace
+
+TEST_CASE("schedules of the pipe take what their closed forms say, and keep no more than they may") {
+    const std::uint64_t seed = common_seed("timetables");
+    Random r(seed);
+    for (int p = 1; p <= 6; ++p)
+        for (int m = 1; m <= 12; ++m) {
+            CAPTURE(seed, p, m);
+            std::map<PipeSchedule, Timetable> of;
+            for (const PipeSchedule schedule : schedules) of[schedule] = timetable(schedule, p, m);
+            const double bubble = static_cast<double>(p - 1) / (m + p - 1);
+            // Forward and backward may take any time, as long as it is the same in each stage.
+            const detail::StageSeconds any{r.between(0.1, 2), r.between(0.1, 2), r.between(0.1, 2)};
+            for (const PipeSchedule schedule : schedules) {
+                CHECK(of[schedule].seconds == 3 * (m + p - 1));
+                CHECK(std::abs(of[schedule].bubble() - bubble) < 1e-12);
+                CHECK(std::abs(timetable(schedule, p, m, any).bubble() - bubble) < 1e-12);
+            }
+            const Timetable split = detail::zero_bubble(p, m);
+            CHECK(split.seconds == 3 * m + (p - 1) + std::max(0, p - m));
+            for (int s = 0; s < p; ++s) {
+                const auto stage = static_cast<std::size_t>(s);
+                CHECK(of[PipeSchedule::gpipe].live[stage] == m);
+                CHECK(of[PipeSchedule::one_forward_one_backward].live[stage] == std::min(m, p - s));
+                CHECK(split.live[stage] == std::min(m, p));
+            }
+        }
+}
+
+TEST_CASE("in no schedule does a stage do two things at once, or anything before its input is there") {
+    const std::uint64_t seed = common_seed("stages of different speeds");
+    Random r(seed);
+    for (int round = 0; round < 60; ++round) {
+        const int p = static_cast<int>(r.whole(1, 7)), m = static_cast<int>(r.whole(1, 13));
+        std::vector<detail::StageSeconds> seconds;
+        for (int s = 0; s < p; ++s)
+            seconds.push_back({r.between(0.1, 2), r.between(0.1, 2), r.between(0.1, 2)});
+        const bool split = round % 3 == 2;
+        const Timetable table =
+            split ? detail::zero_bubble(seconds, m) : timetable(schedules[round % 3], seconds, m);
+        CAPTURE(seed, round, p, m);
+        std::map<std::tuple<char, int, int>, PipeStep> done;  // what, stage, micro
+        for (int s = 0; s < p; ++s) {
+            const auto& steps = table.stages[static_cast<std::size_t>(s)];
+            const detail::StageSeconds& each = seconds[static_cast<std::size_t>(s)];
+            for (std::size_t i = 0; i < steps.size(); ++i) {
+                CHECK((i == 0 || steps[i].begin >= steps[i - 1].end));
+                const double takes = steps[i].what == 'F'   ? each.forward
+                                     : steps[i].what == 'W' ? each.weights
+                                                            : each.inputs + (split ? 0 : each.weights);
+                CHECK(steps[i].end == steps[i].begin + takes);
+                CHECK(steps[i].stage == s);
+                done[{steps[i].what, s, steps[i].micro}] = steps[i];
+            }
+        }
+        REQUIRE(done.size() == (split ? 3U : 2U) * static_cast<std::size_t>(p * m));  // each once
+        for (const auto& [key, step] : done) {
+            const auto [what, s, k] = key;
+            if (what == 'F' && s > 0) CHECK(step.begin >= done.at({'F', s - 1, k}).end);
+            if (what == 'B')
+                CHECK(step.begin >= (s + 1 == p ? done.at({'F', s, k}) : done.at({'B', s + 1, k})).end);
+            if (what == 'W') CHECK(step.begin >= done.at({'B', s, k}).end);
+        }
+    }
+}
+
+TEST_CASE("a timetable of no stages, or of no micro-batches, is refused") {
+    CHECK(message_of([] { timetable(PipeSchedule::gpipe, 0, 3); }) ==
+          "[pipe] there is no timetable of no stages");
+    CHECK(message_of([] { timetable(PipeSchedule::gpipe, 2, 0); }) ==
+          "[pipe] 0 micro-batches: there must be one at least");
+}
+
+}  // namespace tally::test

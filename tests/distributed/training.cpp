@@ -1,0 +1,109 @@
+// A training that is saved in the middle of its windows and between them, for kills_test.py: started again, it goes
+// on where it was.
+//
+//     distributed_training FILE UPDATES ROUND [PATIENCE [RANK EVENT WHAT MICROSECONDS]]
+//
+// At its EVENT-th event (a micro-batch begun or added, a file, an update) process RANK is to be killed or stopped
+// after so many microseconds. At its end each process prints the bits of its weights.
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tally/base/checksum.hpp"
+#include "tally/core.hpp"
+#include "tally/distributed.hpp"
+#include "tally/train.hpp"
+
+using namespace tally;
+
+namespace {
+
+struct Fate {
+    int rank = -1;
+    long event = 0;
+    std::string what;
+    long microseconds = 0;
+};
+
+// Counts what this process does, until its fate is due.
+class Events {
+public:
+    Events(const Fate& fate, int rank) : fate_(fate), mine_(fate.rank == rank) {}
+    void one() {
+        if (!mine_ || ++count_ != fate_.event) return;
+        const bool kills = fate_.what == "kill";
+        signal(
+            SIGALRM, kills ? [](int) { kill(getpid(), SIGKILL); } : [](int) { kill(getpid(), SIGSTOP); });
+        if (fate_.microseconds == 0) raise(SIGALRM);
+        itimerval timer{};
+        timer.it_value = {fate_.microseconds / 1'000'000, fate_.microseconds % 1'000'000};
+        setitimer(ITIMER_REAL, &timer, nullptr);
+    }
+
+private:
+    Fate fate_;
+    bool mine_;
+    long count_ = 0;
+};
+
+void train(Processes& processes, const std::string& path, std::int64_t updates, std::int64_t round,
+           const Fate& fate) {
+    Events events(fate, processes.rank());
+    const Array<float> x = random_uniform<float>({48, 6}, {.seed = 1, .stream = 0}, -1, 1),
+                       y = random_uniform<float>({48, 3}, {.seed = 1, .stream = 1}, -1, 1);
+    Sequential<float> model{Linear<float>(6, 16, {.seed = 1, .number = 0}), Tanh<float>(),
+                            Dropout<float>(0.5), Linear<float>(16, 3, {.seed = 1, .number = 1})};
+    Adam<float> adam(parameters(model), {.learning_rate = 0.01});
+    Ranks<float> ranks(processes, {.model = &model});
+    Window<float> window(adam, {.sum = Sum::exact, .seed = 3}, &ranks);
+    const bool there = processes.rank() == 0 && std::filesystem::exists(path);
+    if (processes.meet("whether there is a file", there ? "yes" : "no")[0] == "yes") ranks.load(path, window);
+    while (window.updates() < updates) {
+        const std::vector<Items> parts = split(shuffled(48, 5, window.updates()), 4);
+        // Dealt out like cards. All have as many, so all save in the middle of the window at the same places.
+        for (std::int64_t k = processes.rank() + processes.size() * window.micro_batches();
+             k < std::ssize(parts); k += processes.size()) {
+            events.one();
+            const Items& items = parts[static_cast<std::size_t>(k)];
+            ranks.begin_at(4 * k - window.items());
+            Pass& pass = window.pass(items.count());
+            window.add(mse(model(constant(rows(x, items)), pass), constant(rows(y, items))));
+            events.one();
+            if (window.micro_batches() % round != 0 || k + processes.size() >= std::ssize(parts)) continue;
+            ranks.save(path, window);
+            events.one();
+        }
+        window.finish();
+        events.one();
+        ranks.save(path, window);
+        events.one();
+    }
+    std::string sums;
+    for (const Tensor& each : adam.parameters()) sums += " " + std::to_string(detail::checksum(each.value()));
+    std::cout << "rank " + std::to_string(processes.rank()) + " of " + std::to_string(processes.size()) +
+                     " has" + sums + "\n"
+              << std::flush;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    Fate fate;
+    if (words.size() > 4) fate = {std::stoi(words[4]), std::stol(words[5]), words[6], std::stol(words[7])};
+    Processes processes({.patience = words.size() > 3 ? std::stod(words[3]) : 8});
+    try {
+        train(processes, words.at(0), std::stoll(words.at(1)), std::stoll(words.at(2)), fate);
+    } catch (const Error& error) {
+        std::cout << std::string(error.what()) + "\n" << std::flush;
+        return 1;
+    }
+} catch (const Error& error) {
+    std::cout << error.what() << "\n";
+    return 1;
+}

@@ -1,0 +1,380 @@
+// A window over processes: the update of one process that adds the same gradients in the order of ranks.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "distributed/world.hpp"
+#include "tally/core.hpp"
+#include "tally/train.hpp"
+
+namespace tally::test {
+
+namespace {
+
+template <class S> using Leaves = std::vector<Var<Array<S>>>;
+
+// Parameters of one linear model, which each item reads: an item's loss is a sum over all of them.
+template <class S> struct Drawn {
+    std::vector<Array<S>> values;
+    struct Micro {
+        std::vector<Array<S>> with;  // for each parameter, or empty: it is not read
+        double count;
+    };
+    std::vector<std::vector<Micro>> micros;  // of each rank
+    WindowOptions<S> options;
+    std::size_t bucket;
+    int kind;  // of optimizer
+
+    explicit Drawn(Random& r) {
+        for (std::int64_t n = r.whole(1, 4); n-- > 0;) values.push_back(r.array<S>(r.shape(2, 5)));
+        micros.resize(ranks());
+        double total = 0;
+        for (std::size_t rank = 0; rank < ranks(); ++rank)
+            for (std::int64_t m = r.whole(0, 3); m-- > 0;) add(r, rank, total);
+        if (total == 0) add(r, r.whole(0, 1) == 0 ? 0 : ranks() - 1, total);
+        if (r.coin()) options.max_norm = r.between(0.01, 2);
+        if (r.whole(0, 3) == 0) options.max_value = r.between(0.01, 1);
+        if (r.whole(0, 3) == 0)
+            options.reduction = Reduction::sum;
+        else if (r.coin())
+            options.total = total;
+        bucket = static_cast<std::size_t>(r.whole(1, 40));
+        kind = static_cast<int>(r.whole(0, 2));
+    }
+    void add(Random& r, std::size_t rank, double& total) {
+        Micro micro{{}, static_cast<double>(r.whole(1, 5))};
+        for (const Array<S>& value : values)
+            micro.with.push_back(r.whole(0, 4) == 0 ? Array<S>() : r.array<S>(value.shape()));
+        if (!micro.with[0].storage())
+            micro.with[0] = r.array<S>(values[0].shape());  // a loss depends on something
+        micros[rank].push_back(micro);
+        total += micro.count;
+    }
+
+    Leaves<S> leaves() const {
+        Leaves<S> all;
+        for (const Array<S>& value : values) all.push_back(parameter(value.clone()));
+        return all;
+    }
+    std::unique_ptr<Optimizer<S>> stepper(const Leaves<S>& leaves) const {
+        if (kind == 0)
+            return std::make_unique<Sgd<S>>(leaves, SgdOptions{.learning_rate = 0.1, .momentum = 0.9});
+        if (kind == 1) return std::make_unique<Adam<S>>(leaves);
+        return std::make_unique<AdamW<S>>(leaves);
+    }
+    static Loss<Array<S>> loss(const Leaves<S>& leaves, const std::vector<Array<S>>& with, double count) {
+        Var<Array<S>> all = constant(Array<S>::zeros({}));
+        for (std::size_t i = 0; i < leaves.size(); ++i)
+            if (with[i].storage()) all = all + sum(leaves[i] * constant(with[i]));
+        return {all, constant(Array<S>::full({}, static_cast<S>(count)))};
+    }
+    // What one process makes of these micro-batches before a division that is not announced.
+    std::vector<std::optional<Array<S>>> gradients(std::size_t rank) const {
+        const Leaves<S> own = leaves();
+        for (const Micro& micro : micros[rank]) {
+            Var<Array<S>> share = loss(own, micro.with, micro.count).sum;
+            if (options.total > 0) share = share / options.total;
+            share.backward();
+        }
+        std::vector<std::optional<Array<S>>> all;
+        for (const auto& leaf : own)
+            all.push_back(leaf.has_grad() ? std::optional(leaf.grad().clone()) : std::nullopt);
+        return all;
+    }
+    // One process, one micro-batch, whose gradient is the sum of all in the order of ranks.
+    Leaves<S> expected(int updates) const {
+        const Leaves<S> own = leaves();
+        const auto optimizer = stepper(own);
+        WindowOptions<S> once = options;
+        if (options.total > 0) once.reduction = Reduction::sum, once.total = 0;  // each has divided already
+        Window<S> window(*optimizer, once);
+        for (int update = 0; update < updates; ++update) {
+            std::vector<Array<S>> sums(values.size());
+            double count = 0;
+            for (std::size_t rank = 0; rank < ranks(); ++rank) {
+                const auto theirs = gradients(rank);
+                for (std::size_t i = 0; i < sums.size(); ++i) {
+                    if (!theirs[i]) continue;
+                    if (!sums[i].storage())
+                        sums[i] = theirs[i]->clone();
+                    else
+                        for (std::size_t j = 0; j < sums[i].size(); ++j)
+                            sums[i].writable()[j] += theirs[i]->data()[j];
+                }
+                for (const Micro& micro : micros[rank]) count += micro.count;
+            }
+            window.add(loss(own, sums, count));
+            window.finish();
+        }
+        return own;
+    }
+};
+
+template <class S> void an_update_is_right(std::uint64_t seed) {
+    Random r(seed);
+    const Drawn<S> drawn(r);
+    CAPTURE(seed, world().size(), drawn.bucket, drawn.kind, drawn.options.total);
+    const Leaves<S> mine = drawn.leaves();
+    const auto optimizer = drawn.stepper(mine);
+    Ranks<S> across(world(), {.bucket = drawn.bucket});
+    Window<S> window(*optimizer, drawn.options, &across);
+    Finished<S> done;
+    constexpr int updates = 2;
+    for (int update = 0; update < updates; ++update) {
+        for (const auto& micro : drawn.micros[me()]) window.add(drawn.loss(mine, micro.with, micro.count));
+        done = window.finish();
+        REQUIRE(done.stepped);
+    }
+    double count = 0;
+    std::int64_t micros = 0;
+    for (const auto& each : drawn.micros)
+        for (const auto& micro : each) count += micro.count, ++micros;
+    CHECK(done.count == count);
+    CHECK(done.micro_batches == micros);
+    CHECK(same_everywhere(done.sum));
+    const Leaves<S> expected = drawn.expected(updates);
+    for (std::size_t i = 0; i < mine.size(); ++i) CHECK(same_bits(mine[i].value(), expected[i].value()));
+    across.expect_same_weights();
+}
+
+// Ten rows of a line, some of them on each process.
+struct Line {
+    Tensor weight = parameter(Array<float>({1, 1}, {0.5F}));
+    Sgd<float> sgd{{weight}, {.learning_rate = 0.1}};
+    Loss<Array<float>> loss(std::initializer_list<float> x) const {
+        const auto n = static_cast<std::int64_t>(x.size());
+        return mse(matmul(constant(Array<float>({n, 1}, x)), weight),
+                   constant(Array<float>::full({n, 1}, 1)));
+    }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "An update of processes has the bits of one process that adds their gradients in the order of ranks") {
+    const std::uint64_t seed = common_seed("updates");
+    for (std::uint64_t i = 0; i < 250; ++i) {
+        an_update_is_right<float>(seed + 2 * i);
+        an_update_is_right<double>(seed + 2 * i + 1);
+    }
+}
+
+TEST_CASE("With AllReduce::fast all processes have one result, within the bound of another order") {
+    Random r(common_seed("fast"));
+    for (int i = 0; i < 30; ++i) {
+        const Drawn<double> drawn(r);
+        const Leaves<double> mine = drawn.leaves();
+        Sgd<double> sgd(mine, {.learning_rate = 1});
+        Ranks<double> across(world(), {.reduce = AllReduce::fast, .bucket = drawn.bucket});
+        Window<double> window(sgd, {.reduction = Reduction::sum}, &across);
+        for (const auto& micro : drawn.micros[me()]) window.add(drawn.loss(mine, micro.with, micro.count));
+        window.finish();
+        across.expect_same_weights();
+        std::vector<std::vector<std::optional<Array<double>>>> theirs;
+        Drawn<double> plain = drawn;
+        plain.options = {};
+        for (std::size_t rank = 0; rank < ranks(); ++rank) theirs.push_back(plain.gradients(rank));
+        for (std::size_t p = 0; p < mine.size(); ++p)
+            for (std::size_t j = 0; j < mine[p].value().size(); ++j) {
+                long double sum = 0, size = std::abs(drawn.values[p].data()[j]);
+                for (const auto& of : theirs)
+                    if (of[p]) sum += of[p]->data()[j], size += std::abs(of[p]->data()[j]);
+                // P - 1 additions and one subtraction from the weight.
+                const long double u = 0x1p-53L, n = static_cast<long double>(ranks());
+                const long double far = mine[p].value().data()[j] - (drawn.values[p].data()[j] - sum);
+                if (std::abs(far) > n * u / (1 - n * u) * size) FAIL_CHECK("far: " << double(far));
+            }
+    }
+}
+
+TEST_CASE("A process to which no gradient has come adds nothing, and not a zero") {
+    // A weight of -0 that is stepped by -0 becomes 0, and one that is stepped by 0 stays -0.
+    const Tensor weight = parameter(Array<float>({-0.0F}));
+    Sgd<float> sgd({weight}, {.learning_rate = 0.5});
+    Ranks<float> across(world());
+    Window<float> window(sgd, {}, &across);
+    if (me() == 0)
+        window.add({sum(weight * constant(Array<float>({-0.0F}))), constant(Array<float>::full({}, 1))});
+    window.finish();
+    CHECK(!std::signbit(weight.value().item()));
+}
+
+TEST_CASE("Several windows, each with parameters of its own, share one Ranks") {
+    const std::vector<Tensor> weights = {parameter(Array<float>::zeros({2, 3})),
+                                         parameter(Array<float>::zeros({5}))};
+    Sgd<float> first({weights[0]}, {.learning_rate = 1}), second({weights[1]}, {.learning_rate = 1});
+    Ranks<float> across(world(), {.bucket = 4});
+    Window<float> one(first, {.reduction = Reduction::sum}, &across),
+        other(second, {.reduction = Reduction::sum}, &across);
+    const auto add = [&](Window<float>& window, const Tensor& weight, float factor) {
+        window.add(
+            {sum(weight) * (factor * static_cast<float>(me() + 1)), constant(Array<float>::full({}, 1))});
+    };
+    add(one, weights[0], 1);
+    add(other, weights[1], 10);
+    one.finish();
+    other.finish();
+    const auto all = static_cast<float>(ranks() * (ranks() + 1) / 2);
+    for (const float weight : weights[0].value().span()) CHECK(weight == -all);
+    for (const float weight : weights[1].value().span()) CHECK(weight == -10 * all);
+}
+
+TEST_CASE("Gradients that are finite on each process and not together are not stepped with") {
+    const Tensor weight = parameter(Array<float>({1.0F}));
+    Sgd<float> sgd({weight}, {.learning_rate = 0.1});
+    Ranks<float> across(world());
+    Window<float> window(sgd, {.reduction = Reduction::sum, .non_finite = NonFinite::drop_micro}, &across);
+    window.add({sum(weight) * 2e38 - 2e38, constant(Array<float>::full({}, 1))});
+    const Finished<float> done = window.finish();
+    CHECK(done.stepped == (ranks() == 1));
+    CHECK(done.dropped == (ranks() == 1 ? 0 : static_cast<std::int64_t>(ranks())));
+    CHECK(std::isfinite(weight.value().item()));
+}
+
+TEST_CASE("Terms that are counted once, clipping and the rate act once, on what all have summed") {
+    Line line;
+    Ranks<float> across(world());
+    Window<float> window(
+        line.sgd,
+        {.total = static_cast<double>(ranks()), .max_norm = 0.25, .schedule = Schedule::constant(0.5)},
+        &across);
+    window.add(line.loss({3}));
+    window.once(sum(line.weight) * 1000);
+    const Finished<float> done = window.finish();
+    CHECK(std::abs(*done.norm - (3 * 2 * 0.5 + 1000)) < 1e-2);
+    CHECK(std::abs(line.weight.value().item() - (0.5 - 0.5 * 0.25)) < 1e-6);
+}
+
+TEST_CASE("A gradient of one process that is no number is everybody's") {
+    for (const bool drops : {true, false}) {
+        Line line;
+        Ranks<float> across(world());
+        Window<float> window(line.sgd, {.non_finite = drops ? NonFinite::drop_window : NonFinite::raise},
+                             &across);
+        const bool last = me() + 1 == ranks();
+        window.add(line.loss({last ? std::numeric_limits<float>::infinity() : 1}));
+        if (drops) {
+            const Finished<float> done = window.finish();
+            CHECK(!done.stepped);
+            CHECK(done.dropped == static_cast<std::int64_t>(ranks()));
+        } else {
+            CHECK_THAT(message_of([&] { window.finish(); }),
+                       contains("infinite or NaN; nothing was updated"));
+            window.discard();
+        }
+        CHECK(line.weight.value().item() == 0.5F);
+        window.add(line.loss({1}));
+        CHECK(window.finish().stepped);  // all go on
+    }
+    // A micro-batch that is dropped is one of all.
+    Line line;
+    Ranks<float> across(world());
+    Window<float> window(line.sgd, {.non_finite = NonFinite::drop_micro}, &across);
+    window.add(line.loss({me() + 1 == ranks() ? std::numeric_limits<float>::quiet_NaN() : 1}));
+    window.add(line.loss({1}));
+    const Finished<float> done = window.finish();
+    CHECK(done.dropped == 1);
+    CHECK(done.count == static_cast<double>(2 * ranks() - 1));
+}
+
+TEST_CASE("Running statistics are pooled over all processes, in the order of ranks, and move once") {
+    const auto make = [] { return Sequential<double>(BatchNorm<double>(3), Linear<double>(3, 2, {1, 1})); };
+    Random r(common_seed("statistics"));
+    std::vector<std::vector<Array<double>>> x(ranks());
+    for (std::size_t rank = 0; rank < ranks(); ++rank)
+        for (std::size_t micro = 0; micro < (rank == 1 ? 0 : rank + 1); ++micro)
+            x[rank].push_back(r.array<double>({r.whole(2, 5), 3}));
+    const auto add = [](Window<double>& window, Sequential<double>& model, const Array<double>& of) {
+        Pass& pass = window.pass(of.shape()[0]);
+        window.add(mse(model(constant(of), pass), constant(Array<double>::zeros({of.shape()[0], 2}))));
+    };
+    Sequential<double> model = make(), alone = make();
+    Sgd<double> sgd(parameters(model), {.learning_rate = 0.1}),
+        sgd_alone(parameters(alone), {.learning_rate = 0.1});
+    Ranks<double> across(world(), {.model = &model});
+    Window<double> window(sgd, {}, &across), window_alone(sgd_alone);
+    for (const auto& of : x[me()]) add(window, model, of);
+    for (const auto& rank : x)
+        for (const auto& of : rank) add(window_alone, alone, of);
+    window.finish();
+    window_alone.finish();
+    auto &norm = static_cast<BatchNorm<double>&>(model.layer(0)),
+         &norm_alone = static_cast<BatchNorm<double>&>(alone.layer(0));
+    CHECK(norm.updates.item() == 1);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(std::abs(norm.running.mean.data()[i] - norm_alone.running.mean.data()[i]) < 1e-14);
+        CHECK(std::abs(norm.running.variance.data()[i] - norm_alone.running.variance.data()[i]) < 1e-14);
+    }
+    CHECK(same_everywhere(norm.running.mean));
+    CHECK(same_everywhere(norm.running.variance));
+    across.expect_same_weights();
+}
+
+TEST_CASE("Processes that share a batch draw for its items as one process alone would") {
+    Random r(common_seed("shares"));
+    for (int i = 0; i < 20; ++i) {
+        const std::vector<Items> parts = split(in_order(r.whole(1, 40)), r.whole(1, 9));
+        Line line;
+        Ranks<float> across(world());
+        Window<float> window(line.sgd, {}, &across);
+        std::string mine;
+        for (const Items& part : across.share(parts)) {
+            const Pass& pass = window.pass(part.count());
+            CHECK(pass.first_item == part[0]);
+            window.add(line.loss({1}));
+            mine += std::to_string(part[0]) + " ";
+        }
+        std::string all, expected;
+        for (const std::string& one : world().meet("shares", mine)) all += one;
+        for (const Items& part : parts) expected += std::to_string(part[0]) + " ";
+        CHECK(all == expected);
+        window.finish();
+    }
+}
+
+TEST_CASE("A second share() in one window, which would draw again what the first one drew, is an Error") {
+    const std::vector<Items> parts = split(in_order(3 * std::int64_t(ranks())), 3);
+    Line line, more;
+    Ranks<float> across(world());
+    Window<float> window(line.sgd, {}, &across), other(more.sgd, {}, &across);
+    const auto add = [&](Window<float>& to, const Line& of, const std::vector<Items>& shared) {
+        for (const Items& part : shared) to.pass(part.count()), to.add(of.loss({1}));
+    };
+    for (int update = 0; update < 3; ++update) {  // one in each window, also where a window is discarded
+        add(window, line, across.share(parts));
+        if (update == 1) window.discard(), add(window, line, across.share(parts));
+        across.share(parts);  // of micro-batches that only go forward
+        window.finish();
+        add(other, more, across.share(parts));  // of windows that share one Ranks, too
+        other.finish();
+    }
+    const std::vector<Items> shared = across.share(parts);
+    add(window, line, shared);
+    across.share(parts);
+    CHECK_THAT(message_of([&] { window.pass(3); }), contains("share() was called again in this window"));
+    across.begin_at(100);
+    CHECK(window.pass(3).first_item == 100 + shared[0].count());
+    window.add(line.loss({1}));
+    CHECK(window.finish().stepped);
+}
+
+TEST_CASE("A tail is one when it is one anywhere, and flush() of nothing is nothing") {
+    Line line;
+    Ranks<float> across(world());
+    Window<float> window(line.sgd, {.micro_batches = 2, .tail = Tail::drop}, &across);
+    CHECK(window.flush().micro_batches == 0);
+    window.add(line.loss({1}));
+    if (me() > 0) window.add(line.loss({1}));  // rank 0 is not full
+    CHECK(!window.finish().stepped);
+    window.add(line.loss({1}));
+    window.add(line.loss({1}));
+    CHECK(window.finish().stepped);
+    CHECK_THAT(message_of([&] { window.finish(); }), contains("no micro-batch has come, to any process"));
+}
+
+}  // namespace tally::test

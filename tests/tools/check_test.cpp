@@ -1,0 +1,252 @@
+// CheckRules: a rule that changes what it was given, or writes otherwise than it was told, is caught by name;
+// and no operation here does either.
+#include "tally/tools/check_rules.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "autograd/operations.hpp"
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "tally/tools/gradcheck.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+using A = Array<double>;
+using Rule = std::function<void(Pull<A>, const A& dy, const A& y, const A& x)>;
+
+double* behind_the_back(const A& x) { return const_cast<double*>(x.data()); }
+
+Tensor64 doubled(Rule rule, Tensor64 x) {
+    return custom(
+        "doubled", [](const A& of) { return zip(functor::Add{}, of, of); }, std::move(rule), std::move(x));
+}
+
+void give_twice(Pull<A> to, const A& dy, const A&, const A&) { to.give(0, zip(functor::Add{}, dy, dy)); }
+
+std::string checked(const Rule& rule) {
+    const CheckRules check;
+    return message_of([&] {
+        const Tensor64 x = parameter({1.0, 2.0, 3.0});
+        sum(doubled(rule, x * x)).backward();
+    });
+}
+
+// What gradcheck says or throws.
+std::string by_gradcheck(const Rule& rule) {
+    return message_of([&] {
+        gradcheck([&](const std::vector<Tensor64>& x) { return doubled(rule, x[0] * x[0]); },
+                  {A{1.0, 2.0, 3.0}});
+    });
+}
+
+// Of x, to which a gradient goes on another way, too: first, since the product is newer than y.
+std::string where_it_adds(const Rule& rule, const std::function<void(const Tensor64&)>& after = {}) {
+    return message_of([&] {
+        const Tensor64 x = parameter({1.0, 2.0, 3.0});
+        const Tensor64 y = doubled(rule, x);
+        (sum(y) + sum(x * constant(A{1, 10, 100}))).backward();
+        if (after) after(x);
+    });
+}
+
+const Rule assigns = [](Pull<A> to, const A& dy, const A&, const A&) {
+    const Into<double[]> dx = destination(to.into(0));
+    for (std::size_t i = 0; i < dy.size(); ++i) dx.dst[i] = 2 * dy.span()[i];
+};
+const Rule adds = [](Pull<A> to, const A& dy, const A&, const A&) {
+    const Into<double[]> dx = destination(to.into(0));
+    for (std::size_t i = 0; i < dy.size(); ++i) dx.dst[i] += 2 * dy.span()[i];
+};
+const Rule asks_only = [](Pull<A> to, const A&, const A&, const A&) { to.into(0); };
+
+constexpr const char* assigned_all =
+    "[check] the rule of 'doubled' assigned 3 elements of the gradient of input 0, where into() said "
+    "Write::add; look at `how`, or use give()";
+
+}  // namespace
+
+TEST_CASE("a rule that changes what it was given is caught with its name") {
+    CHECK(checked(give_twice) == "no error");
+    const auto changes = [](int which) {
+        return [which](Pull<A> to, const A& dy, const A& y, const A& x) {
+            to.give(0, zip(functor::Add{}, dy, dy));
+            *behind_the_back(which == 0 ? dy : which == 1 ? y : x) += 1;
+        };
+    };
+    const char* const names[] = {"dy", "kept value 0", "kept value 1"};
+    for (int which = 0; which < 3; ++which) {
+        const std::string expected = std::string("[check] the rule of 'doubled' changed ") + names[which] +
+                                     ", which it was given to read; write to a copy's writable()";
+        CHECK(checked(changes(which)) == expected);
+        CHECK(by_gradcheck(changes(which)) == expected);
+    }
+}
+
+TEST_CASE("a rule that ignores how is caught, whichever way") {
+    const Rule leaves_out = [](Pull<A> to, const A& dy, const A&, const A&) {
+        const Into<double[]> dx = destination(to.into(0));
+        for (std::size_t i = 1; i < dy.size(); ++i)
+            dx.dst[i] = (dx.how == Write::add ? dx.dst[i] : 0) + 2 * dy.span()[i];
+    };
+    const Rule obeys = [](Pull<A> to, const A& dy, const A&, const A&) {
+        const Into<double[]> dx = destination(to.into(0));
+        for (std::size_t i = 0; i < dy.size(); ++i)
+            dx.dst[i] = (dx.how == Write::add ? dx.dst[i] : 0) + 2 * dy.span()[i];
+    };
+    for (const auto& check : {checked, by_gradcheck}) {
+        CHECK(check(obeys) == "no error");
+        CHECK(check(assigns) == assigned_all);
+        CHECK(
+            check(adds) ==
+            "[check] the rule of 'doubled' left 3 elements of the gradient of input 0 as the memory was, or "
+            "added to it, where into() said Write::set; write all of it");
+        CHECK(check(leaves_out) ==
+              "[check] the rule of 'doubled' left 1 element of the gradient of input 0 as the memory was, or "
+              "added to it, where into() said Write::set; write all of it");
+    }
+}
+
+TEST_CASE("a rule that asks where to write and writes nothing is caught") {
+    const Rule room_only = [](Pull<A> to, const A&, const A&, const A&) { destination(to.into(0)); };
+    CHECK(
+        checked(asks_only) ==
+        "[check] the rule of 'doubled' asked for the gradient of input 0 and wrote nothing; ask into() right "
+        "before writing, or not at all");
+    CHECK_THAT(checked(room_only), contains("left 3 elements of the gradient of input 0 as the memory was"));
+    CHECK(by_gradcheck(asks_only) == checked(asks_only));
+    const Tensor64 x = parameter({1.0, 2.0, 3.0});
+    CHECK_THROWS_WITH(sum(doubled(asks_only, x)).backward(), contains("gave no gradient to input 0"));
+    CHECK_FALSE(x.has_grad());
+}
+
+TEST_CASE("a pointer kept from writable cannot write into what a graph has saved unseen") {
+    const CheckRules check;
+    A a{1, 2, 3};
+    double* const kept = a.writable();
+    const Tensor64 w = parameter({1.0, 1.0, 1.0});
+    const Tensor64 loss = sum(constant(a) * w);
+    kept[0] = 100;
+    CHECK_THROWS_WITH(
+        loss.backward(),
+        contains("[check] 'mul' keeps an array of shape (3) for the way back, and its numbers were "
+                 "changed without a new version"));
+    CHECK_FALSE(w.has_grad());
+    const Tensor64 again = sum(constant(a) * w);
+    a.writable()[0] = 7;  // asked anew: elsewhere
+    again.backward();
+    CHECK(w.grad().to_vector() == std::vector<double>{100, 2, 3});
+}
+
+TEST_CASE("no build checks rules without CheckRules") {
+    const auto expect_unchecked = [] {
+        CHECK_FALSE(watching::checks);
+        CHECK(where_it_adds(assigns) == "no error");
+        CHECK_THAT(where_it_adds(asks_only), contains("gave no gradient to input 0"));
+        A a{1, 2, 3};
+        double* const kept = a.writable();
+        const Tensor64 loss = sum(constant(a) * parameter({1.0, 1.0, 1.0}));
+        kept[0] = 100;
+        CHECK(message_of([&] { loss.backward(); }) == "no error");
+    };
+    expect_unchecked();
+    const CheckRules check;
+    std::thread(expect_unchecked).join();  // another thread than that of CheckRules
+    CHECK(where_it_adds(assigns) == assigned_all);
+}
+
+TEST_CASE("CheckRules changes no gradient") {
+    struct Found {
+        std::vector<double> gradient, second;
+    };
+    const Rule writes = [](Pull<A> to, const A& dy, const A&, const A& x) {
+        map_back(functor::Tanh{}, dy, x, to.into(0), to.spare());
+    };
+    const auto find = [](const Rule& rule) {
+        const Tensor64 x = parameter(A::full({1000}, 0.1)), z = parameter(A::full({1000}, 0.3));
+        const Tensor64 set = parameter(A::full({1000}, 0.7));  // where x's gradient is added to
+        sum(set * 2.0).backward();
+        set.zero_grad();  // with a buffer that waits
+        const Tensor64 twice = custom(
+            "both", [](const A& a, const A& b) { return zip(functor::Mul{}, a, b); },
+            [](Pull<A> to, const A& dy, const A&, const A& a, const A& b) {
+                to.give(0, zip(functor::Mul{}, dy, b));
+                to.give(1, zip(functor::Mul{}, dy, a));
+            },
+            x, set);
+        (sum(doubled(rule, x)) + sum(x + doubled(rule, x * z)) + sum(twice)).backward();
+        return Found{x.grad().to_vector(), set.grad().to_vector()};
+    };
+    for (const Rule& rule : {Rule(give_twice), writes}) {
+        const Found plain = find(rule);
+        const CheckRules check;
+        const Found found = find(rule);
+        CHECK(found.gradient == plain.gradient);
+        CHECK(found.second == plain.second);
+    }
+}
+
+TEST_CASE("a rule that sweeps a graph from outside is not tried and its other gradients come once") {
+    const Tensor64 v = parameter({5.0});
+    const auto sweeps = [&v](Pull<A> to, const A& dy, const A&, const A&) {
+        sum(v * 3).backward();
+        to.give(0, zip(functor::Add{}, dy, dy));
+    };
+    const auto look = [](const Tensor64& x) {
+        CHECK(x.grad().to_vector() == std::vector<double>{3, 12, 102});
+    };
+    const CheckRules check;
+    CHECK(where_it_adds(sweeps, look) == "no error");
+    CHECK(v.grad().item() == 3);
+}
+
+TEST_CASE("a rule that throws on trial leaves the gradients that were there") {
+    const CheckRules check;
+    const Tensor64 x = parameter({1.0, 2.0, 3.0});
+    sum(x).backward();
+    const auto throws = [](Pull<A> to, const A& dy, const A&, const A&) {
+        destination(to.into(0));
+        if (dy.size()) throw Error("boom");
+    };
+    CHECK_THROWS_WITH(sum(doubled(throws, x)).backward(), "boom");
+    CHECK(x.grad().to_vector() == std::vector<double>{1, 1, 1});
+    CHECK_THROWS_WITH(sum(doubled(assigns, x)).backward(), assigned_all);
+    CHECK(x.grad().to_vector() == std::vector<double>{1, 1, 1});
+    sum(doubled(give_twice, x)).backward();
+    CHECK(x.grad().to_vector() == std::vector<double>{3, 3, 3});
+}
+
+TEST_CASE("what is checked ends with its object") {
+    {
+        const CheckRules check;
+        CHECK(watching::checks);
+        { const CheckRules inner; }
+        CHECK(watching::checks);
+    }
+    CHECK_FALSE(watching::checks);
+    const bool poisoned = memory::set_poison(false);
+    { const CheckRules check; }
+    CHECK_FALSE(memory::set_poison(poisoned));
+}
+
+TEST_CASE("no operation changes what it was given or ignores how") {
+    const CheckRules check;
+    for (const OperationCase<double>& operation : all_operations<double>()) {
+        for (std::uint64_t seed = 0; seed < 12; ++seed) {
+            Random random(seed);
+            const Problem<double> problem = operation.draw(random);
+            INFO(operation.name << ", seed " << seed);
+            std::vector<Tensor64> xs;
+            for (const auto& input : problem.inputs) xs.push_back(parameter(input.clone()));
+            for (int round = 0; round < 2; ++round)  // sets, then adds
+                CHECK_NOTHROW(sum(problem.f(xs)).backward());
+        }
+    }
+}

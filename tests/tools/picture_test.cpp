@@ -1,0 +1,90 @@
+// Pictures of recorded graphs: drawn from an observed sweep, the same bytes every time, wholly written or
+// not at all.
+#include "tally/tools/picture.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "tally/autograd/ops/elementwise.hpp"
+#include "tally/autograd/ops/linear.hpp"
+#include "tally/autograd/ops/reduce.hpp"
+#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/tensor.hpp"
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+std::string accumulated() {
+    const Watch watch;
+    const Tensor w = parameter({0.5f, -1.25f}), x = constant(Array<float>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}));
+    Picture drawn("two micro-batches");
+    drawn.name(w, "w");
+    for (const Tensor& micro : split(x, 2)) drawn.backward(mean(matmul(micro, w)) / 2);
+    return drawn.svg() + drawn.dot();
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("the same graph is drawn with the same bytes") { CHECK(accumulated() == accumulated()); }
+
+TEST_CASE("drawing a backward pass leaves the gradients as backward alone would") {
+    const Watch watch;
+    const Scalar x = parameter(3.0), same = parameter(3.0);
+    Picture drawn;
+    drawn.backward(x * x + 1);
+    drawn.backward(x * 2);
+    (same * same + 1).backward();
+    (same * 2).backward();
+    CHECK(x.grad() == same.grad());
+}
+
+TEST_CASE("a picture shows names, operations, values, and a gradient only once it has arrived") {
+    const Watch watch;
+    const Scalar x = parameter(3.0);
+    const Scalar y = x * x;
+    Picture before;
+    before.name(x, "speed");
+    before.add(y);
+    const std::string dot = before.dot();
+    CHECK(count(dot, "speed") >= 1);
+    CHECK(count(dot, "mul") >= 1);
+    CHECK(count(dot, "9") >= 1);
+    CHECK(count(dot, "6") == 0);
+    Picture after;
+    after.backward(y);
+    CHECK(count(after.dot(), "6") >= 1);
+    CHECK(count(after.dot(), "6.0000 together") == 1);  // x is read twice: one label for both edges
+    CHECK_THROWS_WITH(picture(y), contains("through 'mul' a second time"));
+}
+
+TEST_CASE("a picture goes to .svg or .dot, and what cannot be written is an error that names the path") {
+    const Watch watch;
+    const Scalar x = parameter(3.0);
+    const Picture drawn = picture(x * x);
+    CHECK_THROWS_WITH(drawn.write("graph.png"),
+                      "[picture] cannot write graph.png: the name must end in .svg or .dot");
+    CHECK_THROWS_WITH(drawn.write("/no/such/folder/graph.svg"), contains("/no/such/folder/graph.svg"));
+    const std::filesystem::path folder = std::filesystem::temp_directory_path() / "tally-picture-test";
+    std::filesystem::create_directories(folder);
+    const std::string path = (folder / "graph.svg").string();
+    drawn.write(path);
+    std::ifstream file(path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    CHECK(text.str() == drawn.svg());
+    CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);  // no temporary is left
+    std::filesystem::remove_all(folder);
+}

@@ -1,0 +1,329 @@
+// A profile adds up: every nanosecond of a clock turned by hand, every byte of the ledger; and its
+// trace is JSON.
+#include "tally/tools/profile.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/random_graph.hpp"
+#include "autograd/support.hpp"
+#include "catch.hpp"
+#include "folder.hpp"
+#include "tally/tools/here.hpp"
+#if __has_include(<nlohmann/json.hpp>)
+#include <nlohmann/json.hpp>
+#endif
+
+using namespace tally;
+using namespace tally::test;
+
+namespace {
+
+std::uint64_t now = 0;  // nanoseconds, turned by hand
+std::uint64_t by_hand() { return now; }
+std::uint64_t at_each_look() { return now += 7; }
+
+Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)); }
+
+// An operation that takes so long forward and back.
+Tensor lasting(const std::string& name, std::uint64_t forward, std::uint64_t backward, Tensor x) {
+    return custom(
+        name,
+        [=](const Array<float>& in) {
+            now += forward;
+            return in.clone();
+        },
+        [=](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+            now += backward;
+            to.give(0, dy);
+        },
+        std::move(x));
+}
+
+Profile::Row row(const Profile& profile, const std::string& name) {
+    for (const Profile::Row& each : profile.rows())
+        if (each.name == name) return each;
+    FAIL("no row " + name);
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("a profile counts calls and adds up the time of operations and of their rules") {
+    const Tensor w = weights();
+    Profile profile(Device::cpu, by_hand);
+    for (int i = 0; i < 3; ++i) {
+        Tensor y = lasting("slow", 100, 1000, lasting("fast", 2, 3, w));
+        now += 50;  // counted with what comes next
+        y = sum(std::move(y));
+        now += 70;
+        profile.mark("load");
+        now += 11;
+        y.backward();
+    }
+    CHECK(row(profile, "slow").calls == 3);
+    CHECK(row(profile, "slow").pulls == 3);
+    CHECK(row(profile, "slow").forward == 300);
+    CHECK(row(profile, "slow").backward == 3000);
+    CHECK(row(profile, "fast").forward == 6);
+    CHECK(row(profile, "fast").backward == 9);
+    CHECK(row(profile, "sum").forward == 150);
+    CHECK(row(profile, "load").marked);
+    CHECK(row(profile, "load").together() == 210);
+    CHECK(profile.between() == 33);
+    CHECK(profile.nanoseconds() == 300 + 3000 + 6 + 9 + 150 + 210 + 33);
+    std::vector<std::string> names;
+    for (const Profile::Row& each : profile.rows()) names.push_back(each.name);
+    CHECK(names == std::vector<std::string>{"slow", "load", "sum", "fast"});
+}
+
+TEST_CASE("what a rule records and sweeps itself has a time of its own") {
+    const Tensor w = weights(), v = weights();
+    const Profile profile(Device::cpu, by_hand);
+    const Tensor y = custom(
+        "outer", [](const Array<float>& x) { return x.clone(); },
+        [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+            now += 1;
+            const Tensor z = lasting("inner", 20, 300, v);
+            now += 4000;
+            z.backward(dy);
+            now += 50000;
+            to.give(0, dy);
+        },
+        w);
+    y.backward(w.value());
+    CHECK(row(profile, "outer").backward == 54000);  // what precedes an operation counts with it
+    CHECK(row(profile, "inner").forward == 21);
+    CHECK(row(profile, "inner").backward == 300);
+    CHECK(profile.between() == 0);
+}
+
+TEST_CASE("after a rule that throws a profile goes on") {
+    const Tensor w = weights();
+    const Profile profile(Device::cpu, by_hand);
+    const auto refuse = [](Pull<Array<float>>, const Array<float>&, const Array<float>&,
+                           const Array<float>&) { throw std::runtime_error("no"); };
+    const auto copy = [](const Array<float>& x) { return x.clone(); };
+    CHECK_THROWS_AS(sum(custom("refuses", copy, refuse, w)).backward(), std::runtime_error);
+    const Tensor y = sum(lasting("fine", 10, 20, w));
+    now += 5;
+    y.backward();
+    CHECK(row(profile, "refuses").pulls == 1);
+    CHECK(row(profile, "refuses").backward == 0);
+    CHECK(row(profile, "fine").backward == 20);
+    CHECK(profile.between() == 5);
+}
+
+TEST_CASE("a rule of which a profile did not hear the beginning is no end of another") {
+    struct Refuse : Observer {
+        void pulling(const Node& node) override {
+            if (std::string(node.op()) == "tanh") throw std::runtime_error("no");
+        }
+    } refuse;
+    const Observing looking(refuse);
+    const Tensor w = weights();
+    const Profile profile(Device::cpu, by_hand);
+    const Tensor y = custom(
+        "outer", [](const Array<float>& x) { return x.clone(); },
+        [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+            CHECK_THROWS_AS(tanh(w).backward(dy), std::runtime_error);
+            now += 10;
+            to.give(0, dy);
+        },
+        w);
+    y.backward(w.value());
+    CHECK(row(profile, "outer").pulls == 1);
+    CHECK(row(profile, "outer").backward == 10);
+    CHECK(row(profile, "tanh").pulls == 0);
+}
+
+TEST_CASE("a profile that begins inside of a rule sees only what follows") {
+    const Tensor w = weights();
+    std::optional<Profile> inner;
+    const Tensor y = custom(
+        "outer", [](const Array<float>& x) { return x.clone(); },
+        [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+            inner.emplace(Device::cpu, by_hand);
+            lasting("inside", 5, 6, w).backward(dy);
+            to.give(0, dy);
+        },
+        tanh(w));
+    y.backward(w.value());
+    std::set<std::string> seen;
+    for (const Profile::Row& each : inner->rows()) seen.insert(each.name);
+    CHECK(seen == std::set<std::string>{"inside", "tanh"});
+    CHECK(row(*inner, "inside").backward == 6);
+    inner.reset();
+    CHECK(watching::detail::observer == nullptr);
+}
+
+TEST_CASE("rows and what is between them add up to the whole without what looking took") {
+    const std::uint64_t seed = GENERATE(range(1u, 21u));
+    CAPTURE(seed);
+    Random random(seed);
+    RandomGraph graph(random, 4);
+    Profile profile(Device::cpu, at_each_look);  // 7 ns pass from one look to the next
+    const std::size_t saved = in_use(MemoryClass::saved);
+    graph.grow(random.whole(1, 20));
+    Tensor loss = graph.loss();
+    std::size_t kept = 0;
+    for (const Profile::Row& each : profile.rows()) kept += each.kept;
+    CHECK(kept == in_use(MemoryClass::saved) - saved);
+    loss.backward();
+    profile.mark("end");
+    std::uint64_t time = profile.between(), events = 0;
+    for (const Profile::Row& each : profile.rows()) {
+        CHECK(each.forward == 7 * each.calls);
+        CHECK(each.backward == 7 * each.pulls);
+        time += each.together();
+        events += each.calls + each.pulls;
+    }
+    CHECK(time == profile.nanoseconds());
+    CHECK(profile.between() == 7 * (events - row(profile, "end").calls - [&] {
+                                   std::uint64_t calls = 0;
+                                   for (const Profile::Row& each : profile.rows())
+                                       if (!each.marked) calls += each.calls;
+                                   return calls;
+                               }()));  // one look before each rule
+}
+
+TEST_CASE("what looking takes belongs to nothing") {
+    const Tensor w = weights();
+    int looks = 0;
+    const auto slow_looking = [&] {
+        return now += ++looks % 2 == 0 ? 5 : 1000;
+    };  // each second look is a trace's
+    Profile profile(Device::cpu, slow_looking);
+    tanh(w);
+    tanh(w);
+    profile.mark("end");
+    CHECK(row(profile, "tanh").forward == 10);
+    CHECK(row(profile, "end").forward == 5);
+    CHECK(profile.nanoseconds() == 15);
+}
+
+TEST_CASE("made are the bytes of new results and none for a view") {
+    const Tensor w = weights();
+    const Profile profile(Device::cpu, by_hand);
+    const Tensor y = tanh(reshape(w + 1, {16, 8}));
+    tanh(constant(w.value()));
+    CHECK(row(profile, "add_number").made == 512);
+    CHECK(row(profile, "reshape").made == 0);
+    CHECK(row(profile, "tanh").made == 1024);
+    CHECK(row(profile, "tanh").kept == 512);
+}
+
+TEST_CASE("the table has a line for each operation and one for what is between and the sum") {
+    const Tensor w = weights();
+    Profile profile(Device::cpu, by_hand);
+    const Tensor y = lasting("slow", 1500000, 2500000, w);
+    now += 500000;
+    y.backward(w.value());
+    now += 500000;
+    profile.mark("step");
+    CHECK(to_string(profile) ==
+          "operation  calls   forward  backward  together    share   made   kept\n"
+          "slow           1    1.5 ms    2.5 ms    4.0 ms   80.0 %  512 B  512 B\n"
+          "step           1  500.0 us            500.0 us   10.0 %\n"
+          "(between)         500.0 us            500.0 us   10.0 %\n"
+          "all            1    2.5 ms    2.5 ms    5.0 ms  100.0 %  512 B  512 B\n");
+}
+
+TEST_CASE("a trace keeps no more events than it says and rows count on") {
+    const Scalar x = constant(1.0);
+    int looks = 0;
+    const Profile profile(Device::cpu, [&] { return now += ++looks % 2 == 0 ? 5 : 1000; });
+    for (std::size_t i = 0; i < Profile::most_events + 3; ++i) x + x;
+    CHECK(profile.left_out() == 3);
+    CHECK(row(profile, "add").forward == 5 * (Profile::most_events + 3));  // nor is looking counted there
+    CHECK(row(profile, "add").calls == Profile::most_events + 3);
+}
+
+#if __has_include(<nlohmann/json.hpp>)
+TEST_CASE("a trace is JSON with an event for each operation and each rule and the bytes after it") {
+    const Tensor w = weights();
+    Profile profile(Device::cpu, by_hand);
+    const std::uint64_t begin = now;
+    std::vector<std::size_t> live;
+    {
+        const Here here("a \"place\" \\ here");
+        const Tensor y = lasting("slow \"one\"\n", 1234567, 89, w);
+        live.push_back(in_use(MemoryClass::saved));
+        y.backward(w.value());
+        live.push_back(in_use(MemoryClass::saved));
+    }
+    now += 1000;
+    profile.mark("step");
+    const Folder folder;
+    profile.write_chrome_trace(folder / "trace.json");
+    std::ifstream file(folder / "trace.json");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    CHECK(text == profile.chrome_trace());
+    const auto events = nlohmann::json::parse(text).at("traceEvents");
+    std::vector<nlohmann::json> complete, counters;
+    for (const auto& event : events) {
+        if (event.at("ph") == "X") complete.push_back(event);
+        if (event.at("ph") == "C") counters.push_back(event);
+        CHECK(event.at("pid") == 1);
+    }
+    REQUIRE(complete.size() == 3);
+    REQUIRE(counters.size() == 3);
+    CHECK(complete[0].at("name").get<std::string>().find("slow \"one\"") == 0);
+    CHECK(complete[0].at("cat") == "forward");
+    CHECK(complete[0].at("ts").get<double>() == 0);
+    CHECK(complete[0].at("dur").get<double>() == 1234.567);
+    CHECK(complete[0].at("args").at("shape") == "(8, 16)");
+    CHECK(complete[0].at("args").at("kept") == 512);
+    CHECK_THAT(complete[0].at("args").at("where").get<std::string>(), contains(" a \"place\" \\ here"));
+    CHECK(complete[1].at("cat") == "backward");
+    CHECK(complete[1].at("ts").get<double>() == 1234.567);
+    CHECK(complete[1].at("dur").get<double>() == 0.089);
+    CHECK(complete[2].at("cat") == "program");
+    CHECK(complete[2].at("dur").get<double>() == 1);
+    CHECK(counters[0].at("args").at("saved") == live[0]);
+    CHECK(counters[1].at("args").at("saved") == live[1]);
+    CHECK(counters[2].at("ts").get<double>() == static_cast<double>(now - begin) / 1000);
+}
+
+TEST_CASE("events of a trace lie in one another or apart") {
+    const std::uint64_t seed = GENERATE(range(1u, 11u));
+    CAPTURE(seed);
+    Random random(seed);
+    RandomGraph graph(random, 3);
+    const Profile profile(Device::cpu, at_each_look);
+    graph.grow(random.whole(1, 15));
+    const Tensor w = weights({3, 3});
+    const Tensor nested = custom(
+        "outer", [](const Array<float>& x) { return x.clone(); },
+        [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+            tanh(w).backward(dy);
+            to.give(0, dy);
+        },
+        w);
+    (graph.loss() + sum(nested)).backward();
+    std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+    const auto trace = nlohmann::json::parse(profile.chrome_trace());
+    for (const auto& event : trace.at("traceEvents")) {
+        if (event.at("ph") != "X") continue;
+        const auto in_ns = [&](const char* what) {
+            return static_cast<std::int64_t>(event.at(what).get<double>() * 1000 + 0.5);
+        };
+        spans.emplace_back(in_ns("ts"), in_ns("ts") + in_ns("dur"));
+    }
+    int inside = 0;
+    for (const auto& [a, b] : spans)
+        for (const auto& [c, d] : spans) {
+            const bool apart = b <= c || d <= a, a_holds_c = a <= c && d <= b, c_holds_a = c <= a && b <= d;
+            CHECK((apart || a_holds_c || c_holds_a));
+            inside += a <= c && d < b;
+        }
+    CHECK(inside >= 2);  // tanh, forward and back, inside of "outer"
+}
+#endif
